@@ -1,0 +1,55 @@
+"""wellsep: choose, build and trust a clustering.
+
+Public names are resolved on first use, so that ``import wellsep`` stays light.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# public name -> module that owns it
+_HOME = {
+    # one partition, one index
+    "silhouette_score": "indices",
+    "silhouette_samples": "indices",
+    "simplified_silhouette_score": "indices",
+    "calinski_harabasz_score": "indices",
+    "davies_bouldin_score": "indices",
+    "cfq_score": "indices",
+    "margins": "indices",
+    "nmi_score": "indices",
+    "clustering_accuracy": "indices",
+    "purity_score": "indices",
+    "ari_score": "indices",
+    "ami_score": "indices",
+    # many partitions, many indices
+    "score_partitions": "indices",
+    "PartitionScores": "indices",
+    "INDICES": "indices",
+    "Index": "indices",
+    "register_index": "indices",
+    "UndefinedIndex": "_checks",
+    "Partitions": "partitions",
+    # data
+    "load_dataset": "datasets",
+    "list_datasets": "datasets",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        home = _HOME[name]
+    except KeyError:
+        raise AttributeError(f"module 'wellsep' has no attribute {name!r}") from None
+    value = getattr(importlib.import_module(f"wellsep.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

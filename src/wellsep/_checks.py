@@ -1,0 +1,249 @@
+"""Every input check and its message."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class UndefinedIndex(ValueError):
+    """An index has no value for this partition; the message says why."""
+
+
+def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
+    options = tuple(options)
+    if value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+    return value
+
+
+def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {value}.")
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    open_left: bool = False,
+) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    value = float(value)
+    if math.isnan(value):
+        raise ValueError(f"{name} must be a number, got NaN.")
+    if minimum is not None and (value < minimum or (open_left and value == minimum)):
+        rule = "greater than" if open_left else "at least"
+        raise ValueError(f"{name} must be {rule} {minimum}, got {value}.")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {value}.")
+    return value
+
+
+def check_fraction(name: str, value: Any) -> float:
+    return check_number(name, value, 0.0, 1.0, open_left=True)
+
+
+def is_torch(array: Any) -> bool:
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def is_frame(data: Any) -> bool:
+    """Whether narwhals reads this as a dataframe (pandas, polars, pyarrow …)."""
+    if isinstance(data, np.ndarray | list | tuple) or sp.issparse(data):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return nw.dependencies.is_into_dataframe(data)
+
+
+def is_series(data: Any) -> bool:
+    if isinstance(data, np.ndarray | list | tuple) or sp.issparse(data):
+        return False
+    import narwhals.stable.v2 as nw
+
+    return nw.dependencies.is_into_series(data)
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """A NumPy view or copy of any array kind: torch, CuPy, array-API, frame, list."""
+    if isinstance(array, np.ndarray):
+        return array
+    if is_torch(array):
+        return array.detach().cpu().numpy()
+    if is_frame(array) or is_series(array):
+        return np.asarray(array.to_numpy())
+    if hasattr(array, "get") and type(array).__module__.startswith("cupy"):
+        return array.get()
+    if sp.issparse(array):
+        return array.toarray()
+    if hasattr(array, "__array_namespace__") and not hasattr(array, "__array__"):
+        return np.from_dlpack(array)
+    return np.asarray(array)
+
+
+def column_names(X: Any) -> list[str] | None:
+    if not is_frame(X):
+        return None
+    import narwhals.stable.v2 as nw
+
+    return [str(c) for c in nw.from_native(X, eager_only=True).columns]
+
+
+def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    for column in frame.columns:
+        dtype = frame[column].dtype
+        if not (dtype.is_numeric() or dtype == nw.Boolean):
+            raise TypeError(
+                f"{name} must have numeric columns, got column {column!r} of type {dtype}; "
+                "drop or encode it first."
+            )
+    array = frame.to_numpy()
+    return array.astype(np.float64) if array.dtype.kind in "Ob" else array
+
+
+def check_data(
+    X: Any,
+    *,
+    name: str = "X",
+    minimum: int = 1,
+    sparse: bool = False,
+    metric_precomputed: bool = False,
+) -> Any:
+    """X as a two-dimensional, finite float array of its own kind.
+
+    Frames and lists become NumPy, integers float64; float32 stays. Tensors and other array-API
+    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR.
+    """
+    if sp.issparse(X):
+        if not sparse:
+            raise TypeError(
+                f"{name} must be dense here, got a sparse matrix; "
+                "use a centroid index, or pass X.toarray() if it fits in memory."
+            )
+        X = sp.csr_array(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        _check_shape(X, name, minimum)
+        if not np.isfinite(X.data).all():
+            raise ValueError(f"{name} must be finite, got NaN or infinity among its entries.")
+        return X
+    names = None
+    if is_frame(X):
+        names = column_names(X)
+        X = _frame_to_numpy(X, name)
+    elif not _is_array(X):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:
+            raise ValueError(f"{name} must be a table of numbers, got {error}.") from None
+    if isinstance(X, np.ndarray):
+        X = _numeric(X, name)
+        _check_shape(X, name, minimum)
+        X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
+        _check_finite(X, name, names)
+        return X
+    return _check_foreign(X, name, minimum)
+
+
+def _is_array(X: Any) -> bool:
+    return isinstance(X, np.ndarray) or is_torch(X) or hasattr(X, "__array_namespace__")
+
+
+def _numeric(X: np.ndarray, name: str) -> np.ndarray:
+    if X.dtype.kind in "fiub":
+        return X
+    if X.dtype.kind == "c":
+        raise TypeError(f"{name} must be real, got complex numbers.")
+    if X.dtype.kind == "O":
+        try:
+            return X.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(
+        f"{name} must be numeric, got an array of type {X.dtype}; convert its columns to numbers."
+    )
+
+
+def _check_shape(X: Any, name: str, minimum: int) -> None:
+    if X.ndim != 2:
+        remedy = f"; reshape it with {name}.reshape(len({name}), -1)" if X.ndim != 1 else (
+            f"; a single feature is {name}.reshape(-1, 1)"
+        )
+        raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s){remedy}.")
+    n, d = X.shape
+    if d == 0:
+        raise ValueError(f"{name} must have at least 1 column, got shape {tuple(X.shape)}.")
+    if n < minimum:
+        raise ValueError(f"{name} must have at least {minimum} row(s), got {n}.")
+
+
+def _check_finite(X: np.ndarray, name: str, names: list[str] | None) -> None:
+    # A finite sum proves all finite; only an overflow or a culprit needs the slow look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    column = int(np.flatnonzero(bad.any(axis=0))[0])
+    row = int(np.flatnonzero(bad[:, column])[0])
+    label = f"column {names[column]!r}" if names else f"column {column}"
+    raise ValueError(
+        f"{name} must be finite, got {X[row, column]} in {label} (row {row}); "
+        "drop or impute such rows first."
+    )
+
+
+def _check_foreign(X: Any, name: str, minimum: int) -> Any:
+    from array_api_compat import array_namespace
+
+    xp = array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s).")
+    _check_shape(X, name, minimum)
+    if X.dtype not in (xp.float32, xp.float64):
+        X = xp.astype(X, xp.float64)
+    if not bool(xp.all(xp.isfinite(X))):
+        bad = xp.any(~xp.isfinite(X), axis=0)
+        column = int(np.flatnonzero(to_numpy(bad))[0])
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in column {column}; "
+            "drop or impute such rows first."
+        )
+    return X
+
+
+def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    weights = to_numpy(sample_weight)
+    if weights.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numeric, got an array of type {weights.dtype}.")
+    weights = weights.astype(np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"{name} must have one value per object ({n}), got shape {weights.shape}.")
+    if not np.isfinite(weights).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity.")
+    if (weights < 0).any():
+        where = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"{name} must not be negative, got {weights[where]} at {where}.")
+    if not weights.any():
+        raise ValueError(f"{name} must have at least one positive value, got zeros only.")
+    return weights

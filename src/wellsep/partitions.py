@@ -1,0 +1,240 @@
+"""Many label vectors over one set of objects, encoded once; the policy for noise lives here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, is_frame, is_series, to_numpy
+
+NOISE = -1
+NOISE_POLICIES = ("exclude", "cluster", "singletons", "error")
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """M partitions of the same n objects.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (M, n), int32
+        Cluster of each object, 0 … K-1; -1 for an object that is not counted.
+    classes : tuple of ndarray
+        For each partition the user's label of each code.
+    names : tuple of str
+    coverage : ndarray of shape (M,)
+        Share of the objects that are counted.
+    """
+
+    codes: np.ndarray
+    classes: tuple[np.ndarray, ...]
+    names: tuple[str, ...]
+    coverage: np.ndarray
+
+    @classmethod
+    def from_labels(
+        cls, labels: Any, *, n_objects: int | None = None, noise: str = "exclude"
+    ) -> Partitions:
+        """Encode one label vector, a list of them, an (M, n) array, a dict, or a frame's columns.
+
+        Parameters
+        ----------
+        labels : array-like, sequence of array-like, mapping or dataframe
+            In a two-dimensional array each row is a partition; in a frame each column.
+        n_objects : int, optional
+            Checked against the length of every vector.
+        noise : {"exclude", "cluster", "singletons", "error"}
+            What the label -1 means: not counted, one more cluster, clusters of one, or an error.
+
+        Examples
+        --------
+        >>> from wellsep import Partitions
+        >>> p = Partitions.from_labels({"a": [0, 0, 1, -1], "b": ["x", "y", "y", "x"]})
+        >>> p.names, p.n_clusters.tolist(), p.coverage.tolist()
+        (('a', 'b'), [2, 2], [0.75, 1.0])
+        """
+        if isinstance(labels, Partitions):
+            _check_length(labels.codes.shape[1], n_objects, "labels")
+            return labels
+        check_choice("noise", noise, NOISE_POLICIES)
+        vectors = _named_vectors(labels)
+        if not vectors:
+            raise ValueError("labels must hold at least one partition, got none.")
+        length = n_objects if n_objects is not None else len(next(iter(vectors.values())))
+        encoded = [_encode(v, length, noise, name) for name, v in vectors.items()]
+        codes = np.stack([c for c, _ in encoded])
+        return cls(
+            codes=codes,
+            classes=tuple(k for _, k in encoded),
+            names=tuple(vectors),
+            coverage=(codes >= 0).mean(axis=1),
+        )
+
+    @property
+    def n_objects(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def n_clusters(self) -> np.ndarray:
+        return np.array([len(k) for k in self.classes], dtype=np.intp)
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each partition's clusters begin when all stand side by side; last entry: their total."""
+        return np.concatenate([[0], np.cumsum(self.n_clusters)])
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, m: int) -> Partitions:
+        m = range(len(self))[m]
+        return Partitions(
+            self.codes[m : m + 1], (self.classes[m],), (self.names[m],), self.coverage[m : m + 1]
+        )
+
+    def __iter__(self) -> Iterator[Partitions]:
+        return (self[m] for m in range(len(self)))
+
+    def take(self, objects: np.ndarray) -> Partitions:
+        """The same partitions of a subset of the objects; clusters left empty disappear."""
+        parts = [_compact(c[objects], k) for c, k in zip(self.codes, self.classes, strict=True)]
+        codes = np.stack([c for c, _ in parts])
+        return Partitions(
+            codes, tuple(k for _, k in parts), self.names, (codes >= 0).mean(axis=1)
+        )
+
+
+def encode(
+    labels: Any, *, n_objects: int | None = None, noise: str = "exclude", name: str = "labels"
+) -> Partitions:
+    """One label vector as Partitions with M = 1."""
+    check_choice("noise", noise, NOISE_POLICIES)
+    vector = _vector(labels, name)
+    length = n_objects if n_objects is not None else len(vector)
+    codes, classes = _encode(vector, length, noise, name)
+    return Partitions(codes[None], (classes,), (name,), np.array([(codes >= 0).mean()]))
+
+
+def _named_vectors(labels: Any) -> dict[str, np.ndarray]:
+    if is_frame(labels):
+        import narwhals.stable.v2 as nw
+
+        frame = nw.from_native(labels, eager_only=True)
+        return {str(c): _vector(frame[c].to_native(), str(c)) for c in frame.columns}
+    if isinstance(labels, Mapping):
+        return {str(k): _vector(v, str(k)) for k, v in labels.items()}
+    if _is_one_vector(labels):
+        return {"labels": _vector(labels, "labels")}
+    if isinstance(labels, Sequence):
+        return {str(m): _vector(v, f"labels[{m}]") for m, v in enumerate(labels)}
+    array = to_numpy(labels)
+    if array.ndim != 2:
+        raise ValueError(
+            "labels must be one vector, or an array with one partition per row, "
+            f"got {array.ndim} dimension(s)."
+        )
+    return {str(m): row for m, row in enumerate(array)}
+
+
+def _is_one_vector(labels: Any) -> bool:
+    if is_series(labels) or type(labels).__name__ == "Categorical":
+        return True
+    if isinstance(labels, Sequence):
+        return len(labels) == 0 or isinstance(labels[0], str) or np.ndim(labels[0]) == 0
+    return getattr(labels, "ndim", 1) == 1
+
+
+def _vector(labels: Any, name: str) -> np.ndarray:
+    if is_series(labels):
+        import narwhals.stable.v2 as nw
+
+        series = nw.from_native(labels, series_only=True)
+        if series.null_count():
+            raise ValueError(
+                f"{name} must not have missing values, got {series.null_count()}; "
+                "label such objects -1."
+            )
+        if isinstance(series.dtype, nw.Categorical | nw.Enum):
+            series = series.cast(nw.String)
+        array = np.asarray(series.to_numpy())
+    elif isinstance(labels, list | tuple) and any(isinstance(v, str) for v in labels):
+        if not all(isinstance(v, str) for v in labels):
+            raise TypeError(f"{name} must be all strings or all integers, got a mixture.")
+        array = np.array(labels, dtype=str)
+    else:
+        array = to_numpy(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}.")
+    return array
+
+
+def _check_length(got: int, expected: int | None, name: str, rows: int | None = None) -> None:
+    if expected is not None and got != expected:
+        hint = "; each row must be a partition: transpose it" if rows == expected else ""
+        raise ValueError(f"{name} must have one entry per object ({expected}), got {got}{hint}.")
+
+
+def _encode(
+    vector: np.ndarray, length: int, noise: str, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    label = name if not name.isdigit() else f"labels[{name}]"
+    _check_length(len(vector), length, label)
+    if len(vector) == 0:
+        raise ValueError(f"{label} must not be empty.")
+    vector = _as_categories(vector, label)
+    classes, codes = np.unique(vector, return_inverse=True)
+    codes = codes.astype(np.int32).reshape(-1)
+    if vector.dtype.kind not in "iu" or classes[0] != NOISE:
+        return codes, classes
+    noisy = codes == 0
+    if noise == "cluster":
+        return codes, classes
+    if noise == "error":
+        raise ValueError(
+            f"{label} must not hold the noise label -1, got {int(noisy.sum())} such objects; "
+            "choose noise='exclude', 'cluster' or 'singletons'."
+        )
+    codes = codes - 1
+    classes = classes[1:]
+    if noise == "singletons":
+        codes[noisy] = len(classes) + np.arange(noisy.sum(), dtype=np.int32)
+        classes = np.concatenate([classes, np.full(noisy.sum(), NOISE)])
+    return codes, classes
+
+
+def _as_categories(vector: np.ndarray, name: str) -> np.ndarray:
+    kind = vector.dtype.kind
+    if kind in "iuUSb":
+        return vector
+    if kind == "f":
+        if not np.isfinite(vector).all():
+            raise ValueError(f"{name} must not hold NaN or infinity; label such objects -1.")
+        whole = vector.astype(np.int64)
+        if (whole != vector).any():
+            value = vector[whole != vector][0]
+            raise ValueError(
+                f"{name} must be whole numbers or names, got {value}; "
+                "are X and labels exchanged?"
+            )
+        return whole
+    if kind == "O":
+        if all(isinstance(v, str) for v in vector):
+            return vector.astype(str)
+        if all(isinstance(v, int | np.integer) for v in vector):
+            return vector.astype(np.int64)
+    raise TypeError(f"{name} must be integers or strings, got an array of type {vector.dtype}.")
+
+
+def _compact(codes: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    counted = codes >= 0
+    present = np.zeros(len(classes), dtype=bool)
+    present[codes[counted]] = True
+    renumber = np.cumsum(present) - 1
+    fresh = np.full_like(codes, -1)
+    fresh[counted] = renumber[codes[counted]]
+    return fresh, classes[present]
