@@ -1,0 +1,87 @@
+# Every target works from a fresh clone with nothing but Python >= 3.11, git and make.
+# Environments are made once and re-used until pyproject.toml or constraints.txt change.
+
+SHELL := /bin/sh
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+VENV := .venv
+DEMO := .venv-demo
+# A stamp carries the checksum of what was asked for, so a new clone's file times do not matter.
+SUM := $(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
+TEST_STAMP := $(VENV)/.wellsep-test-$(SUM)
+DOCS_STAMP := $(VENV)/.wellsep-docs-$(SUM)
+DEMO_STAMP := $(DEMO)/.wellsep-demo-$(SUM)
+
+PIP_INSTALL = -m pip install --quiet --disable-pip-version-check -c constraints.txt
+BIN := $(VENV)/bin
+# Worker processes already fill the cores; more threads in each would only get in their way.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+WORKERS ?= logical
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+.PHONY: help demo test lint types fast-suite test-slow bench bench-gpu docs clean
+
+help:
+	@echo "make demo       the main job on embedded data, in its own light environment"
+	@echo "make test       ruff, mypy and the fast test suite"
+	@echo "make test-slow  the tests that take longer, with more random examples"
+	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
+	@echo "make bench-gpu  the benchmarks that need a CUDA device"
+	@echo "make docs       the documentation, in docs/_build/html/"
+
+demo: $(DEMO_STAMP)
+	$(DEMO)/bin/wellsep demo
+
+test: lint types fast-suite
+
+lint: $(TEST_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(TEST_STAMP)
+	$(BIN)/mypy
+
+fast-suite: $(TEST_STAMP)
+	$(PYTEST)
+
+test-slow: $(TEST_STAMP)
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "slow and not gpu"
+
+bench: $(TEST_STAMP)
+	@for file in benchmarks/bench_*.py; do \
+		case $$file in *_gpu.py) continue;; esac; \
+		echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+bench-gpu: $(TEST_STAMP)
+	@for file in benchmarks/bench_*_gpu.py; do \
+		test -e $$file || continue; \
+		echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+docs: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:
+	rm -rf $(DEMO) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/bin/python $(DEMO)/bin/python:
+	@test -n "$(PYTHON)" || { echo "wellsep needs Python 3.11 or newer; name one with make PYTHON=..."; exit 2; }
+	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
+
+$(TEST_STAMP): | $(VENV)/bin/python
+	$(BIN)/python $(PIP_INSTALL) -e '.[all,dev]'
+	@rm -f $(VENV)/.wellsep-test-*
+	@touch $@
+
+$(DOCS_STAMP): $(TEST_STAMP)
+	$(BIN)/python $(PIP_INSTALL) -e '.[docs]'
+	@rm -f $(VENV)/.wellsep-docs-*
+	@touch $@
+
+$(DEMO_STAMP): | $(DEMO)/bin/python
+	$(DEMO)/bin/python $(PIP_INSTALL) -e .
+	@rm -f $(DEMO)/.wellsep-demo-*
+	@touch $@
