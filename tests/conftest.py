@@ -1,4 +1,4 @@
-"""Fixtures every test may use: the folder of golden values and real data, and hypothesis profiles."""
+"""Fixtures every test may use: golden values, real data, and the hypothesis profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the golden values: found beside the checkout, or in the folder that WELLSEP_SHARED names."""
+"""Reads the golden values, found beside the checkout or in the folder WELLSEP_SHARED names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-WHY_ABSENT = "no folder `shared` with golden values beside the checkout (or named by WELLSEP_SHARED)"
+WHY_ABSENT = "no folder `shared` with golden values beside the checkout or in WELLSEP_SHARED"
+    "no folder `shared` with golden values beside the checkout (or named by WELLSEP_SHARED)"
+)
 
 
 def _find_shared() -> Path | None:

@@ -1,0 +1,353 @@
+"""Named real data sets: from a folder, from scikit-learn, from OpenML."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER_VARIABLE = "WELLSEP_DATA"
+
+_EMBEDDED = {
+    "iris": "load_iris",
+    "wine": "load_wine",
+    "digits": "load_digits",
+    "breast_cancer": "load_breast_cancer",
+}
+
+# name -> (OpenML data id, rows kept from the end or None for all)
+_OPENML: dict[str, tuple[int, int | None]] = {
+    "optdigits": (28, None),
+    "pendigits": (32, None),
+    "segment": (36, None),
+    "ecoli": (39, None),
+    "glass": (41, None),
+    "vehicle": (54, None),
+    "yeast": (181, None),
+    "mnist": (554, None),
+    "mnist_test": (554, 10_000),
+    "wall_robot_navigation": (1497, None),
+    "fashion_mnist": (40996, None),
+    "fashion_mnist_test": (40996, 10_000),
+}
+
+# Sets that only a folder can supply; a name in this list gets a remedy instead of "unknown".
+_FOLDER_ONLY = (
+    "avila",
+    "cmu_pie_pose27",
+    "coil100_32",
+    "coil20_128",
+    "coil20_32",
+    "mnist_embeddings10",
+    "mnist_umap3",
+    "orl_112x92",
+    "orl_32",
+    "umist_112x92",
+    "usps_11000",
+    "usps_9298",
+    "wifi_localization",
+)
+
+_IMAGE_SHAPES = {
+    "digits": (8, 8),
+    "optdigits": (8, 8),
+    "mnist": (28, 28),
+    "mnist_test": (28, 28),
+    "fashion_mnist": (28, 28),
+    "fashion_mnist_test": (28, 28),
+}
+
+_ALIASES = {"mnist_784": "mnist", "wall": "wall_robot_navigation"}
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """One named data set.
+
+    Attributes
+    ----------
+    name : str
+    X : ndarray
+        ``(n, d)``, or ``(n, height, width[, channels])`` for images kept as such.
+    y : ndarray of shape (n,)
+        Reference classes from 0; −1 marks objects the reference leaves out.
+    source : {"folder", "scikit-learn", "openml"}
+    feature_names, class_names : tuple of str or None
+    image_shape : tuple of int or None
+        Shape of one image, whether or not ``X`` is flat.
+    labelings : tuple of ndarray
+        Further partitions that come with the set.
+    notes : str
+        Where the set comes from, as far as known.
+    """
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    source: str
+    feature_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    image_shape: tuple[int, ...] | None = None
+    labelings: tuple[np.ndarray, ...] = ()
+    notes: str = ""
+
+    @property
+    def n_classes(self) -> int:
+        return len(np.unique(self.y[self.y >= 0]))
+
+    def __repr__(self) -> str:
+        shape = "×".join(map(str, self.X.shape))
+        return f"Dataset({self.name!r}, {shape}, {self.n_classes} classes, from {self.source})"
+
+
+def load_dataset(
+    name: str,
+    *,
+    return_X_y: bool = False,
+    flatten: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+    download: bool = True,
+) -> Any:
+    """Load a real data set by name.
+
+    Looked for, in this order: in ``folder`` (default: the folder that the environment variable
+    ``WELLSEP_DATA`` names), among the sets scikit-learn ships, on OpenML.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`list_datasets`, upper or lower case, ``-`` or ``_``; a member of a
+        collection as ``"fcps/target"``.
+    return_X_y : bool
+        Return ``(X, y)`` instead of the record.
+    flatten : bool
+        Return images as rows of a matrix.
+    folder : path-like, optional
+        Folder of ``<name>.npz`` files with arrays ``X`` and ``y``; ``""`` for none.
+    download : bool
+        Whether OpenML may be asked.
+
+    Returns
+    -------
+    Dataset, or (X, y)
+
+    Examples
+    --------
+    >>> from wellsep import load_dataset
+    >>> load_dataset("iris")
+    Dataset('iris', 150×4, 3 classes, from scikit-learn)
+    >>> X, y = load_dataset("digits", return_X_y=True)
+    >>> X.shape, y.shape
+    ((1797, 64), (1797,))
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a string, got {name!r}.")
+    key = _canonical(name)
+    dataset = (
+        _from_folder(key, _data_folder(folder))
+        or _from_scikit_learn(key)
+        or (_from_openml(key) if download else None)
+    )
+    if dataset is None:
+        raise _not_found(name, key, folder, download)
+    if flatten and dataset.X.ndim > 2:
+        flat = dataset.X.reshape(len(dataset.X), -1)
+        dataset = Dataset(**{**vars(dataset), "X": flat})
+    return (dataset.X, dataset.y) if return_X_y else dataset
+
+
+def list_datasets(folder: str | os.PathLike[str] | None = None) -> dict[str, str]:
+    """Names :func:`load_dataset` knows, each with the source it would be read from.
+
+    Examples
+    --------
+    >>> from wellsep import list_datasets
+    >>> list_datasets()["iris"]
+    'scikit-learn'
+    """
+    known = {name: "openml" for name in _OPENML} | {name: "scikit-learn" for name in _EMBEDDED}
+    known |= {name: "folder" for name in _folder_names(_data_folder(folder))}
+    return dict(sorted(known.items()))
+
+
+def _canonical(name: str) -> str:
+    key = name.strip().lower().replace("-", "_").removesuffix(".npz")
+    return _ALIASES.get(key, key)
+
+
+def _data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
+    named = os.environ.get(FOLDER_VARIABLE) if folder is None else os.fspath(folder)
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    if not path.is_dir():
+        origin = f"the folder in {FOLDER_VARIABLE}" if folder is None else "folder"
+        raise FileNotFoundError(f"{origin} must be an existing folder, got {named!r}.")
+    return path
+
+
+def _folder_names(folder: Path | None) -> list[str]:
+    if folder is None:
+        return []
+    names = []
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path, allow_pickle=False) as arrays:
+            keys = arrays.files
+        if "X" in keys and "y" in keys:
+            names.append(path.stem)
+        names += [key.removesuffix("/X") for key in keys if key.endswith("/X")]
+        names += [f"{path.stem}/{key[1:]}" for key in keys if key[0] == "Z" and key[1:].isdigit()]
+    return names
+
+
+def _from_folder(key: str, folder: Path | None) -> Dataset | None:
+    if folder is None:
+        return None
+    stem, _, member = key.partition("/")
+    if not member:
+        return _read_plain(folder / f"{key}.npz", key)
+    if member.isdigit():
+        return _read_embedding(folder / f"{stem}.npz", key, member)
+    for path in sorted(folder.glob("*.npz")):
+        found = _read_member(path, key)
+        if found is not None:
+            return found
+    return None
+
+
+def _read_plain(path: Path, key: str) -> Dataset | None:
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        if not {"X", "y"} <= set(arrays.files):
+            raise ValueError(
+                f"name must be one data set, got {key!r}, a collection;"
+                f" name a member such as {next(iter(_members(path, arrays.files)), key)!r}."
+            )
+        X, y = arrays["X"], arrays["y"]
+    entry = _manifest_entry(path)
+    names = entry.get("class_names")
+    return Dataset(
+        name=key,
+        X=X,
+        y=y.astype(np.int64),
+        source="folder",
+        class_names=tuple(names) if names else None,
+        image_shape=X.shape[1:] if X.ndim > 2 else _IMAGE_SHAPES.get(key),
+        notes=entry.get("notes", ""),
+    )
+
+
+def _members(path: Path, keys: list[str]) -> list[str]:
+    inside = [key.removesuffix("/X") for key in keys if key.endswith("/X")]
+    return inside or [f"{path.stem}/{key[1:]}" for key in keys if key[0] == "Z"]
+
+
+def _read_member(path: Path, key: str) -> Dataset | None:
+    """A point set inside a collection: ``<key>/X`` with ``<key>/labels0, labels1, …``."""
+    with np.load(path, allow_pickle=False) as arrays:
+        if f"{key}/X" not in arrays.files:
+            return None
+        X = arrays[f"{key}/X"]
+        stored = [name for name in arrays.files if name.startswith(f"{key}/labels")]
+        # The collection counts clusters from 1 and writes 0 for noise.
+        partitions = [arrays[name].astype(np.int64) - 1 for name in sorted(stored)]
+    notes = _manifest_entry(path).get("notes", "")
+    return Dataset(key, X, partitions[0], "folder", labelings=tuple(partitions[1:]), notes=notes)
+
+
+def _read_embedding(path: Path, key: str, number: str) -> Dataset | None:
+    """Embedding ``Z<number>`` of a set, with the partition ``rho<number>`` made from it."""
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        if f"Z{number}" not in arrays.files:
+            return None
+        X, y = arrays[f"Z{number}"], arrays["y"].astype(np.int64)
+        partition = arrays[f"rho{number}"].astype(np.int64)
+    notes = _manifest_entry(path).get("notes", "")
+    return Dataset(key, X, y, "folder", labelings=(partition,), notes=notes)
+
+
+def _manifest_entry(path: Path) -> dict[str, Any]:
+    manifest = path.parent / "MANIFEST.json"
+    if not manifest.is_file():
+        return {}
+    entries = json.loads(manifest.read_text(encoding="utf-8")).get("datasets", [])
+    return next((entry for entry in entries if entry.get("file") == path.name), {})
+
+
+def _from_scikit_learn(key: str) -> Dataset | None:
+    if key not in _EMBEDDED:
+        return None
+    import sklearn.datasets
+
+    load: Callable[[], Any] = getattr(sklearn.datasets, _EMBEDDED[key])
+    bunch = load()
+    return Dataset(
+        name=key,
+        X=bunch.data,
+        y=bunch.target.astype(np.int64),
+        source="scikit-learn",
+        feature_names=tuple(map(str, bunch.feature_names)),
+        class_names=tuple(map(str, bunch.target_names)),
+        image_shape=_IMAGE_SHAPES.get(key),
+        notes="Shipped with scikit-learn.",
+    )
+
+
+def _from_openml(key: str) -> Dataset | None:
+    if key not in _OPENML:
+        return None
+    import sklearn.datasets
+
+    data_id, last = _OPENML[key]
+    try:
+        # This parser needs no pandas.
+        bunch = sklearn.datasets.fetch_openml(
+            data_id=data_id, as_frame=False, parser="liac-arff", n_retries=1, delay=0.5
+        )
+    except Exception as error:
+        raise OSError(
+            f"{key} could not be fetched from OpenML (data id {data_id}): {error}."
+            f" Go online, or put {key}.npz with arrays X and y into a folder"
+            f" and name that folder in {FOLDER_VARIABLE}."
+        ) from error
+    kept = slice(None) if last is None else slice(-last, None)
+    classes, codes = np.unique(np.asarray(bunch.target).astype(str), return_inverse=True)
+    X = np.asarray(bunch.data)[kept]
+    image_shape = _IMAGE_SHAPES.get(key)
+    if image_shape == (28, 28):
+        X = X.reshape(-1, *image_shape).astype(np.uint8)
+    return Dataset(
+        name=key,
+        X=X,
+        y=codes.astype(np.int64)[kept],
+        source="openml",
+        feature_names=tuple(map(str, bunch.feature_names)),
+        class_names=tuple(map(str, classes)),
+        image_shape=image_shape,
+        notes=f"OpenML data id {data_id}.",
+    )
+
+
+def _not_found(name: str, key: str, folder: Any, download: bool) -> Exception:
+    remedy = (
+        f"put {key}.npz with arrays X and y into a folder and name that folder in {FOLDER_VARIABLE}"
+    )
+    if key in _OPENML and not download:
+        return FileNotFoundError(
+            f"{name} must be downloaded from OpenML, got download=False; allow it, or {remedy}."
+        )
+    if key in _FOLDER_ONLY or "/" in key:
+        return FileNotFoundError(f"{name} must lie in a folder, got none that has it; {remedy}.")
+    known = [*list_datasets(folder), *_FOLDER_ONLY]
+    near = difflib.get_close_matches(key, known, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"or {remedy}."
+    return ValueError(f"name must be one of list_datasets(), got {name!r}; {hint}")
