@@ -14,8 +14,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 WHY_ABSENT = "no folder `shared` with golden values beside the checkout or in WELLSEP_SHARED"
-    "no folder `shared` with golden values beside the checkout (or named by WELLSEP_SHARED)"
-)
 
 
 def _find_shared() -> Path | None:
