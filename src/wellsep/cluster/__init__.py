@@ -1,0 +1,7 @@
+"""Clusterers on arrays: k-means and its separation-aware kin."""
+
+from __future__ import annotations
+
+from wellsep.cluster.lloyd import LloydResult, lloyd
+
+__all__ = ["LloydResult", "lloyd"]

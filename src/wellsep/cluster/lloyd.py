@@ -1,0 +1,216 @@
+"""The one Lloyd loop: every estimator of this package moves its centres here."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace
+
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_data,
+    check_number,
+    check_weights,
+    to_numpy,
+)
+from wellsep.cluster.points import (
+    METRICS,
+    Points,
+    assign,
+    inertia,
+    label_sums,
+    prepare,
+    take_rows,
+    unit_rows,
+)
+from wellsep.compute.nearest import Nearest, is_host, to_like
+
+
+class LloydResult(NamedTuple):
+    """Where a Lloyd loop ended; labels are the nearest centres' codes."""
+
+    centers: Any  # (k, d) in X's library and float type
+    labels: Any  # (n,) integer
+    inertia: float
+    n_iter: int
+
+
+def lloyd(
+    X: Any,
+    centers: Any,
+    *,
+    sample_weight: Any = None,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+    metric: str = "euclidean",
+) -> LloydResult:
+    """Move centres to the means of their points until the labels stand still.
+
+    Each iteration assigns every point to its nearest centre and puts each centre on the weighted
+    mean of its points, which never increases the inertia
+
+        Σ_i w_i ‖x_i − μ_{c_i}‖²        (metric="cosine": Σ_i w_i (1 − cos(x_i, μ_{c_i})))
+
+    A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean
+    data are centred first; sparse data never are. For ``metric="cosine"`` (spherical k-means)
+    rows and centres have unit length.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        NumPy, CSR, a dataframe, or a tensor of torch or another array-API library.
+    centers : array of shape (k, d)
+        Where the centres start.
+    sample_weight : array of shape (n,), optional
+        Weight of each point.
+    max_iter : int
+        Greatest number of iterations.
+    tol : float
+        Stop once the summed squared shift of all centres is at most ``tol`` times the mean
+        variance of the features.
+    metric : {"euclidean", "cosine"}
+        Distance.
+
+    Returns
+    -------
+    LloydResult
+        ``centers``, ``labels``, ``inertia`` and ``n_iter``.
+
+    References
+    ----------
+    Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28, 129-137.
+
+    Examples
+    --------
+    >>> from wellsep.cluster import lloyd
+    >>> result = lloyd([[0.0], [2.0], [10.0]], [[0.0], [2.0]])
+    >>> result.centers.ravel().tolist(), result.labels.tolist(), result.inertia
+    ([1.0, 10.0], [0, 0, 1], 2.0)
+    """
+    check_choice("metric", metric, METRICS)
+    max_iter = check_count("max_iter", max_iter)
+    tol = check_number("tol", tol, 0.0)
+    X = check_data(X, sparse=True)
+    start = to_numpy(centers).astype(np.float64)
+    if start.ndim != 2 or start.shape[1] != X.shape[1]:
+        raise ValueError(f"centers must have shape (k, {X.shape[1]}), got {tuple(start.shape)}.")
+    points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
+    result = run(points, points.frame(start), max_iter=max_iter, tol=tol)
+    return result._replace(centers=publish(points, result.centers))
+
+
+def run(
+    points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4
+) -> LloydResult:
+    """The loop on prepared points; centres (float64) in and out lie in the points' own frame."""
+    loop = _compiled_loop if _compiled_usable(points, centers) else _loop
+    labels, centers, n_iter = loop(points, centers, max_iter, tol)
+    return LloydResult(centers, labels, inertia(points, centers, labels), n_iter)
+
+
+def publish(points: Points, centers: np.ndarray) -> Any:
+    """Centres of prepared points as centres of the data, in their library and float type."""
+    return to_like(points.unframe(centers), points.values)
+
+
+def update(points: Points, found: Nearest, centers: np.ndarray) -> np.ndarray:
+    """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
+    sums, mass = label_sums(points, found.first, len(centers))
+    empty = np.flatnonzero(mass == 0.0)
+    if len(empty):
+        sums, mass = _reseed(points, found, sums, mass, empty)
+    return _means(points, sums, mass, centers)
+
+
+def _loop(
+    points: Points, centers: np.ndarray, max_iter: int, tol: float
+) -> tuple[Any, np.ndarray, int]:
+    before = None
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        found = assign(points, centers)
+        moved = update(points, found, centers)
+        shift = float(((moved - centers) ** 2).sum())
+        centers = moved
+        if before is not None and _same(found.first, before):
+            return found.first, centers, n_iter
+        before = found.first
+        if shift <= tol * points.spread:
+            break
+    return assign(points, centers).first, centers, n_iter
+
+
+def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
+    # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
+    # because theirs may re-seed an empty cluster with a point that does not count.
+    return (
+        points.metric == "euclidean"
+        and is_host(points.values)
+        and len(centers) <= points.values.shape[0]
+        and (points.weights is None or bool((points.weights > 0.0).all()))
+    )
+
+
+def _compiled_loop(
+    points: Points, centers: np.ndarray, max_iter: int, tol: float
+) -> tuple[Any, np.ndarray, int]:
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    values = points.values
+    if sp.issparse(values):
+        unweighted = values.multiply(values).mean(axis=0) - np.asarray(values.mean(axis=0)) ** 2
+    elif points.weights is not None:
+        unweighted = values.var(axis=0, dtype=np.float64)
+    else:
+        unweighted = np.full(1, points.spread)
+    unit = float(np.mean(unweighted))
+    model = KMeans(
+        len(centers),
+        init=centers.astype(values.dtype),
+        n_init=1,
+        max_iter=max_iter,
+        # Their tol counts in the unweighted variance, ours in the weighted one.
+        tol=tol * points.spread / unit if unit > 0.0 else 0.0,
+    )
+    with warnings.catch_warnings():
+        # Fewer distinct clusters than asked for: the estimators say it in their own words.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(values, sample_weight=points.weights)
+    return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)
+
+
+def _reseed(
+    points: Points, found: Nearest, sums: np.ndarray, mass: np.ndarray, empty: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    distances = to_numpy(found.near).astype(np.float64)
+    weights = np.ones(len(distances)) if points.weights is None else points.weights
+    distances = np.where(weights > 0.0, distances, 0.0)
+    farthest = np.argsort(-distances, kind="stable")[: len(empty)]
+    farthest = farthest[distances[farthest] > 0.0]
+    rows = take_rows(points, farthest)
+    old = to_numpy(found.first)[farthest]
+    for code, point, row, weight in zip(empty, rows, old, weights[farthest], strict=False):
+        sums[row] -= weight * point
+        mass[row] -= weight
+        sums[code], mass[code] = weight * point, weight
+    return sums, mass
+
+
+def _means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    if points.metric == "cosine":
+        length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
+        moved = unit_rows(sums)
+        return np.where((length > 0.0)[:, None], moved, centers)
+    filled = (mass > 0.0)[:, None]
+    return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)
+
+
+def _same(labels: Any, before: Any) -> bool:
+    if isinstance(labels, np.ndarray):
+        return np.array_equal(labels, before)
+    return bool(array_namespace(labels).all(labels == before))

@@ -1,0 +1,218 @@
+"""Nearest centres: the nearest one or two of k centres for each row, and sums of rows by code.
+
+Data stay on their device and in their library; the k centres are a small float64 NumPy array on
+the host. No table of distances is ever larger than one block of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_numpy_array
+
+from wellsep._checks import to_numpy
+
+# Entries of one block of the table of products: about a second-level cache, or what keeps a
+# graphics card busy.
+HOST_BLOCK = 1 << 16
+DEVICE_BLOCK = 1 << 25
+
+
+class Nearest(NamedTuple):
+    """The nearest centre of each row and the squared distance to it."""
+
+    first: Any  # (n,) integer
+    near: Any  # (n,)
+
+
+class NearestTwo(NamedTuple):
+    """The nearest and the second nearest centre of each row, with both squared distances."""
+
+    first: Any  # (n,) integer
+    second: Any  # (n,) integer
+    near: Any  # (n,)
+    far: Any  # (n,)
+
+
+def squared_norms(X: Any) -> Any:
+    """Squared Euclidean norm of each row; in float64 for NumPy and CSR."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    if is_numpy_array(X):
+        return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    xp = array_namespace(X)
+    return xp.sum(X * X, axis=1)
+
+
+def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
+    """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖².
+
+    >>> import numpy as np
+    >>> nearest(np.array([[0.0], [4.0]]), np.array([[1.0], [7.0]]))
+    Nearest(first=array([0, 1], dtype=int32), near=array([1., 9.]))
+    """
+    norms = squared_norms(X) if norms is None else norms
+    if not is_host(X):
+        return _nearest_device(X, centers, norms)
+    first = np.empty(X.shape[0], dtype=np.int32)
+    best = np.empty(X.shape[0])
+    for rows, products in _products(X, centers):
+        index = products.argmax(axis=1)
+        first[rows] = index
+        best[rows] = products[np.arange(len(index)), index]
+    return Nearest(first, _squared(norms, best))
+
+
+def nearest_two(X: Any, centers: np.ndarray, norms: Any = None) -> NearestTwo:
+    """Nearest and second nearest centre of each row in one pass; needs at least two centres.
+
+    >>> import numpy as np
+    >>> nearest_two(np.array([[0.0], [4.0]]), np.array([[1.0], [7.0], [9.0]]))
+    NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 0], dtype=int32), \
+near=array([1., 9.]), far=array([49.,  9.]))
+    """
+    norms = squared_norms(X) if norms is None else norms
+    if not is_host(X):
+        return _nearest_two_device(X, centers, norms)
+    n = X.shape[0]
+    first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    best, runner = np.empty(n), np.empty(n)
+    for rows, products in _products(X, centers):
+        row = np.arange(len(products))
+        index = products.argmax(axis=1)
+        first[rows] = index
+        best[rows] = products[row, index]
+        products[row, index] = -np.inf
+        index = products.argmax(axis=1)
+        second[rows] = index
+        runner[rows] = products[row, index]
+    return NearestTwo(first, second, _squared(norms, best), _squared(norms, runner))
+
+
+def code_sums(X: Any, codes: Any, weights: Any, n_codes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sum of the rows and of the weights of each code, in float64 on the host.
+
+    ``codes`` and ``weights`` are (n,) or, for rows that count under several codes, (n, m).
+    """
+    if codes.ndim == 1:
+        codes = codes[:, None]
+        weights = None if weights is None else weights[:, None]
+    if is_host(X):
+        return _code_sums_host(X, codes, weights, n_codes)
+    return _code_sums_device(X, codes, weights, n_codes)
+
+
+def is_host(X: Any) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix."""
+    return sp.issparse(X) or is_numpy_array(X)
+
+
+def to_like(values: np.ndarray, X: Any, *, integer: bool = False) -> Any:
+    """A host array in X's library, on its device, in its float type (or as int64)."""
+    if is_host(X):
+        return values if integer else values.astype(X.dtype, copy=False)
+    xp = array_namespace(X)
+    dtype = np.int64 if integer else np.float32 if X.dtype == xp.float32 else np.float64
+    return xp.asarray(np.ascontiguousarray(values, dtype=dtype), device=device(X))
+
+
+def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
+    """Slices over n rows whose blocks hold about ``budget`` entries at ``width`` per row."""
+    step = max(64, budget // max(width, 1))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def _products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
+    half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
+    columns = np.ascontiguousarray(centers.T, dtype=X.dtype)
+    n, k = X.shape[0], len(centers)
+    memory = None
+    for rows in row_blocks(n, k, HOST_BLOCK):
+        if sp.issparse(X):
+            products = X[rows] @ columns
+        else:
+            memory = np.empty((rows.stop - rows.start, k), X.dtype) if memory is None else memory
+            products = np.matmul(X[rows], columns, out=memory[: rows.stop - rows.start])
+        products -= half
+        yield rows, products
+
+
+def _squared(norms: Any, products: Any) -> Any:
+    # ‖x − μ‖² = ‖x‖² − 2(xᵀμ − ½‖μ‖²); rounding may leave a negative zero.
+    if isinstance(products, np.ndarray):
+        return np.maximum(norms - 2.0 * products, 0.0)
+    xp = array_namespace(products)
+    squared = norms - 2.0 * products
+    return xp.where(squared > 0.0, squared, xp.zeros_like(squared))
+
+
+def _device_products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, Any]]:
+    columns = to_like(np.ascontiguousarray(centers.T), X)
+    half = to_like(0.5 * np.einsum("ij,ij->i", centers, centers), X)
+    for rows in row_blocks(X.shape[0], len(centers), DEVICE_BLOCK):
+        yield rows, X[rows, :] @ columns - half
+
+
+def _nearest_device(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
+    xp = array_namespace(X)
+    first, best = [], []
+    for _, products in _device_products(X, centers):
+        first.append(xp.argmax(products, axis=1))
+        best.append(xp.max(products, axis=1))
+    return Nearest(xp.concat(first), _squared(norms, xp.concat(best)))
+
+
+def _nearest_two_device(X: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
+    xp = array_namespace(X)
+    codes = xp.arange(len(centers), device=device(X))[None, :]
+    parts: list[tuple[Any, ...]] = []
+    for _, products in _device_products(X, centers):
+        index = xp.argmax(products, axis=1)
+        best = xp.max(products, axis=1)
+        rest = xp.where(codes == index[:, None], xp.full_like(products, -float("inf")), products)
+        parts.append((index, xp.argmax(rest, axis=1), best, xp.max(rest, axis=1)))
+    first, second, best, runner = (xp.concat(part) for part in zip(*parts, strict=True))
+    return NearestTwo(first, second, _squared(norms, best), _squared(norms, runner))
+
+
+def _code_sums_host(
+    X: Any, codes: np.ndarray, weights: np.ndarray | None, n_codes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    n, m = codes.shape
+    sums = np.zeros((n_codes, X.shape[1]))
+    flat = np.ones(n * m) if weights is None else np.ascontiguousarray(weights).reshape(-1)
+    mass = np.bincount(codes.reshape(-1), weights=flat, minlength=n_codes)
+    # A row's codes are the columns of its row of a sparse indicator matrix: one sparse product.
+    # Float32 is widened block by block, so that sums are always accumulated in float64.
+    for rows in row_blocks(n, X.shape[1], n * X.shape[1] if X.dtype == np.float64 else 1 << 18):
+        size = rows.stop - rows.start
+        entries = slice(rows.start * m, rows.stop * m)
+        indicator = sp.csr_array(
+            (flat[entries], codes[rows].reshape(-1), np.arange(size + 1, dtype=np.int32) * m),
+            shape=(size, n_codes),
+        )
+        part = indicator.T @ X[rows].astype(np.float64, copy=False)
+        sums += part.toarray() if sp.issparse(part) else part
+    return sums, mass
+
+
+def _code_sums_device(
+    X: Any, codes: Any, weights: Any, n_codes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    # The array standard has no scatter-add: weighted one-hot products, block by block.
+    xp = array_namespace(X)
+    sums, mass = np.zeros((n_codes, X.shape[1])), np.zeros(n_codes)
+    columns = xp.arange(n_codes, device=device(X))[None, :]
+    for rows in row_blocks(X.shape[0], n_codes, DEVICE_BLOCK):
+        onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=device(X))
+        for column in range(codes.shape[1]):
+            hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
+            onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
+        sums += to_numpy(onehot.T @ X[rows, :])
+        mass += to_numpy(xp.sum(onehot, axis=0))
+    return sums, mass
