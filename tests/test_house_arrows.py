@@ -1,0 +1,166 @@
+"""Each room imports only the rooms below it, read from the source of every module."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from golden import ROOT
+
+SOURCE = ROOT / "src" / "wellsep"
+
+LEAVES = {"_checks", "partitions", "runs", "datasets", "tables"}
+BELOW = {
+    "_checks": set(),
+    "partitions": {"_checks"},
+    "tables": {"_checks"},
+    "datasets": {"_checks"},
+    "runs": {"_checks", "partitions"},
+    "adapters": LEAVES,
+    "compute": {"_checks", "partitions"},
+    "indices": {"_checks", "partitions", "compute"},
+    "spaces": {"_checks", "partitions", "compute"},
+    "cluster": LEAVES | {"compute", "indices"},
+    "deep": LEAVES | {"compute", "indices", "cluster"},
+    "evaluate": LEAVES | {"compute", "indices", "spaces"},
+    "report": LEAVES | {"compute", "indices", "spaces", "evaluate"},
+    "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
+}
+EVERY_ROOM = set(BELOW) | {"cli"}
+BELOW["cli"] = EVERY_ROOM
+# Only what a room needs at its door: torch elsewhere is reached inside a function.
+TORCH_ROOMS = {"deep", "compute"}
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported_modules(source: str, package: str) -> list[tuple[int, str]]:
+    """(line, absolute dotted name) of every import, at any depth; names imported from a
+    package are appended, since they may be modules."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = package.split(".")
+                base = ".".join(parents[: len(parents) - node.level + 1] + ([base] if base else []))
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+    return found
+
+
+def wrong_arrows(source: str, room: str, package: str) -> list[str]:
+    wrong = []
+    for line, name in imported_modules(source, package):
+        parts = name.split(".")
+        if parts[0] != "wellsep" or room == "cli":
+            continue
+        if len(parts) == 1:
+            wrong.append(f"line {line}: {room} must name the room it imports, got `import wellsep`")
+        elif parts[1] == "__version__" or parts[1] == room or parts[1] in BELOW[room]:
+            continue
+        else:
+            wrong.append(f"line {line}: {room} must not import {parts[1]}")
+    return wrong
+
+
+def modules() -> list[Path]:
+    return [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_module_lives_in_a_known_room_and_keeps_the_arrows(path):
+    room = room_of(path)
+    assert room in EVERY_ROOM
+    package = ".".join(["wellsep", *path.relative_to(SOURCE).parts[:-1]])
+    assert wrong_arrows(path.read_text(encoding="utf-8"), room, package) == []
+
+
+def test_the_arrows_have_no_cycle():
+    order: list[str] = []
+    while len(order) < len(BELOW):
+        ready = sorted(
+            room for room in BELOW if room not in order and BELOW[room] <= {*order, room}
+        )
+        assert ready, f"a cycle among {set(BELOW) - set(order)}"
+        order += ready
+    assert order[-1] == "cli"
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_only_deep_and_compute_import_torch_at_the_top(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {alias.name.split(".")[0] for node in top for alias in node.names}
+    names |= {(node.module or "").split(".")[0] for node in top if isinstance(node, ast.ImportFrom)}
+    assert "torch" not in names or room_of(path) in TORCH_ROOMS
+
+
+@pytest.mark.parametrize(
+    ("source", "room"),
+    [
+        ("from wellsep.cluster import KMeans", "evaluate"),
+        ("def f():\n    from ..deep.training import train", "evaluate"),
+        ("import wellsep.evaluate.ace", "cluster"),
+        ("from wellsep import indices", "compute"),
+        ("import wellsep as ws", "report"),
+        ("from ..indices import record", "compute"),
+    ],
+)
+def test_a_wrong_arrow_is_seen(source, room):
+    assert len(wrong_arrows(source, room, f"wellsep.{room}")) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "room"),
+    [
+        ("from wellsep._checks import check_data\nfrom . import blocks", "compute"),
+        ("from ..indices import record\nimport numpy", "evaluate"),
+        ("import wellsep as ws", "cli"),
+        ("from wellsep import __version__", "report"),
+    ],
+)
+def test_a_right_arrow_is_let_through(source, room):
+    assert wrong_arrows(source, room, f"wellsep.{room}") == []
+
+
+def private_imports(source: str) -> list[str]:
+    """Imports of wellsep that go past its public doors: the package and its rooms."""
+    wrong = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            wrong += [a.name for a in node.names if a.name.startswith("wellsep.") and "_" in a.name]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "wellsep":
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            wrong += [
+                name
+                for name in names
+                if node.module.count(".") > 1
+                or any(part.startswith("_") and part != "__version__" for part in name.split("."))
+            ]
+    return wrong
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "experiments", "examples"])
+def test_programs_outside_the_package_use_public_names_only(folder):
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if (found := private_imports(path.read_text(encoding="utf-8")))
+    }
+    assert wrong == {}
+
+
+def test_a_private_import_is_seen():
+    assert private_imports("from wellsep._checks import check_data")
+    assert private_imports("from wellsep.compute.kernels import choose")
+    assert not private_imports("import wellsep as ws\nfrom wellsep.deep import DEC")

@@ -1,0 +1,50 @@
+"""Every public name resolves, is documented, and shows an example that the doctests run."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import wellsep
+
+PUBLIC = [name for name in wellsep.__all__ if not name.startswith("__")]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_resolves_and_is_documented(name):
+    value = getattr(wellsep, name)
+    documented = value if callable(value) else type(value)
+    assert (inspect.getdoc(documented) or "").strip()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_function_shows_an_example(name):
+    value = getattr(wellsep, name)
+    assert not inspect.isfunction(value) or ">>>" in inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_function_takes_few_arguments_by_position(name):
+    value = getattr(wellsep, name)
+    kinds = (
+        [p.kind for p in inspect.signature(value).parameters.values()]
+        if inspect.isfunction(value)
+        else []
+    )
+    assert kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD) <= 3
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = wellsep.no_such_name
+
+
+def test_dir_lists_the_public_names():
+    assert set(PUBLIC) <= set(dir(wellsep))
+
+
+def test_the_version_is_that_of_the_distribution():
+    from importlib.metadata import version
+
+    assert wellsep.__version__ == version("wellsep")
