@@ -19,6 +19,7 @@ _HOME = {
     "calinski_harabasz_score": "indices",
     "davies_bouldin_score": "indices",
     "cfq_score": "indices",
+    "cfq_clusters": "indices",
     "margins": "indices",
     "nmi_score": "indices",
     "clustering_accuracy": "indices",
@@ -33,6 +34,11 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
+    # local connectivity
+    "local_connectivity": "indices.connectivity",
+    "LocalConnectivity": "indices.connectivity",
+    # clusterers
+    "KMeans": "cluster",
     # data
     "load_dataset": "datasets",
     "list_datasets": "datasets",

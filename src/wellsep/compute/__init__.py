@@ -1,0 +1,1 @@
+"""Arrays in, small named statistics out; this room has never heard of an index."""

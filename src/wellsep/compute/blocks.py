@@ -1,0 +1,101 @@
+"""Reference block functions in array-API code.
+
+A pair block is (X_i, X_j, memberships, weights) → partial statistics that merge by addition,
+minimum or maximum. The distances themselves never leave the function, so that a fused kernel or
+a task on another machine can take its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.engines import host
+
+
+class Side(NamedTuple):
+    """One block of objects, as a pair block sees it."""
+
+    X: Any  # (b, d); for metric="precomputed" the rows of the matrix
+    square: Any  # (b,) squared lengths, or None where the metric needs none
+    members: Any  # (b, ΣK) weights in every cluster of every partition, side by side
+    codes: np.ndarray  # (M, b) cluster of each object, -1 if not counted
+    rows: slice
+
+
+class PairPart(NamedTuple):
+    """What one pair of blocks adds. ``None`` where not asked for."""
+
+    sums_i: Any  # (b_i, ΣK) distances from each i to each cluster, summed over j
+    sums_j: Any  # (b_j, ΣK) the same seen from j; None within a block
+
+
+def squared_euclidean(i: Side, j: Side, xp: Any) -> Any:
+    """‖x‖² + ‖y‖² − 2xy of centred rows, clipped at 0, and exactly 0 from an object to itself."""
+    table = i.square[:, None] + j.square[None, :] - 2 * (i.X @ j.X.T)
+    table = xp.where(table > 0, table, xp.zeros_like(table))
+    return _clear_diagonal(table, xp) if i.rows == j.rows else table
+
+
+def distances(i: Side, j: Side, metric: Any, xp: Any) -> Any:
+    if metric == "euclidean":
+        return xp.sqrt(squared_euclidean(i, j, xp))
+    if metric == "sqeuclidean":
+        return squared_euclidean(i, j, xp)
+    if metric == "cosine":  # rows have length one: ½‖z−z'‖² keeps what 1 − zz' would cancel
+        return squared_euclidean(i, j, xp) / 2
+    return general_distances(i, j, metric, xp)
+
+
+def general_distances(i: Side, j: Side, metric: Any, xp: Any) -> Any:
+    if metric == "precomputed":
+        return i.X[:, j.rows]
+    from sklearn.metrics import pairwise_distances
+
+    table = pairwise_distances(host(i.X), host(j.X), metric=metric)
+    if i.rows == j.rows:
+        np.fill_diagonal(table, 0)
+    return table if xp is np else xp.asarray(table)
+
+
+def pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
+    """Distance sums of one pair of blocks; seen from j too with ``both``."""
+    table = distances(i, j, metric, xp)
+    sums_i = table @ xp.astype(j.members, table.dtype)
+    if i.rows == j.rows or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, table.T @ xp.astype(i.members, table.dtype))
+
+
+def _clear_diagonal(table: Any, xp: Any) -> Any:
+    return table * (1 - xp.eye(table.shape[0], dtype=table.dtype, device=_device(table)))
+
+
+def _device(array: Any) -> Any:
+    from array_api_compat import device
+
+    return device(array)
+
+
+def widths_from_sums(
+    sums: Any, codes: Any, weight: Any, mass: Any, count: Any, singleton: float, xp: Any
+) -> tuple[Any, Any, Any]:
+    """Silhouette width, own and nearest-other mean distance, from distance sums to K clusters.
+
+    ``sums`` (b, K) float64; ``codes`` (b,), ``weight`` (b,), ``mass`` (K,), ``count`` (K,).
+    """
+    clusters = xp.arange(sums.shape[1], dtype=codes.dtype, device=_device(sums))
+    own = codes[:, None] == clusters[None, :]  # (b, K)
+    inside = xp.astype(own, sums.dtype)
+    rest = inside @ mass - weight  # weight of the other members
+    alone = (inside @ count) <= 1
+    safe = xp.where(rest > 0, rest, xp.ones_like(rest))
+    a = xp.sum(inside * sums, axis=1) / safe
+    b = xp.min(xp.where(own, xp.asarray(xp.inf, dtype=sums.dtype), sums / mass[None, :]), axis=1)
+    top = xp.where(a > b, a, b)
+    flat = top <= 0  # 0/0: all points of both clusters coincide
+    width = (b - a) / xp.where(flat, xp.ones_like(top), top)
+    width = xp.where(flat, xp.zeros_like(width), width)
+    width = xp.where(alone, xp.full_like(width, singleton), width)
+    return width, a, b

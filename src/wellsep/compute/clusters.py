@@ -1,0 +1,322 @@
+"""Row passes: cluster means, scatter around them, and distances to every centre."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep.compute.blocks import widths_from_sums
+from wellsep.compute.engines import Space, host
+from wellsep.compute.statistics import Task, Want, provides
+from wellsep.partitions import Partitions
+
+
+class Clusters(NamedTuple):
+    """The clusters of one partition; centres are relative to ``Space.shift``."""
+
+    count: np.ndarray  # (K,) objects
+    mass: np.ndarray  # (K,) summed weights
+    centers: np.ndarray  # (K, d) float64, given or the weighted means
+    mean: np.ndarray  # (d,) of all counted objects
+    shift: np.ndarray  # (d,) add it to get the user's coordinates
+
+
+def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
+    """(n, ΣK) memberships of all partitions side by side; ``codes`` (M, n)."""
+    n_partitions, n = codes.shape
+    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
+    columns = (codes + offsets[:-1, None]).T  # (n, M)
+    counted = (codes >= 0).T
+    values = np.ones(n) if weights is None else weights
+    data = np.broadcast_to(values[:, None], counted.shape)[counted]
+    pointer = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
+    return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
+
+
+def members(space: Space, codes: np.ndarray, n_clusters: np.ndarray, weights: Any) -> Any:
+    """The same memberships as a dense array beside X, in X's precision."""
+    table = one_hot(codes, n_clusters, weights).toarray()
+    return space.asarray(table, dtype=space.X.dtype)
+
+
+def cluster_sums(space: Space, view: Any, task: Task) -> np.ndarray:
+    """(ΣK, d) float64: weighted sums of the rows of ``view`` over every cluster."""
+    partitions, weights = task.partitions, task.weights
+    total = np.zeros((int(partitions.offsets[-1]), space.d))
+    for rows in space.row_blocks(space.d + total.shape[0]):
+        codes = partitions.codes[:, rows]
+        part = None if weights is None else weights[rows]
+        table = one_hot(codes, partitions.n_clusters, part)
+        if space.kind == "tensor":
+            xp = space.xp
+            dense = space.asarray(table.toarray(), dtype=xp.float64)
+            total += host(dense.T @ xp.astype(view[rows, :], xp.float64))
+        else:
+            product = table.T @ view[rows].astype(np.float64, copy=False)
+            total += product.toarray() if sp.issparse(product) else product
+    return total
+
+
+def describe_clusters(task: Task) -> list[Clusters]:
+    partitions, space = task.partitions, task.space
+    sums = cluster_sums(space, space.centred, task)
+    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
+    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    found = []
+    for m, (a, b) in enumerate(zip(partitions.offsets[:-1], partitions.offsets[1:], strict=True)):
+        own = mass[a:b]
+        means = sums[a:b] / own[:, None]
+        centers = means if task.centers is None else task.centers[m] - space.shift
+        mean = sums[a:b].sum(axis=0) / own.sum()
+        found.append(Clusters(count[a:b], own, centers, mean, space.shift))
+    return found
+
+
+_NAMES = ("clusters", "within", "radii", "separation", "margins", "simplified")
+
+
+@provides(*_NAMES)
+def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    clusters = describe_clusters(task)
+    found: dict[Want, list[Any]] = {w: clusters for w in wants if w.name == "clusters"}
+    rest = [w for w in wants if w.name != "clusters"]
+    if rest:
+        found.update(centre_pass(task, clusters, rest))
+    return found
+
+
+def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
+    """One sweep over the rows with the centres known; all partitions ride along."""
+    space, partitions = task.space, task.partitions
+    found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
+    tables = any(w.name in ("separation", "margins", "simplified") for w in wants)
+    stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
+    for rows in space.row_blocks(len(stacked) + 2 * space.d):
+        block = _Block(space, rows, stacked if tables or space.kind == "sparse" else None)
+        weight = task.weights_or_ones()[rows]
+        for m, cluster in enumerate(clusters):
+            codes = partitions.codes[m, rows]
+            counted = codes >= 0
+            view = block.of(m, partitions, cluster, codes, weight, counted)
+            for w in wants:
+                _REDUCE[w.name](found[w][m], view, cluster, w, rows)
+    return found
+
+
+class _Block:
+    """Some rows of the space and, if wanted, their products with all centres."""
+
+    def __init__(self, space: Space, rows: slice, stacked: np.ndarray | None) -> None:
+        self.space = space
+        self.X = space.centred[rows] if space.kind != "tensor" else space.centred[rows, :]
+        self.products: np.ndarray | None = None
+        if stacked is not None:
+            if space.kind == "tensor":
+                right = space.asarray(stacked.T.copy(), dtype=self.X.dtype)
+                self.products = host(self.X @ right).astype(np.float64)
+            else:
+                self.products = np.asarray(self.X @ stacked.T.astype(self.X.dtype))
+
+    @property
+    def square(self) -> np.ndarray:
+        """(b,) squared lengths of the rows."""
+        if self.space.kind == "sparse":
+            return np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1)
+        if self.space.kind == "numpy":
+            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+        xp = self.space.xp
+        wide = xp.astype(self.X, xp.float64)
+        return host(xp.sum(wide * wide, axis=1))
+
+    def of(
+        self,
+        m: int,
+        partitions: Partitions,
+        cluster: Clusters,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        counted: np.ndarray,
+    ) -> _View:
+        offset, stop = partitions.offsets[m], partitions.offsets[m + 1]
+        products = None if self.products is None else self.products[:, offset:stop]
+        every = bool(counted.all())
+        keep = slice(None) if every else counted
+        return _View(self, products, codes[keep], weight[keep], keep, cluster)
+
+
+class _View:
+    """The counted rows of a block, as one partition sees them."""
+
+    def __init__(
+        self,
+        block: _Block,
+        products: np.ndarray | None,
+        codes: np.ndarray,
+        weight: np.ndarray,
+        keep: Any,
+        cluster: Clusters,
+    ) -> None:
+        self.block, self.codes, self.weight, self.keep = block, codes, weight, keep
+        self.cluster = cluster
+        self.products = None if products is None else products[keep]  # (b, K)
+        self._own: np.ndarray | None = None
+
+    @property
+    def own_square(self) -> np.ndarray:
+        """(b,) squared distance to the own centre, from differences where X is dense."""
+        if self._own is None:
+            self._own = self._distance_to_own()
+        return self._own
+
+    def _distance_to_own(self) -> np.ndarray:
+        block, centers = self.block, self.cluster.centers
+        kind = block.space.kind
+        if kind == "sparse":
+            lengths = np.einsum("ij,ij->i", centers, centers)[self.codes]
+            dots = self.products[np.arange(len(self.codes)), self.codes]  # type: ignore[index]
+            return np.maximum(block.square[self.keep] - 2 * dots + lengths, 0)
+        if kind == "numpy":
+            gap = block.X[self.keep] - centers.astype(block.X.dtype)[self.codes]
+            return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
+        xp, space = block.space.xp, block.space
+        X = block.X if isinstance(self.keep, slice) else block.X[space.asarray(self.keep), :]
+        near = space.asarray(centers.astype(np.float64))
+        near = xp.astype(near, block.X.dtype)
+        gap = X - xp.take(near, space.asarray(self.codes.astype(np.int64)), axis=0)
+        return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
+
+    def signed(self) -> np.ndarray:
+        """(b, K) distance to the plane between the own centre and each other; own: +inf.
+
+        (v·x − b)/‖v‖ with v = μ_j − μ_l and b = ½(‖μ_j‖² − ‖μ_l‖²). Coinciding centres: NaN.
+        """
+        centers = self.cluster.centers
+        half = 0.5 * np.einsum("ij,ij->i", centers, centers)
+        score = np.asarray(self.products, dtype=np.float64) - half
+        at = np.arange(len(self.codes))
+        own = score[at, self.codes]
+        apart = centre_distances(centers)[self.codes]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            signed = np.where(apart > 0, (own[:, None] - score) / apart, np.nan)
+        signed[at, self.codes] = np.inf
+        return signed
+
+    def squares(self) -> np.ndarray:
+        """(b, K) squared distances to every centre; the own one from differences."""
+        centers = self.cluster.centers
+        lengths = np.einsum("ij,ij->i", centers, centers)
+        table = self.block.square[self.keep][:, None] - 2.0 * np.asarray(self.products) + lengths
+        table[np.arange(len(self.codes)), self.codes] = self.own_square
+        return np.maximum(table, 0)
+
+
+def centre_distances(centers: np.ndarray) -> np.ndarray:
+    """(K, K), from differences, row by row; below a relative 1e-12 they count as coinciding."""
+    apart = np.stack([np.sqrt(((centers - c) ** 2).sum(axis=1)) for c in centers])
+    scale = np.sqrt((centers**2).sum(axis=1).max(initial=0))
+    apart[apart <= 1e-12 * scale] = 0
+    return apart
+
+
+def _empty(w: Want, cluster: Clusters, n: int) -> np.ndarray:
+    k = len(cluster.mass)
+    if w.name == "separation":
+        return np.zeros((k, k))
+    if w.name in ("margins", "simplified"):
+        return np.full(n, np.nan)
+    return np.zeros(k)
+
+
+def _within(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    weight = view.weight * view.own_square
+    total += np.bincount(view.codes, weights=weight, minlength=len(total))
+
+
+def _radii(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    """Mean of ‖x − v‖^q over a cluster."""
+    power = view.own_square ** (w.get("q", 1) / 2)
+    total += np.bincount(view.codes, view.weight * power, len(total)) / cluster.mass
+
+
+def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    """Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
+    signed = view.signed()
+    signed[np.arange(len(view.codes)), view.codes] = 0
+    if w.get("wrong_side") == "zero":
+        signed = np.maximum(signed, 0)
+    table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
+    total += table.T @ signed**2
+
+
+def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    target = out[rows]
+    signed = view.signed()
+    target[view.keep] = np.fmin.reduce(signed, axis=1) if signed.size else np.nan
+
+
+def _simplified(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    """Width with distances to centres in place of mean distances to members."""
+    root = np.sqrt(view.squares())
+    at = np.arange(len(view.codes))
+    a = root[at, view.codes].copy()
+    root[at, view.codes] = np.inf
+    b = root.min(axis=1)
+    top = np.maximum(a, b)
+    width = np.divide(b - a, top, out=np.zeros_like(top), where=top > 0)
+    out[rows][view.keep] = width
+
+
+_REDUCE = {
+    "within": _within,
+    "radii": _radii,
+    "separation": _separation,
+    "margins": _margins,
+    "simplified": _simplified,
+}
+
+
+@provides("cosine_widths")
+def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Cosine silhouette widths without pairwise distances.
+
+    From z to a cluster the distances sum to (mass) − z·Σz, so all it takes is one product of the
+    unit rows with the cluster sums: O(n ΣK d).
+    """
+    space, partitions = task.space, task.partitions
+    sums = cluster_sums(space, space.unit, task)
+    offsets = partitions.offsets
+    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
+    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
+    for rows in space.row_blocks(len(sums) + 2 * space.d):
+        products, square = _unit_products(space, rows, sums)
+        weight = task.weights_or_ones()[rows]
+        for m in range(len(partitions)):
+            part = slice(offsets[m], offsets[m + 1])
+            codes = partitions.codes[m, rows]
+            counted = codes >= 0
+            distances = mass[part] - products[:, part]
+            # an object is at distance 0 from itself, also where its row is zero
+            distances[counted, codes[counted]] -= (weight * (1 - square))[counted]
+            np.maximum(distances, 0, out=distances)
+            for w in wants:
+                width, _, _ = widths_from_sums(
+                    distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
+                )
+                out[w][m, rows] = np.where(counted, width, np.nan)
+    return {w: list(table) for w, table in out.items()}
+
+
+def _unit_products(space: Space, rows: slice, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    unit = space.unit[rows] if space.kind != "tensor" else space.unit[rows, :]
+    if space.kind == "tensor":
+        xp = space.xp
+        wide = xp.astype(unit, xp.float64)
+        products = host(unit @ space.asarray(sums.T.copy(), dtype=unit.dtype)).astype(np.float64)
+        return products, host(xp.sum(wide * wide, axis=1))
+    products = np.asarray(unit @ sums.T.astype(unit.dtype), dtype=np.float64)
+    if space.kind == "sparse":
+        return products, np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1)
+    return products, np.einsum("ij,ij->i", unit, unit, dtype=np.float64)

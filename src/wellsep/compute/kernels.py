@@ -1,0 +1,73 @@
+"""Faster twins of the reference block functions, each beside its ``usable``; one ``choose``.
+
+``WELLSEP_KERNELS=0`` turns all of them off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from wellsep.compute import blocks
+from wellsep.compute.blocks import PairPart, Side
+
+# Pairs closer than this share of their squared lengths are computed again from differences:
+# ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
+CLOSE = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
+
+
+def numpy_usable(metric: Any, xp: Any) -> bool:
+    return xp is np and metric in ("euclidean", "sqeuclidean", "cosine")
+
+
+def numpy_squared_euclidean(i: Side, j: Side) -> np.ndarray:
+    """[−2x, ‖x‖², 1]·[y, 1, ‖y‖²]: one product instead of a product and two sweeps."""
+    ones = np.ones((max(len(i.X), len(j.X)), 1), dtype=i.X.dtype)
+    left = np.hstack([-2 * i.X, i.square[:, None], ones[: len(i.X)]])
+    right = np.hstack([j.X, ones[: len(j.X)], j.square[:, None]])
+    table = left @ right.T
+    if i.rows == j.rows:
+        np.fill_diagonal(table, np.inf)  # out of the way of the search for close pairs
+    limit = CLOSE[table.dtype] * (float(i.square.max()) + float(j.square.max()))
+    if table.min() < limit:
+        _recompute_close(table, i, j, limit)
+    if i.rows == j.rows:
+        np.fill_diagonal(table, 0)
+    return table
+
+
+def _recompute_close(table: np.ndarray, i: Side, j: Side, limit: float) -> None:
+    rows, cols = np.nonzero(table < limit)
+    if len(rows) > table.size // 16:
+        keep = np.isinf(table.diagonal()).all() if i.rows == j.rows else False
+        table[:] = cdist(i.X, j.X, "sqeuclidean")
+        if keep:
+            np.fill_diagonal(table, np.inf)
+        return
+    for part in range(0, len(rows), 8192):
+        r, c = rows[part : part + 8192], cols[part : part + 8192]
+        gap = i.X[r].astype(np.float64) - j.X[c]
+        table[r, c] = np.einsum("ij,ij->i", gap, gap)
+
+
+def numpy_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
+    table = numpy_squared_euclidean(i, j)
+    if metric == "euclidean":
+        np.sqrt(table, out=table)
+    elif metric == "cosine":
+        table *= 0.5
+    sums_i = table @ j.members
+    if i.rows == j.rows or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, table.T @ i.members)
+
+
+def choose(metric: Any, xp: Any) -> Callable[..., PairPart]:
+    """The fastest pair block that may be used here."""
+    if os.environ.get("WELLSEP_KERNELS", "1") != "0" and numpy_usable(metric, xp):
+        return numpy_pair_block
+    return blocks.pair_block

@@ -1,0 +1,222 @@
+"""The nearest neighbours of every object, label-free, and the outlier factor read from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.spatial import cKDTree
+
+from wellsep._checks import check_choice, check_count
+
+METHODS = ("exact", "kd-tree", "brute", "approximate")
+# A kd-tree visits most of its points beyond this many features.
+TREE_FEATURES = 14
+_ROWS = 1 << 14
+_PROBED = 8  # cells the approximate method searches at first
+_RECALL = 0.95  # share of the neighbours an approximate search must find
+_SAMPLE = 256  # objects whose true neighbours tell the recall of an approximate graph
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourGraph:
+    """The k nearest other objects of each object.
+
+    Attributes
+    ----------
+    indices : ndarray of shape (n, k)
+    distances : ndarray of shape (n, k), float64
+        Euclidean, rising in every row, whatever the search: an approximate search may miss a
+        neighbour, it never misstates a distance.
+    method : {"kd-tree", "brute", "faiss-ivf", "faiss-flat"}
+    recall : float
+        Share of the true neighbours found: 1 for an exact search, otherwise estimated on 256
+        objects.
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+    method: str
+    recall: float
+
+    @property
+    def exact(self) -> bool:
+        return self.method != "faiss-ivf"
+
+
+def nearest_neighbours(
+    X: np.ndarray, n_neighbors: int, *, method: str = "exact", n_jobs: int | None = None
+) -> NeighbourGraph:
+    """The `n_neighbors` nearest other objects of each row, never an n × n matrix.
+
+    Parameters
+    ----------
+    X : float array (n, d)
+    n_neighbors : int, at most n - 1
+    method : {"exact", "kd-tree", "brute", "approximate"}
+        "exact" takes the tree up to 14 features and blocked brute force beyond. "approximate"
+        searches as many cells of an inverted file (package faiss) as it takes to find 95 % of
+        the neighbours of a sample.
+    n_jobs : int, optional
+        Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wellsep.compute.neighbours import nearest_neighbours
+    >>> graph = nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> graph.indices.ravel().tolist(), graph.distances.ravel().tolist(), graph.method
+    ([1, 0, 1], [1.0, 1.0, 2.0], 'kd-tree')
+    """
+    check_choice("method", method, METHODS)
+    check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
+    if method == "exact":
+        method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
+    workers = effective_n_jobs(n_jobs)
+    found = np.empty((len(X), n_neighbors), dtype=np.intp)
+    recall = 1.0
+    if method == "kd-tree":
+        _tree(X, found, workers)
+    elif method == "brute":
+        _brute(X, found, n_jobs)
+    else:
+        method, recall = _cells(X, found, workers)
+    return NeighbourGraph(*_measured(X, found), method, recall)
+
+
+def _tree(X, found, workers):
+    tree = cKDTree(X)
+    # The tree's own order keeps neighbouring queries in the same leaves.
+    order = tree.indices
+    for start in range(0, len(X), _ROWS):
+        rows = order[start : start + _ROWS]
+        _, indices = tree.query(X[rows], k=range(1, found.shape[1] + 2), workers=workers)
+        found[rows] = _without_self(indices, rows)
+
+
+def _brute(X, found, n_jobs):
+    from sklearn.neighbors import NearestNeighbors
+
+    # Centred, for the search expands the square of the difference.
+    centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
+    k = found.shape[1]
+    for start in range(0, len(X), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(X)))
+        indices = search.kneighbors(centred[rows], k + 1, return_distance=False)
+        found[rows] = _without_self(indices, rows)
+
+
+def _cells(X, found, workers):
+    faiss = _import_faiss()
+    n, d = X.shape
+    k = found.shape[1]
+    points = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64), dtype=np.float32)
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(workers)
+    try:
+        # 40 objects per cell are the fewest that a cell's centre can be learnt from.
+        n_cells = min(int(4 * np.sqrt(n)), n // 40)
+        flat = faiss.IndexFlatL2(d)
+        flat.add(points)
+        index, method, recall = flat, "faiss-flat", 1.0
+        if n_cells >= 4 * _PROBED:
+            cells = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_cells)
+            cells.cp.niter = 10
+            cells.train(points)
+            cells.add(points)
+            found_share = _probe_until_good(cells, flat, points, k)
+            if found_share >= _RECALL:
+                index, method, recall = cells, "faiss-ivf", found_share
+        for start in range(0, n, _ROWS):
+            rows = np.arange(start, min(start + _ROWS, n))
+            found[rows] = _without_self(_fill_missing(index.search(points[rows], k + 1)[1]), rows)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    return method, recall
+
+
+def _probe_until_good(cells, flat, points, k):
+    """Search twice as many cells until a sample finds 95 % of its neighbours; that recall."""
+    rows = np.random.default_rng(0).choice(len(points), min(_SAMPLE, len(points)), replace=False)
+    true = _without_self(flat.search(points[rows], k + 1)[1], rows)
+    recall, probed = 0.0, _PROBED
+    # Beyond a quarter of all cells looking everywhere is as fast.
+    while recall < _RECALL and probed <= cells.nlist // 4:
+        cells.nprobe = probed
+        got = _without_self(_fill_missing(cells.search(points[rows], k + 1)[1]), rows)
+        hits = sum(len(np.intersect1d(a, b)) for a, b in zip(true, got, strict=True))
+        recall, probed = hits / true.size, 2 * probed
+    return recall
+
+
+def _import_faiss() -> Any:
+    try:
+        import faiss
+    except ImportError:
+        raise ImportError(
+            "method 'approximate' must have the package faiss, got none; "
+            "install it with pip install 'wellsep[faiss]', or choose method='exact'."
+        ) from None
+    return faiss
+
+
+def _fill_missing(indices):
+    """Cells with fewer than k + 1 objects leave -1: put any other objects there."""
+    for row in np.flatnonzero((indices < 0).any(axis=1)):
+        missing = indices[row] < 0
+        others = np.setdiff1d(np.arange(2 * len(missing)), indices[row][~missing])
+        indices[row, missing] = others[: missing.sum()]
+    return indices
+
+
+def _without_self(indices, rows):
+    """Drop each row's own object, or, behind more than k duplicates, one of those."""
+    self_at = indices == rows[:, None]
+    column = np.where(self_at.any(axis=1), self_at.argmax(axis=1), 0)
+    keep = np.ones(indices.shape, dtype=bool)
+    keep[np.arange(len(indices)), column] = False
+    return indices[keep].reshape(len(indices), -1)
+
+
+def _measured(X, found):
+    """Indices and float64 distances from true differences, sorted by distance in every row."""
+    distances = np.empty(found.shape)
+    for start in range(0, len(X), _ROWS):
+        rows = slice(start, start + _ROWS)
+        squares = np.zeros(found[rows].shape)
+        for feature in range(X.shape[1]):
+            column = X[:, feature].astype(np.float64, copy=False)
+            difference = column[rows, None] - column[found[rows]]
+            squares += difference * difference
+        order = np.argsort(squares, axis=1, kind="stable")
+        distances[rows] = np.sqrt(np.take_along_axis(squares, order, axis=1))
+        found[rows] = np.take_along_axis(found[rows], order, axis=1)
+    return found, distances
+
+
+def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
+    """LOF of every object from its neighbour graph: mean density of its neighbours over its own.
+
+    reach(x, s) = max(dist(x, s), dist to the t-th neighbour of s),
+    density(x) = 1 / mean reach(x, s), LOF(x) = mean density(s) / density(x); about 1 inside a
+    cluster, greater for outliers. Exactly t neighbours, as in scikit-learn; Breunig et al. take
+    all that tie at the t-th place.
+
+    References
+    ----------
+    .. [1] M. M. Breunig, H.-P. Kriegel, R. T. Ng, J. Sander, "LOF: identifying density-based
+       local outliers", SIGMOD 2000.
+    """
+    indices, distances = graph.indices, graph.distances
+    farthest = distances[:, -1]
+    mean_reach = np.maximum(distances, farthest[indices]).mean(axis=1)
+    # Departs from scikit-learn's absolute 1e-10, so that the unit of X does not matter. It
+    # counts only where more than t objects coincide.
+    typical = farthest.mean()
+    if typical == 0:
+        return np.ones(len(indices))
+    density = 1.0 / (mean_reach / typical + 1e-10)
+    return density[indices].mean(axis=1) / density

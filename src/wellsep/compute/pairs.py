@@ -1,0 +1,201 @@
+"""The pass over all pairs of objects: distances once per metric, every statistic rides along."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute import kernels
+from wellsep.compute.blocks import Side, widths_from_sums
+from wellsep.compute.clusters import one_hot
+from wellsep.compute.engines import (
+    ROWS,
+    TENSOR_ROWS,
+    Space,
+    budget_bytes,
+    cut,
+    host,
+    share_out,
+    tournament,
+)
+from wellsep.compute.statistics import Task, Want, provides
+
+SYMMETRIC = ("euclidean", "sqeuclidean", "cosine")
+
+
+class DistanceSums(NamedTuple):
+    """Distances from every object to every cluster, summed; kept apart per group of objects."""
+
+    sums: Any  # (G, n, ΣK) float64; beside X
+    order: np.ndarray | None  # (n,) object of each row, or None if rows are in the given order
+
+
+class Sides:
+    """The blocks of one space under one metric, made ready once."""
+
+    def __init__(self, task: Task, metric: Any, groups: np.ndarray | None = None) -> None:
+        space = task.space
+        self.task, self.metric, self.space = task, metric, space
+        self.order = None if groups is None else np.argsort(groups, kind="stable")
+        sorted_groups = None if groups is None else groups[self.order]
+        rows = TENSOR_ROWS if space.kind == "tensor" else ROWS
+        self.blocks = cut(space.n, rows, sorted_groups)
+        self.group_of = [0 if groups is None else int(sorted_groups[b.start]) for b in self.blocks]  # type: ignore[index]
+        self.n_groups = 1 if groups is None else int(groups.max()) + 1
+        self.view = self._view()
+        self.codes = task.partitions.codes if self.order is None else (
+            task.partitions.codes[:, self.order]
+        )
+        weights = task.weights
+        self.weights = weights if weights is None or self.order is None else weights[self.order]
+        self.square = self._squares() if metric in SYMMETRIC else None
+        self._members = one_hot(self.codes, task.partitions.n_clusters, self.weights)
+
+    def _view(self) -> Any:
+        space = self.space
+        if self.metric == "cosine":
+            view = space.unit
+        elif self.metric in SYMMETRIC:
+            view = space.centred
+        else:
+            view = space.X
+        if self.order is None:
+            return view
+        view = view[space.asarray(self.order), :]
+        return view[:, space.asarray(self.order)] if self.metric == "precomputed" else view
+
+    def _squares(self) -> Any:
+        xp = self.space.xp
+        if self.space.kind == "numpy":
+            return np.einsum("ij,ij->i", self.view, self.view)
+        return xp.sum(self.view * self.view, axis=1)
+
+    def side(self, b: int) -> Side:
+        rows = self.blocks[b]
+        table = self._members[rows].toarray()
+        return Side(
+            X=self.view[rows, :],
+            square=None if self.square is None else self.square[rows],
+            members=self.space.asarray(table, dtype=self.space.X.dtype),
+            codes=self.codes[:, rows],
+            rows=rows,
+        )
+
+
+def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
+    """Sums for all objects, each pair of blocks visited once and used both ways.
+
+    ``groups`` (n,) keeps the sums over each group of objects apart, so that the sums over any
+    union of groups follow without new distances.
+    """
+    sides = Sides(task, metric, groups)
+    space, width = task.space, int(task.partitions.offsets[-1])
+    xp = space.xp
+    if space.kind == "tensor":
+        sums = xp.zeros((sides.n_groups, space.n, width), dtype=xp.float64, device=space.device)
+    else:
+        sums = np.zeros((sides.n_groups, space.n, width))
+    block = kernels.choose(metric, xp)
+    both_ways = metric in SYMMETRIC
+
+    def visit(i: int, j: int) -> None:
+        a, b = sides.side(i), sides.side(j)
+        part = block(a, b, metric, xp, both_ways)
+        _add(sums, sides.group_of[j], a.rows, part.sums_i)
+        if both_ways and i != j:
+            _add(sums, sides.group_of[i], b.rows, part.sums_j)
+        elif i != j:  # a metric of the user's own need not be symmetric
+            _add(sums, sides.group_of[i], b.rows, block(b, a, metric, xp, False).sums_i)
+
+    share_out(space.n_jobs, visit, tournament(len(sides.blocks)))
+    return DistanceSums(sums, sides.order)
+
+
+def _add(sums: Any, group: int, rows: slice, part: Any) -> None:
+    if isinstance(sums, np.ndarray):
+        sums[group, rows] += part
+        return
+    from array_api_compat import array_namespace
+
+    xp = array_namespace(part)
+    sums[group, rows, :] += xp.astype(part, xp.float64)
+
+
+def fits_budget(task: Task) -> bool:
+    return 8.0 * task.space.n * int(task.partitions.offsets[-1]) <= budget_bytes()
+
+
+@provides("widths", "within_distances")
+def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    found: dict[Want, list[Any]] = {}
+    for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
+        mine = [w for w in wants if w.get("metric", "euclidean") == metric]
+        found.update(_reduce_sums(task, metric, mine))
+    return found
+
+
+def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Widths and within-cluster sums, straight from the sums or strip by strip if they are too big."""
+    partitions, space = task.partitions, task.space
+    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
+    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    weights = task.weights_or_ones()
+    found: dict[Want, list[Any]] = {
+        w: [
+            np.full(space.n, np.nan) if w.name == "widths" else 0.0 for _ in range(len(partitions))
+        ]
+        for w in wants
+    }
+    for rows, sums in _strips(task, metric):
+        for m in range(len(partitions)):
+            part = slice(int(partitions.offsets[m]), int(partitions.offsets[m + 1]))
+            codes = partitions.codes[m, rows]
+            counted = codes >= 0
+            width_args = (
+                sums[:, part],
+                space.asarray(codes.astype(np.int64)),
+                space.asarray(weights[rows]),
+                space.asarray(mass[part]),
+                space.asarray(count[part].astype(np.float64)),
+            )
+            for w in wants:
+                width, a, _ = widths_from_sums(*width_args, w.get("singleton", 0), space.xp)
+                if w.name == "widths":
+                    found[w][m][rows] = np.where(counted, host(width), np.nan)
+                else:
+                    own = np.where(counted, mass[part][codes] - weights[rows], 0)
+                    found[w][m] += 0.5 * float((weights[rows] * own * host(a))[counted].sum())
+    return found
+
+
+def _strips(task: Task, metric: Any) -> Any:
+    """(rows, sums of those rows); rows come in the given order."""
+    n = task.space.n
+    if fits_budget(task):
+        sums = distance_sums(task, metric).sums[0]
+        for rows in task.space.row_blocks(sums.shape[1]):
+            yield rows, (sums[rows] if isinstance(sums, np.ndarray) else sums[rows, :])
+        return
+    yield from _strip_by_strip(task, metric, n)
+
+
+def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
+    """Where n × ΣK sums exceed the budget: each strip of rows against everything, twice the work."""
+    sides = Sides(task, metric)
+    space, width = task.space, int(task.partitions.offsets[-1])
+    block = kernels.choose(metric, space.xp)
+    per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
+    for start in range(0, len(sides.blocks), per_strip):
+        strip = range(start, min(start + per_strip, len(sides.blocks)))
+        first, last = sides.blocks[strip[0]].start, sides.blocks[strip[-1]].stop
+        sums = space.asarray(np.zeros((1, last - first, width)))
+
+        def visit(i: int, sums: Any = sums, first: int = first) -> None:
+            a = sides.side(i)
+            rows = slice(a.rows.start - first, a.rows.stop - first)
+            for j in range(len(sides.blocks)):
+                _add(sums, 0, rows, block(a, sides.side(j), metric, space.xp, False).sums_i)
+
+        share_out(space.n_jobs, visit, iter([[(i,) for i in strip]]))
+        yield slice(first, last), sums[0] if isinstance(sums, np.ndarray) else sums[0, :, :]

@@ -1,0 +1,89 @@
+"""Passes over a space: named statistics of all partitions at once.
+
+``gather`` takes what the asked-for indices want and makes each pass once. A provider is
+registered for the names it serves; pairwise providers share one pass over the distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.engines import Space
+from wellsep.partitions import Partitions
+
+
+class Want(NamedTuple):
+    """One statistic asked for, with the options that make it a different number."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return dict(self.options).get(key, default)
+
+
+def want(name: str, **options: Any) -> Want:
+    return Want(name, tuple(sorted(options.items())))
+
+
+class Task(NamedTuple):
+    """What every provider works on."""
+
+    space: Space
+    partitions: Partitions
+    weights: np.ndarray | None  # (n,) float64, all positive where counted
+    centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
+
+    def weights_or_ones(self) -> np.ndarray:
+        return np.ones(self.space.n) if self.weights is None else self.weights
+
+
+Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]
+_PROVIDERS: dict[str, Provider] = {}
+
+
+def provides(*names: str) -> Callable[[Provider], Provider]:
+    """Register a function that serves these statistics, for all partitions, in one go."""
+
+    def keep(function: Provider) -> Provider:
+        for name in names:
+            _PROVIDERS[name] = function
+        return function
+
+    return keep
+
+
+def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
+    """Every wanted statistic, as a list with one entry per partition."""
+    import wellsep.compute.clusters
+    import wellsep.compute.pairs  # noqa: F401  (both register their providers)
+
+    by_provider: dict[Provider, list[Want]] = {}
+    for one in dict.fromkeys(wants):
+        by_provider.setdefault(_PROVIDERS[one.name], []).append(one)
+    found: dict[Want, list[Any]] = {}
+    for provider, asked in by_provider.items():
+        found.update(provider(task, asked))
+    return found
+
+
+@provides("objects")
+def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """The data, codes and weights themselves, for formulas that reduce per-object values."""
+    codes, weights = task.partitions.codes, task.weights_or_ones()
+    entries = [Objects(task.space.X, c, weights, len(k)) for c, k in _each(task.partitions)]
+    return {one: entries for one in wants}
+
+
+class Objects(NamedTuple):
+    X: Any
+    codes: np.ndarray  # (n,), -1 where not counted
+    weights: np.ndarray  # (n,)
+    n_clusters: int
+
+
+def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    return zip(partitions.codes, partitions.classes, strict=True)

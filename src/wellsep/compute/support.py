@@ -1,0 +1,238 @@
+"""Neighbours that stand between an object and its prototype, and how far they pull aside (LCD).
+
+For one cluster with prototype c, r(x) = dist(x, c): the up to t nearest other members s with
+r(s) <= r(x) and dist(x, s) < r(x), and the sum of their disagreements (equations 1 to 6 of
+Deepak P, "Local connectivity in centroid clustering", IDEAS 2020).
+
+Sorted by r, the candidates of x are a prefix of the cluster. Prefixes are grouped by powers of
+two and each group is searched in its own tree (or in distance blocks where trees do not pay), so
+at least half of what a search can meet is a candidate and a few neighbours beyond t settle most
+objects; the rest ask for twice as many until the ball of radius r(x) is exhausted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+# Distances closer than this, relatively, are one distance: means carry rounding, and whether two
+# objects on one sphere around their prototype see each other must not depend on the row order.
+TIE = 1e-12
+# A kd-tree visits most of its points beyond this many features.
+TREE_FEATURES = 14
+_SMALL = 512  # up to this many candidates one distance block beats a tree
+_BLOCK = 1 << 21  # entries of a distance block: 16 MiB of float64
+_ROWS = 1 << 14  # rows per tree query
+
+# rows, k -> distances (rows, k) rising, positions (rows, k), a bound that nothing unseen beats
+Nearest = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+class Support(NamedTuple):
+    """What the neighbours of each member of one cluster say."""
+
+    disagreement: np.ndarray  # (m,) LCD(x, c)
+    size: np.ndarray  # (m,) |N(x)|
+
+
+def distances_to(points: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Euclidean distance of each row to one point, equal for equal rows wherever they stand."""
+    squares = np.zeros(len(points))
+    # Feature by feature: a row-wise reduction may sum in another order at another address.
+    for feature, value in enumerate(center):
+        difference = points[:, feature] - value
+        squares += difference * difference
+    return np.sqrt(squares)
+
+
+def disagreement(to_neighbour, neighbour_to_center, to_center) -> np.ndarray:
+    """LCD(x, c, s) = Dev * ND (equations 3 to 5), Dev clipped at 0 against rounding."""
+    path = neighbour_to_center + to_neighbour
+    deviation = np.maximum(path / to_center - 1.0, 0.0)
+    # A duplicate of x adds nothing: ND = 0, and path = r(x) > 0 here.
+    return deviation * (to_neighbour / path)
+
+
+def cluster_support(
+    points: np.ndarray, center: np.ndarray, n_neighbors: int, *, workers: int = 1
+) -> Support:
+    """LCD and |N| of every member of one cluster.
+
+    Parameters
+    ----------
+    points : float64 array (m, d), the members.
+    center : float64 array (d,), the prototype.
+    n_neighbors : t of the paper.
+    workers : threads of a tree search.
+    """
+    radii = distances_to(points, center)
+    order = np.argsort(radii, kind="stable")
+    members, radii = np.ascontiguousarray(points[order]), radii[order]
+    reach = np.searchsorted(radii, radii * (1 + TIE), side="right")
+    total, size = np.zeros(len(members)), np.zeros(len(members), dtype=np.int32)
+    search = _Search(members, radii, reach, n_neighbors, total, size)
+    rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
+    as_trees = members.shape[1] <= TREE_FEATURES
+    for level, first, last in _levels(reach, rows, as_trees):
+        nearest: Nearest
+        if as_trees and level > _SMALL:
+            nearest = _tree_search(members[:level], members, radii, workers)
+            start = 2 * n_neighbors + 2
+        else:
+            nearest = _block_search(members, center, radii, reach)
+            start = n_neighbors + 2
+        search.settle(rows[first:last], nearest, start)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return Support(total[back], size[back])
+
+
+def _levels(reach, rows, as_trees):
+    """(prefix length, first, last) over `rows`, so that each prefix is at most twice what it serves."""
+    if not as_trees:
+        return [(int(reach[rows[-1]]), 0, len(rows))] if len(rows) else []
+    needed = reach[rows]
+    level, first, found = _SMALL, 0, []
+    while first < len(rows):
+        last = int(np.searchsorted(needed, level, side="right"))
+        if last > first:
+            found.append((min(level, len(reach)), first, last))
+        first, level = last, level * 2
+    return found
+
+
+class _Search(NamedTuple):
+    """One cluster, sorted by radius, and the two results being filled."""
+
+    members: np.ndarray
+    radii: np.ndarray
+    reach: np.ndarray
+    n_neighbors: int
+    total: np.ndarray
+    size: np.ndarray
+
+    def settle(self, rows: np.ndarray, nearest: Nearest, k: int) -> None:
+        """Fill the results of `rows`, asking `nearest` for more where its answer was too short."""
+        while len(rows):
+            width = max(1, _ROWS * 16 // k)
+            left = [
+                self._settle(rows[start : start + width], nearest, k)
+                for start in range(0, len(rows), width)
+            ]
+            rows, k = np.concatenate(left), 2 * k
+
+    def _settle(self, rows, nearest, k):
+        distance, position, unseen = nearest(rows, k)
+        own = self.radii[rows]
+        known = np.minimum(position, len(self.radii) - 1)
+        valid = (
+            (position < self.reach[rows][:, None])
+            & (position != rows[:, None])
+            & (distance < (own * (1 - TIE))[:, None])
+        )
+        place = np.cumsum(valid, axis=1)
+        enough = place[:, -1] >= self.n_neighbors
+        column = np.argmax(place >= self.n_neighbors, axis=1)  # of the t-th neighbour, if any
+        last = np.where(enough, distance[np.arange(len(rows)), column], np.inf)
+        # t duplicates of x add 0 whichever they are: no need to see them all.
+        done = (unseen >= own * (1 - TIE)) | (last * (1 + TIE) < unseen) | (last == 0)
+        distance, known, valid, own, last = (
+            a[done] for a in (distance, known, valid, own, last)
+        )
+        theirs = np.where(valid, self.radii[known], own[:, None])
+        terms = disagreement(np.where(valid, distance, 0.0), theirs, own[:, None])
+        chosen = _nearest_terms(distance, valid, terms, last, self.n_neighbors)
+        self.total[rows[done]] = chosen
+        self.size[rows[done]] = np.minimum(valid.sum(axis=1), self.n_neighbors)
+        return rows[~done]
+
+
+def _nearest_terms(distance, valid, terms, last, t):
+    """Sum of the t nearest terms per row; at the t-th place the smaller term goes first."""
+    inside = valid & (distance < (last * (1 - TIE))[:, None])
+    total = np.where(inside, terms, 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        edge = valid & ~inside & (distance <= (last * (1 + TIE))[:, None])
+    rows = np.flatnonzero(edge.any(axis=1))
+    if len(rows):
+        tied = np.sort(np.where(edge[rows], terms[rows], np.inf), axis=1)
+        free = t - inside[rows].sum(axis=1)
+        taken = np.arange(tied.shape[1]) < free[:, None]
+        total[rows] += np.where(taken, tied, 0.0).sum(axis=1)
+    return total
+
+
+def _tree_search(prefix, members, radii, workers) -> Nearest:
+    tree = cKDTree(prefix)
+
+    def nearest(rows, k):
+        k = min(k, tree.n)
+        # Rows are sorted by radius, so the last radius bounds the balls of all of them.
+        bound = radii[rows[-1]] * (1 + TIE)
+        distance, position = tree.query(
+            members[rows], k=range(1, k + 1), distance_upper_bound=bound, workers=workers
+        )
+        unseen = np.full(len(rows), np.inf) if k == tree.n else distance[:, -1]
+        return distance, position, unseen
+
+    return nearest
+
+
+def _block_search(members, center, radii, reach) -> Nearest:
+    centred = members - center
+    squares = radii * radii
+    slack = 4 * (members.shape[1] + 8) * np.finfo(float).eps  # of a distance block, relative
+
+    def block(rows, k):
+        prefix = int(reach[rows[-1]])
+        own = squares[rows][:, None]
+        table = centred[rows] @ centred[:prefix].T
+        table *= -2
+        table += squares[:prefix]
+        table += own
+        table[np.arange(prefix) >= reach[rows][:, None]] = np.inf
+        table[np.arange(len(rows)), rows] = np.inf
+        table[table > own * (1 + slack)] = np.inf
+        if k < prefix:
+            position = np.argpartition(table, k, axis=1)[:, : k + 1]
+            rough = np.take_along_axis(table, position, axis=1)
+            bound = rough.max(axis=1)
+            bound = np.sqrt(np.maximum(bound - slack * own[:, 0], 0.0))
+        else:
+            position = np.broadcast_to(np.arange(prefix), table.shape)
+            rough, bound = table, np.full(len(rows), np.inf)
+        # The block only finds them: ties are told from true differences.
+        exact = _pair_distances(members, rows, position)
+        exact[np.isinf(rough)] = np.inf
+        by = np.argsort(exact, axis=1, kind="stable")
+        return np.take_along_axis(exact, by, 1), np.take_along_axis(position, by, 1), bound
+
+    def nearest(rows, k):
+        height = max(1, _BLOCK // max(int(reach[rows[-1]]), 1))
+        parts = [block(rows[i : i + height], k) for i in range(0, len(rows), height)]
+        # Blocks of shorter prefixes may hold fewer columns.
+        wide = max(part[0].shape[1] for part in parts)
+        return (
+            np.concatenate([_widen(part[0], wide, np.inf) for part in parts]),
+            np.concatenate([_widen(part[1], wide, len(radii)) for part in parts]),
+            np.concatenate([part[2] for part in parts]),
+        )
+
+    return nearest
+
+
+def _pair_distances(members, rows, position):
+    squares = np.zeros(position.shape)
+    for feature in range(members.shape[1]):
+        column = members[:, feature]
+        difference = column[rows][:, None] - column[position]
+        squares += difference * difference
+    return np.sqrt(squares)
+
+
+def _widen(table, columns, value):
+    missing = columns - table.shape[1]
+    return np.pad(table, ((0, 0), (0, missing)), constant_values=value) if missing else table

@@ -1,0 +1,41 @@
+"""What a number means: validity indices, their registry, and scoring many partitions at once."""
+
+from wellsep.indices.centroid import (
+    calinski_harabasz_score,
+    cfq_clusters,
+    cfq_score,
+    davies_bouldin_score,
+    margins,
+    simplified_silhouette_score,
+)
+from wellsep.indices.distance import silhouette_samples, silhouette_score
+from wellsep.indices.external import (
+    ami_score,
+    ari_score,
+    clustering_accuracy,
+    nmi_score,
+    purity_score,
+)
+from wellsep.indices.record import INDICES, Index, register_index
+from wellsep.indices.scoring import PartitionScores, score_partitions
+
+__all__ = [
+    "INDICES",
+    "Index",
+    "PartitionScores",
+    "ami_score",
+    "ari_score",
+    "calinski_harabasz_score",
+    "cfq_clusters",
+    "cfq_score",
+    "clustering_accuracy",
+    "davies_bouldin_score",
+    "margins",
+    "nmi_score",
+    "purity_score",
+    "register_index",
+    "score_partitions",
+    "silhouette_samples",
+    "silhouette_score",
+    "simplified_silhouette_score",
+]

@@ -1,0 +1,412 @@
+"""Indices that need only cluster centres: CFQ, Calinski-Harabasz, Davies-Bouldin, simplified silhouette."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_choice, check_number
+from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.statistics import Want, gather, want
+from wellsep.indices.record import index
+from wellsep.indices.scoring import one_task, score_one
+
+
+def _clusters(**_: Any) -> dict[str, Want]:
+    return {"clusters": want("clusters"), "within": want("within")}
+
+
+@index(
+    name="calinski_harabasz",
+    title="Calinski-Harabasz (variance ratio)",
+    wants=_clusters,
+    direction=1,
+    range=(0, np.inf),
+    cost="n·d",
+    sparse=True,
+    citation="Caliński & Harabasz, A dendrite method for cluster analysis, "
+    "Communications in Statistics 3 (1974)",
+    caution="Grows with n and favours round clusters of equal size.",
+)
+def _calinski_harabasz(clusters: Clusters, within: np.ndarray) -> float:
+    n, k = clusters.mass.sum(), len(clusters.mass)
+    spread = ((clusters.centers - clusters.mean) ** 2).sum(axis=1)
+    between = float((clusters.mass * spread).sum())
+    inside = float(within.sum())
+    if inside <= 1e-24 * (inside + between):
+        reason = "all objects coincide" if between == 0 else "every cluster is a single location"
+        raise UndefinedIndex(f"{reason}, so that the variance within clusters is zero")
+    if n <= k:
+        raise UndefinedIndex("the total weight does not exceed the number of clusters")
+    return between / inside * (n - k) / (k - 1)
+
+
+def calinski_harabasz_score(
+    X: Any, labels: Any, *, sample_weight: Any = None, noise: str = "exclude", device: Any = None
+) -> float:
+    r"""Calinski-Harabasz index: variance between clusters over variance within.
+
+    .. math:: \frac{\sum_k n_k \lVert v_k - m\rVert^2 / (K-1)}
+              {\sum_k\sum_{x\in C_k}\lVert x - v_k\rVert^2 / (n-K)}
+
+    Range [0, ∞), greater is better.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or tensor of shape (n, d)
+    labels : array-like of shape (n,)
+    sample_weight : array-like of shape (n,), optional
+        Integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means.
+    device : str, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UndefinedIndex
+        One cluster, n clusters, or no variance within. (scikit-learn returns 1.0 for the last.)
+
+    References
+    ----------
+    Caliński & Harabasz (1974), Communications in Statistics 3, 1–27.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.calinski_harabasz_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
+    50.0
+    """
+    return score_one(
+        "calinski_harabasz", X, labels, sample_weight=sample_weight, noise=noise, device=device
+    )
+
+
+@index(
+    name="davies_bouldin",
+    title="Davies-Bouldin",
+    wants=lambda q=1: {
+        "clusters": want("clusters"),
+        "radii": want("radii", q=check_number("q", q, 0, open_left=True)),
+    },
+    direction=-1,
+    range=(0, np.inf),
+    cost="n·d",
+    sparse=True,
+    citation="Davies & Bouldin, A cluster separation measure, IEEE PAMI 1 (1979)",
+    caution="Only centres and radii count: it cannot see shape, and rewards clusters of one.",
+)
+def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> float:
+    size = radii ** (1 / q)
+    apart = centre_distances(clusters.centers)
+    if not apart.any():
+        raise UndefinedIndex("all cluster centres coincide")
+    with np.errstate(divide="ignore"):
+        ratio = np.where(apart > 0, (size[:, None] + size) / apart, 0)
+    return float(ratio.max(axis=1).mean())
+
+
+def davies_bouldin_score(
+    X: Any,
+    labels: Any,
+    *,
+    q: float = 1,
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> float:
+    r"""Davies-Bouldin index: how large clusters are against how far apart, worst partner each.
+
+    .. math:: \frac1K\sum_k\max_{l\ne k}\frac{S_k+S_l}{\lVert v_k-v_l\rVert},\qquad
+              S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
+
+    Range [0, ∞), smaller is better. Pairs of coinciding centres are left out.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or tensor of shape (n, d)
+    labels : array-like of shape (n,)
+    q : float, default 1
+        Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
+    sample_weight : array-like of shape (n,), optional
+        Integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+    device : str, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UndefinedIndex
+        One cluster, n clusters, or all centres in one place. (scikit-learn returns 0.0, "perfect",
+        there, and whenever distances fall below an absolute 1e-8.)
+
+    References
+    ----------
+    Davies & Bouldin (1979), IEEE Transactions on Pattern Analysis and Machine Intelligence 1.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.davies_bouldin_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
+    0.2
+    """
+    return score_one(
+        "davies_bouldin", X, labels, sample_weight=sample_weight, noise=noise, device=device, q=q
+    )
+
+
+def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
+    check_choice("wrong_side", wrong_side, ("zero", "squared"))
+    return {**_clusters(), "separation": want("separation", wrong_side=wrong_side)}
+
+
+@index(
+    name="cfq",
+    title="Counterfactual quality",
+    wants=_wants_cfq,
+    direction=1,
+    range=(0, np.inf),
+    cost="n·K·d",
+    sparse=True,
+    citation="Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
+    "clustering using counterfactual distances, Discovery Science (2025)",
+    caution="Made for centroid-based clusters: it cannot see other shapes.",
+)
+def _cfq(
+    clusters: Clusters, within: np.ndarray, separation: np.ndarray, *, wrong_side: str = "zero"
+) -> float:
+    ratios, total = _cfq_parts(clusters, within, separation)
+    return float(ratios.sum() / total)
+
+
+def _cfq_parts(
+    clusters: Clusters, within: np.ndarray, separation: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """S(j), the separation of each cluster from its nearest rival, and TV."""
+    total = float(within.sum())
+    scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
+    if total <= 1e-24 * (total + scale):
+        raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
+    rivals = separation.copy()
+    np.fill_diagonal(rivals, np.nan)
+    if np.isnan(rivals).all():
+        raise UndefinedIndex("all cluster centres coincide")
+    lowest = np.fmin.reduce(rivals, axis=1)
+    return np.where(np.isnan(lowest), 0, lowest), total
+
+
+def cfq_score(
+    X: Any,
+    labels: Any,
+    *,
+    centers: Any = None,
+    wrong_side: str = "zero",
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> float:
+    r"""Counterfactual quality: how far points must move to change cluster, against their spread.
+
+    .. math:: d_{jl}(x)=\frac{\lVert x-\mu_l\rVert^2-\lVert x-\mu_j\rVert^2}
+              {2\lVert\mu_j-\mu_l\rVert},\qquad
+              \mathrm{CFQ}=\frac{\sum_j\min_{l\ne j}\sum_{x\in C_j}d_{jl}(x)^2}
+              {\sum_j\sum_{x\in C_j}\lVert x-\mu_j\rVert^2}
+
+    Range [0, ∞), greater is better.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or tensor of shape (n, d)
+    labels : array-like of shape (n,)
+    centers : array-like of shape (K, d), optional
+        In the order of the sorted labels; the means by default.
+    wrong_side : {"zero", "squared"}
+        A point nearer to a rival's centre already is the rival's: it counts 0. "squared" counts
+        its squared distance all the same, as the authors' evaluator does, which rewards
+        misplaced points. Both agree for nearest-centre labels.
+    sample_weight : array-like of shape (n,), optional
+        Integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+    device : str, optional
+
+    Returns
+    -------
+    float
+
+    See Also
+    --------
+    margins : the distance of each object by itself.
+
+    References
+    ----------
+    Vardakas, Karra, Pitoura & Likas (2025), Discovery Science.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.cfq_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
+    25.0
+    """
+    return score_one(
+        "cfq",
+        X,
+        labels,
+        centers=centers,
+        wrong_side=wrong_side,
+        sample_weight=sample_weight,
+        noise=noise,
+        device=device,
+    )
+
+
+def cfq_clusters(
+    X: Any,
+    labels: Any,
+    *,
+    centers: Any = None,
+    wrong_side: str = "zero",
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> np.ndarray:
+    """CFQ of each cluster by itself: S(j) over its own variance, in the order of sorted labels.
+
+    A cluster whose objects all lie on the centre has no variance: infinite.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.cfq_clusters([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1]).tolist()
+    [25.0, 25.0]
+    """
+    task, entry, params = one_task(
+        "cfq",
+        X,
+        labels,
+        sample_weight,
+        noise,
+        device,
+        centers=centers,
+        params={"wrong_side": wrong_side},
+    )
+    wanted = entry.wants(**params)
+    found = gather(task, wanted.values())
+    if task.partitions.n_clusters[0] < 2:
+        raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")
+    statistics = {name: found[w][0] for name, w in wanted.items()}
+    separation, _ = _cfq_parts(**statistics)
+    within = statistics["within"]
+    return np.divide(
+        separation, within, out=np.full_like(separation, np.inf), where=within > 0
+    )
+
+
+def margins(
+    X: Any,
+    labels: Any,
+    *,
+    centers: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> np.ndarray:
+    """Distance of each object to the nearest plane that separates its centre from a rival's.
+
+    Small: the object sits on the fence. Negative: it lies on the rival's side. NaN: not counted,
+    or no rival (one cluster, coinciding centres).
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or tensor of shape (n, d)
+    labels : array-like of shape (n,)
+    centers : array-like of shape (K, d), optional
+        In the order of the sorted labels; the means by default.
+    noise : {"exclude", "cluster", "singletons", "error"}
+    device : str, optional
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.margins([[0.0, 0], [0, 1], [5, 0], [4, 1]], [0, 0, 1, 1]).round(3).tolist()
+    [2.25, 2.25, 2.75, 1.75]
+    """
+    task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
+    if task.partitions.n_clusters[0] < 2:
+        raise UndefinedIndex("margins need at least 2 clusters, got 1.")
+    found = gather(task, [want("margins")])[want("margins")][0]
+    return np.where(np.isinf(found), np.nan, found)
+
+
+@index(
+    name="simplified_silhouette",
+    title="Simplified silhouette (distances to centres)",
+    wants=lambda average="point": {"widths": want("simplified"), "objects": want("objects")},
+    direction=1,
+    range=(-1, 1),
+    cost="n·K·d",
+    sparse=True,
+    citation="Hruschka, de Castro & Campello, Evolutionary algorithms for clustering "
+    "gene-expression data, ICDM (2004)",
+    caution="Not the silhouette: distances to centres stand in for mean distances to members.",
+)
+def _simplified(widths: np.ndarray, objects: Any, *, average: str = "point") -> float:
+    from wellsep.indices.distance import average_widths
+
+    return average_widths(widths, objects, average)
+
+
+def simplified_silhouette_score(
+    X: Any,
+    labels: Any,
+    *,
+    average: str = "point",
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> float:
+    r"""Simplified silhouette: distances to centres in place of mean distances to members.
+
+    .. math:: s(x)=\frac{b-a}{\max(a,b)},\quad a=\lVert x-v_{own}\rVert,\quad
+              b=\min_{l}\lVert x-v_l\rVert
+
+    Range [-1, 1], greater is better. O(nKd) instead of the silhouette's O(n²d), and a different
+    number: do not compare the two.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or tensor of shape (n, d)
+    labels : array-like of shape (n,)
+    average : {"point", "cluster"}
+    sample_weight : array-like of shape (n,), optional
+    noise : {"exclude", "cluster", "singletons", "error"}
+    device : str, optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> round(ws.simplified_silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
+    0.899
+    """
+    return score_one(
+        "simplified_silhouette",
+        X,
+        labels,
+        average=average,
+        sample_weight=sample_weight,
+        noise=noise,
+        device=device,
+    )

@@ -1,0 +1,212 @@
+"""Local connectivity (LCD): is each object's place in its cluster backed by its neighbours?"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from wellsep._checks import check_count, check_data, to_numpy
+from wellsep.compute.neighbours import nearest_neighbours
+from wellsep.compute.support import cluster_support, distances_to
+from wellsep.compute.votes import best_supported
+from wellsep.partitions import NOISE, Partitions, encode
+
+# Neighbours looked at beyond t when the clusters of the nearest are counted, for ties.
+_SPARE = 4
+
+
+@dataclass(frozen=True, eq=False)
+class LocalConnectivity:
+    """Local connectivity disagreement of a partition; lower is better everywhere.
+
+    Attributes
+    ----------
+    objects : ndarray of shape (n,)
+        LCD of each object in its cluster, in [0, n_neighbors / 2); NaN for noise.
+    clusters : ndarray of shape (K,)
+        The highest LCD in each cluster.
+    maximum, mean : float
+        MaxLCD and AvgLCD: maximum and mean of `clusters`.
+    support : ndarray of shape (n,), int
+        How many neighbours stand between the object and its prototype, at most `n_neighbors`.
+    better : ndarray of shape (n,)
+        The label of the cluster whose members among the object's nearest neighbours back it most;
+        its own label where none is better, -1 for noise.
+    labels : ndarray of shape (K,)
+        The label of each entry of `clusters`.
+    radii : ndarray of shape (n,)
+        Distance of each object to its prototype.
+    n_neighbors : int
+    coverage : float
+        Share of the objects that are counted.
+    """
+
+    objects: np.ndarray
+    clusters: np.ndarray
+    maximum: float
+    mean: float
+    support: np.ndarray
+    better: np.ndarray
+    labels: np.ndarray
+    radii: np.ndarray
+    n_neighbors: int
+    coverage: float
+
+    def __repr__(self) -> str:
+        return (
+            f"LocalConnectivity(maximum={self.maximum:.4g}, mean={self.mean:.4g}, "
+            f"{len(self.objects)} objects, {len(self.clusters)} clusters, "
+            f"n_neighbors={self.n_neighbors})"
+        )
+
+
+def local_connectivity(
+    X: Any,
+    labels: Any,
+    *,
+    centers: Any = None,
+    n_neighbors: int = 5,
+    noise: str = "exclude",
+    n_jobs: int | None = None,
+) -> LocalConnectivity:
+    """How far the neighbours of each object disagree with its place in its cluster.
+
+    Let c be the prototype of x's cluster C and N(x) the up to t nearest other members s of C that
+    lie between x and c: dist(s, c) ≤ dist(x, c) and dist(x, s) < dist(x, c). Then
+
+        LCD(x) = Σ_{s ∈ N(x)} Dev(s) · ND(s)                         0 ≤ LCD(x) < t / 2
+        Dev(s) = (dist(c, s) + dist(s, x)) / dist(x, c) − 1          aside from the line x – c
+        ND(s)  = dist(x, s) / (dist(c, s) + dist(s, x))              away from x
+
+    LCD(C) is the maximum over the objects of C, MaxLCD and AvgLCD are maximum and mean over the
+    clusters. Lower is better. Of neighbours that tie at the t-th place the one with the smaller
+    term counts, so the order of the objects plays no part; distances that differ by less than
+    one part in 10¹² are the same distance. An object on its prototype has LCD 0. Fewer than t
+    neighbours mean a smaller sum, by design: compare clusters much larger than t.
+
+    Exact, without an n × n matrix.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Objects; distances are Euclidean.
+    labels : array-like of shape (n,)
+        Cluster of each object.
+    centers : array-like of shape (K, d), optional
+        Prototypes, one per cluster in the order of the sorted labels, or indexed by the labels
+        themselves where these are 0, 1, …; by default the means.
+    n_neighbors : int
+        t, the most neighbours that are asked.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means.
+    n_jobs : int, optional
+        Threads of the neighbour searches.
+
+    Returns
+    -------
+    LocalConnectivity
+
+    References
+    ----------
+    .. [1] Deepak P, "Local connectivity in centroid clustering", IDEAS 2020, equations 1 to 9.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0, 0.0], [3.0, 0.0], [4.0, 3.0], [8.0, 0.0]]
+    >>> lcd = ws.local_connectivity(X, [0, 0, 0, 0], centers=[[0.0, 0.0]], n_neighbors=3)
+    >>> lcd.objects.round(4).tolist(), lcd.support.tolist()
+    ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
+    """
+    X = to_numpy(check_data(X)).astype(np.float64, copy=False)
+    partition = encode(labels, n_objects=len(X), noise=noise)
+    t = check_count("n_neighbors", n_neighbors)
+    prototypes = prototypes_of(X, partition, centers)
+    codes = partition.codes[0]
+    _warn_of_small_clusters(partition, t)
+
+    objects = np.full(len(X), np.nan)
+    support = np.zeros(len(X), dtype=np.int32)
+    radii = np.full(len(X), np.nan)
+    clusters = np.empty(len(prototypes))
+    workers = effective_n_jobs(n_jobs)
+    by_cluster = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[by_cluster], np.arange(len(prototypes) + 1))
+    for code, center in enumerate(prototypes):
+        rows = by_cluster[ends[code] : ends[code + 1]]
+        found = cluster_support(X[rows], center, t, workers=workers)
+        objects[rows], support[rows] = found
+        radii[rows] = distances_to(X[rows], center)
+        clusters[code] = found.disagreement.max()
+    return LocalConnectivity(
+        objects=objects,
+        clusters=clusters,
+        maximum=float(clusters.max()),
+        mean=float(clusters.mean()),
+        support=support,
+        better=_better(X, partition, prototypes, radii, t, n_jobs),
+        labels=partition.classes[0],
+        radii=radii,
+        n_neighbors=t,
+        coverage=float(partition.coverage[0]),
+    )
+
+
+def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndarray:
+    """The given centres, one row per cluster, or the means of the clusters."""
+    classes, codes = partition.classes[0], partition.codes[0]
+    if not len(classes):
+        raise ValueError("labels must hold at least one cluster, got noise (-1) only.")
+    if centers is None:
+        counted = codes >= 0
+        sizes = np.bincount(codes[counted], minlength=len(classes))
+        # About the overall mean, which keeps the digits of data far from the origin.
+        origin = X[counted].mean(axis=0)
+        sums = np.zeros((len(classes), X.shape[1]))
+        np.add.at(sums, codes[counted], X[counted] - origin)
+        return origin + sums / sizes[:, None]
+    centers = to_numpy(check_data(centers, name="centers")).astype(np.float64)
+    if centers.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"centers must have {X.shape[1]} columns like X, got {centers.shape[1]}."
+        )
+    if len(centers) == len(classes):
+        return centers
+    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
+    if not named:
+        raise ValueError(
+            f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
+        )
+    return centers[classes]
+
+
+def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
+    codes = partition.codes[0]
+    sizes = np.bincount(codes[codes >= 0])
+    small = int((sizes <= t).sum())
+    if small:
+        warnings.warn(
+            f"{small} of {len(sizes)} clusters have at most n_neighbors = {t} members (the "
+            f"smallest has {sizes.min()}): fewer neighbours are summed there, so their LCD is "
+            "lower by design.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _better(X, partition, prototypes, radii, t, n_jobs):
+    codes, classes = partition.codes[0], partition.classes[0]
+    counted = codes >= 0
+    rows = slice(None) if counted.all() else np.flatnonzero(counted)
+    best = codes.copy()
+    n = int(counted.sum())
+    if n > 1 and len(classes) > 1:
+        graph = nearest_neighbours(X[rows], min(t + _SPARE, n - 1), n_jobs=n_jobs)
+        best[rows] = best_supported(X[rows], codes[rows], prototypes, radii[rows], graph, t)
+    if counted.all():
+        return classes[best]
+    return np.where(counted, classes[np.maximum(best, 0)], NOISE)

@@ -1,0 +1,201 @@
+"""Indices of distances between objects: the silhouette."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, check_data, check_number
+from wellsep.compute.statistics import Objects, Want, gather, want
+from wellsep.indices.record import index
+from wellsep.indices.scoring import one_task, score_one
+
+_ROUSSEEUW = (
+    "Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster "
+    "analysis, Journal of Computational and Applied Mathematics 20 (1987)"
+)
+
+
+def average_widths(widths: np.ndarray, objects: Objects, average: str) -> float:
+    """Mean over objects, or mean over clusters of the clusters' means."""
+    check_choice("average", average, ("point", "cluster"))
+    counted = objects.codes >= 0
+    weight = objects.weights[counted]
+    values, codes = widths[counted], objects.codes[counted]
+    if average == "point":
+        return float(np.average(values, weights=weight))
+    mass = np.bincount(codes, weight, objects.n_clusters)
+    return float((np.bincount(codes, weight * values, objects.n_clusters) / mass).mean())
+
+
+def _wants_silhouette(
+    metric: Any = "euclidean", average: str = "point", singleton: float = 0
+) -> dict[str, Want]:
+    check_number("singleton", singleton, -1, 1)
+    name = "cosine_widths" if metric == "cosine" else "widths"
+    options = {} if metric == "cosine" else {"metric": metric}
+    return {"widths": want(name, singleton=singleton, **options), "objects": want("objects")}
+
+
+@index(
+    name="silhouette",
+    title="Silhouette",
+    wants=_wants_silhouette,
+    direction=1,
+    range=(-1, 1),
+    cost="n²·d",
+    metrics=("euclidean", "cosine", "any scikit-learn metric", "precomputed"),
+    citation=_ROUSSEEUW,
+    caution="Favours round clusters; comparable between partitions of one space only.",
+)
+def _silhouette(
+    widths: np.ndarray,
+    objects: Objects,
+    *,
+    metric: Any = "euclidean",
+    average: str = "point",
+    singleton: float = 0,
+) -> float:
+    return average_widths(widths, objects, average)
+
+
+@index(
+    name="silhouette_cosine",
+    title="Silhouette, cosine distance",
+    wants=lambda average="point", singleton=0: _wants_silhouette("cosine", average, singleton),
+    direction=1,
+    range=(-1, 1),
+    cost="n·K·d",
+    metrics=("cosine",),
+    laws=("labels", "order", "rotation", "scale"),
+    sparse=True,
+    citation=_ROUSSEEUW,
+    caution="Depends on where the origin is.",
+)
+def _silhouette_cosine(
+    widths: np.ndarray, objects: Objects, *, average: str = "point", singleton: float = 0
+) -> float:
+    return average_widths(widths, objects, average)
+
+
+def silhouette_score(
+    X: Any,
+    labels: Any,
+    *,
+    metric: Any = "euclidean",
+    average: str = "point",
+    singleton: float = 0,
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> float:
+    r"""Silhouette: are objects nearer to their own cluster than to the next?
+
+    .. math:: s(x)=\frac{b(x)-a(x)}{\max(a(x),b(x))}
+
+    with a the mean distance to the other members of the own cluster and b the smallest mean
+    distance to the members of another. Range [-1, 1], greater is better.
+
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+    labels : array-like of shape (n,)
+    metric : str or callable, default "euclidean"
+        "cosine" takes O(nKd) (and sparse X); any other metric of
+        ``sklearn.metrics.pairwise_distances`` works block by block.
+    average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
+    singleton : float, default 0
+        Width of an object that is alone in its cluster.
+    sample_weight : array-like of shape (n,), optional
+        Weights enter the mean distances and the average. An object is no neighbour of itself,
+        whatever its weight; equal weights change nothing; weight 0 removes.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means.
+    device : str, optional
+        "cuda" computes NumPy data on the GPU.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UndefinedIndex
+        One cluster, or every object its own.
+
+    See Also
+    --------
+    silhouette_samples : the width of each object.
+    simplified_silhouette_score : cheaper, and a different number.
+
+    References
+    ----------
+    Rousseeuw (1987), Journal of Computational and Applied Mathematics 20, 53–65.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> round(ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
+    0.798
+    """
+    _check_precomputed(X, metric)
+    return score_one(
+        "silhouette",
+        X,
+        labels,
+        metric=metric,
+        average=average,
+        singleton=singleton,
+        sample_weight=sample_weight,
+        noise=noise,
+        device=device,
+    )
+
+
+def silhouette_samples(
+    X: Any,
+    labels: Any,
+    *,
+    metric: Any = "euclidean",
+    singleton: float = 0,
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> np.ndarray:
+    """Silhouette width of each object; NaN for objects that are not counted.
+
+    Parameters are those of :func:`silhouette_score`.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> ws.silhouette_samples([[0.0], [1], [5], [6]], [0, 0, 1, 1]).round(3).tolist()
+    [0.818, 0.778, 0.778, 0.818]
+    """
+    _check_precomputed(X, metric)
+    params = {"metric": metric, "singleton": singleton}
+    task, entry, params = one_task(
+        "silhouette", X, labels, sample_weight, noise, device, params=params
+    )
+    if task.partitions.n_clusters[0] < 2:
+        from wellsep._checks import UndefinedIndex
+
+        raise UndefinedIndex("silhouette needs at least 2 clusters, got 1.")
+    wanted = entry.wants(**params)["widths"]
+    return gather(task, [wanted])[wanted][0]
+
+
+def _check_precomputed(X: Any, metric: Any) -> None:
+    if not (isinstance(metric, str) and metric == "precomputed"):
+        return
+    table = check_data(X, name="X (precomputed distances)")
+    if table.shape[0] != table.shape[1]:
+        raise ValueError(
+            f"X must be a square matrix of distances with metric='precomputed', "
+            f"got shape {tuple(table.shape)}."
+        )
+    diagonal = np.abs(np.asarray(table).diagonal())
+    if diagonal.max() > 1e-8 * max(1.0, float(np.abs(np.asarray(table)).max())):
+        raise ValueError("X must have zeros on its diagonal with metric='precomputed'.")

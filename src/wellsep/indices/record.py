@@ -1,0 +1,194 @@
+"""What an index is: its formula, what it wants to know, and the laws it obeys; the registry."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_choice
+from wellsep.compute.statistics import Want, want
+
+LAWS = (
+    "labels",  # the names of the clusters do not matter
+    "order",  # the order of the objects does not matter
+    "translation",
+    "rotation",
+    "scale",
+)
+COSTS = ("n·d", "n·K·d", "n²·d", "fits")
+
+
+@dataclass(frozen=True)
+class Index:
+    """A validity index, ready to be computed among many in one pass.
+
+    Attributes
+    ----------
+    name : str
+        As used in ``score_partitions(indices=...)``.
+    title : str
+    formula : callable
+        ``formula(**statistics, **params) -> float``; NumPy on small statistics, or raises
+        ``UndefinedIndex`` with the reason.
+    wants : callable
+        ``wants(**params) -> {parameter of the formula: Want}``.
+    params : mapping
+        Parameters with their defaults.
+    direction : {1, -1}
+        1 if greater is better.
+    range : tuple of float
+    cost : str
+        How work grows: "n·d", "n·K·d" or "n²·d".
+    laws : tuple of str
+        Changes of the input that leave the value alone.
+    sparse, weighted : bool
+        Whether sparse X and sample weights are accepted.
+    citation, caution : str
+        Where it comes from; when not to trust it.
+    """
+
+    name: str
+    title: str
+    formula: Callable[..., float]
+    wants: Callable[..., dict[str, Want]]
+    direction: int
+    range: tuple[float, float]
+    cost: str
+    citation: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    laws: tuple[str, ...] = LAWS
+    metrics: tuple[str, ...] = ("euclidean",)
+    sparse: bool = False
+    weighted: bool = True
+    minimum_clusters: int = 2
+    caution: str = ""
+
+    def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(given) - set(self.params))
+        if unknown:
+            known = ", ".join(self.params) or "none"
+            raise ValueError(
+                f"parameters of {self.name!r} must be among: {known}; got {unknown[0]!r}."
+            )
+        return {**self.params, **given}
+
+    def label(self, params: Mapping[str, Any]) -> str:
+        """The name as shown: parameters that differ from the default are spelled out."""
+        changed = [f"{k}={v}" for k, v in params.items() if v != self.params[k]]
+        return f"{self.name}({', '.join(changed)})" if changed else self.name
+
+
+class Registry(Mapping[str, Index]):
+    """Name → Index. Third parties add theirs with ``register_index``."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Index] = {}
+
+    def __getitem__(self, name: str) -> Index:
+        try:
+            return self._entries[name]
+        except KeyError:
+            known = ", ".join(sorted(self._entries))
+            raise KeyError(f"index must be one of {known}, got {name!r}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(self)})"
+
+    def add(self, index: Index, *, overwrite: bool = False) -> Index:
+        if index.name in self._entries and not overwrite:
+            raise ValueError(f"index name must be new, got {index.name!r}, which exists already.")
+        check_choice("direction", index.direction, (1, -1))
+        for law in index.laws:
+            check_choice("laws", law, LAWS)
+        self._entries[index.name] = index
+        return index
+
+
+INDICES = Registry()
+
+
+def index(**facts: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Register the decorated formula; its keyword-only parameters are the index's own."""
+
+    def keep(formula: Callable[..., float]) -> Callable[..., float]:
+        signature = inspect.signature(formula).parameters.values()
+        params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
+        INDICES.add(Index(formula=formula, params=params, **facts))
+        return formula
+
+    return keep
+
+
+def register_index(
+    name: str,
+    function: Callable[[Any, np.ndarray], float],
+    *,
+    direction: int,
+    title: str | None = None,
+    range: tuple[float, float] = (-np.inf, np.inf),
+    laws: tuple[str, ...] = (),
+    cost: str = "fits",
+    citation: str = "",
+    overwrite: bool = False,
+) -> Index:
+    """Add an index of your own: any ``function(X, labels) -> float``.
+
+    It is called once per partition with the counted objects only; what it raises as
+    ``UndefinedIndex`` or returns as NaN counts as undefined.
+
+    Parameters
+    ----------
+    name : str
+    function : callable
+    direction : {1, -1}
+        1 if greater is better.
+    laws : tuple of str
+        Of "labels", "order", "translation", "rotation", "scale".
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> entry = ws.register_index("n_rows", lambda X, labels: float(len(X)), direction=1)
+    >>> scores = ws.score_partitions([[0.0], [1.0], [5.0]], [0, 0, 1], ["n_rows"])
+    >>> float(scores.values[0, 0])
+    3.0
+    """
+
+    def formula(objects: Any) -> float:
+        counted = objects.codes >= 0
+        X = objects.X if counted.all() else objects.X[counted]
+        value = float(function(X, objects.codes[counted]))
+        if np.isnan(value):
+            raise UndefinedIndex(f"{name} returned NaN")
+        return value
+
+    return INDICES.add(
+        Index(
+            name=name,
+            title=title or name,
+            formula=formula,
+            wants=lambda: {"objects": want("objects")},
+            direction=direction,
+            range=range,
+            cost=cost,
+            citation=citation,
+            laws=laws,
+            sparse=True,
+            weighted=False,
+            minimum_clusters=1,
+        ),
+        overwrite=overwrite,
+    )

@@ -1,0 +1,357 @@
+"""Many partitions, many indices, one pass over the space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights
+from wellsep.compute.engines import open_space
+from wellsep.compute.statistics import Task, gather
+from wellsep.indices.record import INDICES, Index
+from wellsep.partitions import Partitions
+
+DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
+IndexSpec = str | tuple[str, Mapping[str, Any]]
+Asked = tuple[Index, dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionScores:
+    """One value per partition and index, as computed: the sign is the index's own.
+
+    Attributes
+    ----------
+    values : ndarray of shape (M, I)
+        NaN where an index is undefined; ``why`` says the reason.
+    names : tuple of str
+        Partitions.
+    indices : tuple of str
+        Indices, with the parameters that differ from the default.
+    directions : ndarray of shape (I,)
+        1 where greater is better, -1 where smaller is.
+    coverage : ndarray of shape (M,)
+        Share of the objects that count in each partition.
+    n_clusters : ndarray of shape (M,)
+    """
+
+    values: np.ndarray
+    names: tuple[str, ...]
+    indices: tuple[str, ...]
+    directions: np.ndarray
+    coverage: np.ndarray
+    n_clusters: np.ndarray
+    reasons: Mapping[tuple[str, str], str]
+
+    def why(self, name: str | int, index: str) -> str | None:
+        """Why a value is NaN; None if it is defined."""
+        key = self.names[name] if isinstance(name, int) else name
+        return self.reasons.get((key, index))
+
+    def column(self, index: str) -> np.ndarray:
+        """The values of one index, one per partition."""
+        check_choice("index", index, self.indices)
+        return self.values[:, self.indices.index(index)]
+
+    def best(self, index: str | None = None) -> str:
+        """Name of the best partition by one index (the first if not named)."""
+        index = self.indices[0] if index is None else index
+        signed = self.column(index) * self.directions[self.indices.index(index)]
+        if np.isnan(signed).all():
+            raise UndefinedIndex(f"{index} is undefined for every partition")
+        return self.names[int(np.nanargmax(signed))]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per partition, a column per index, coverage and K."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas; install it, or read .values, .names and .indices."
+            ) from None
+        frame = pd.DataFrame(self.values, index=pd.Index(self.names, name="partition"))
+        frame.columns = list(self.indices)
+        return frame.assign(n_clusters=self.n_clusters, coverage=self.coverage)
+
+    def __repr__(self) -> str:
+        return f"PartitionScores({len(self.names)} partitions × {', '.join(self.indices)})"
+
+
+def parse_indices(indices: Any, convention: str | None = None) -> list[Asked]:
+    """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
+    check_choice("convention", convention, (None, "ace"))
+    if isinstance(indices, str) or _is_pair(indices):
+        indices = (indices,)
+    asked: dict[str, Asked] = {}
+    for spec in indices:
+        name, given = (spec, {}) if isinstance(spec, str) else spec
+        if name not in INDICES:
+            known = ", ".join(INDICES)
+            raise ValueError(f"indices must be among {known}; got {name!r}.")
+        index = INDICES[name]
+        params = index.with_params({**_convention(name, convention), **given})
+        asked[index.label(params)] = (index, params)
+    if not asked:
+        raise ValueError("indices must name at least one index, got none.")
+    return list(asked.values())
+
+
+def _is_pair(spec: Any) -> bool:
+    return (
+        isinstance(spec, tuple)
+        and len(spec) == 2
+        and isinstance(spec[0], str)
+        and isinstance(spec[1], Mapping)
+    )
+
+
+# What the authors of ACE computed where it differs from the definitions.
+ACE_CONVENTION: dict[str, dict[str, Any]] = {}
+
+
+def _convention(name: str, convention: str | None) -> Mapping[str, Any]:
+    return ACE_CONVENTION.get(name, {}) if convention == "ace" else {}
+
+
+def score_partitions(
+    X: Any,
+    labels: Any,
+    indices: Sequence[IndexSpec] | IndexSpec = DEFAULT_INDICES,
+    *,
+    convention: str | None = None,
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> PartitionScores:
+    """Score many partitions of one space by many indices, computing distances once.
+
+    Parameters
+    ----------
+    X : array-like, dataframe, sparse matrix or tensor of shape (n, d)
+        The space. float32 is computed in float32 with sums in float64.
+    labels : array-like, list of array-like, (M, n) array, dict or dataframe
+        One or more partitions of the n objects (rows of an array, columns of a frame).
+    indices : sequence of str or (str, dict)
+        Names from ``wellsep.INDICES``, with parameters where needed:
+        ``("davies_bouldin", {"q": 2})``.
+    convention : {None, "ace"}
+        "ace" computes what the authors of ACE computed.
+    sample_weight : array-like of shape (n,), optional
+        An object of weight 0 is as good as absent.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means.
+    device : str, optional
+        "cuda" moves NumPy data to the GPU through PyTorch.
+    n_jobs : int, optional
+        Threads; by default as many as BLAS would use. The result does not depend on it.
+
+    Returns
+    -------
+    PartitionScores
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
+    >>> scores = ws.score_partitions(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]},
+    ...                              ["silhouette", "calinski_harabasz"])
+    >>> scores.values.round(3).tolist()
+    [[0.802, 50.0], [-0.39, 0.08]]
+    >>> scores.best("silhouette")
+    'good'
+    """
+    asked = parse_indices(indices, convention)
+    data = check_data(X, sparse=True)
+    if sp.issparse(data):
+        _refuse_sparse(asked)
+    weights = check_weights(sample_weight, data.shape[0])
+    _refuse_weights(asked, weights)
+    partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
+    counted, weights = drop_weightless(partitions, weights)
+    space = open_space(data, device=device, n_jobs=n_jobs)
+    return evaluate(Task(space, counted, weights), asked, coverage=partitions.coverage)
+
+
+def drop_weightless(
+    partitions: Partitions, weights: np.ndarray | None
+) -> tuple[Partitions, np.ndarray | None]:
+    """An object of weight 0 is not counted; a cluster of such objects does not exist."""
+    if weights is None or (weights > 0).all():
+        return partitions, weights
+    codes = np.where(weights > 0, partitions.codes, -1)
+    bare = Partitions(codes, partitions.classes, partitions.names, partitions.coverage)
+    return bare.take(np.arange(bare.n_objects)), weights
+
+
+def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> PartitionScores:
+    """Gather what the formulas want for every scorable partition, then apply them."""
+    n_partitions = len(task.partitions)
+    labels = [index.label(params) for index, params in asked]
+    values = np.full((n_partitions, len(asked)), np.nan)
+    reasons: dict[tuple[str, str], str] = {}
+    for m in range(n_partitions):
+        for label, (index, _) in zip(labels, asked, strict=True):
+            reason = _not_scorable(task, m, index)
+            if reason:
+                reasons[task.partitions.names[m], label] = reason
+    alive = [
+        m
+        for m in range(n_partitions)
+        if any((task.partitions.names[m], label) not in reasons for label in labels)
+    ]
+    if alive:
+        found = gather(_restrict(task, alive), _all_wants(asked))
+        for column, (index, params) in enumerate(asked):
+            for position, m in enumerate(alive):
+                key = (task.partitions.names[m], labels[column])
+                if key in reasons:
+                    continue
+                statistics = {
+                    name: found[w][position] for name, w in index.wants(**params).items()
+                }
+                try:
+                    values[m, column] = index.formula(**statistics, **params)
+                except UndefinedIndex as reason:
+                    reasons[key] = str(reason)
+    return PartitionScores(
+        values=values,
+        names=task.partitions.names,
+        indices=tuple(labels),
+        directions=np.array([index.direction for index, _ in asked]),
+        coverage=coverage,
+        n_clusters=task.partitions.n_clusters,
+        reasons=reasons,
+    )
+
+
+def _all_wants(asked: list[Asked]) -> list:
+    return [w for index, params in asked for w in index.wants(**params).values()]
+
+
+def _restrict(task: Task, alive: list[int]) -> Task:
+    p = task.partitions
+    if len(alive) == len(p):
+        return task
+    kept = Partitions(
+        p.codes[alive],
+        tuple(p.classes[m] for m in alive),
+        tuple(p.names[m] for m in alive),
+        p.coverage[alive],
+    )
+    return task._replace(partitions=kept)
+
+
+def _not_scorable(task: Task, m: int, index: Index) -> str | None:
+    """The reasons that hold for every index alike."""
+    k = len(task.partitions.classes[m])
+    counted = int((task.partitions.codes[m] >= 0).sum())
+    if k < index.minimum_clusters:
+        if counted == 0:
+            return "no object is counted"
+        return f"{index.name} needs at least {index.minimum_clusters} clusters, got {k}"
+    if index.minimum_clusters > 1 and k == counted:
+        return f"every one of the {k} objects is a cluster of its own"
+    return None
+
+
+def _refuse_sparse(asked: list[Asked]) -> None:
+    for index, params in asked:
+        if not index.sparse and params.get("metric") != "cosine":
+            usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
+            raise TypeError(
+                f"X must be dense for {index.name!r}, got a sparse matrix; "
+                f"indices that take sparse data: {usable}."
+            )
+
+
+def _refuse_weights(asked: list[Asked], weights: np.ndarray | None) -> None:
+    for index, _ in asked:
+        if weights is not None and not index.weighted:
+            raise ValueError(
+                f"sample_weight must be None for {index.name!r}: its definition knows no weights."
+            )
+
+
+def score_one(
+    name: str,
+    X: Any,
+    labels: Any,
+    *,
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+    centers: Any = None,
+    **params: Any,
+) -> float:
+    """One index of one partition; raises ``UndefinedIndex`` where it has no value."""
+    task, index, params = one_task(
+        name, X, labels, sample_weight, noise, device, centers=centers, params=params
+    )
+    reason = _not_scorable(task, 0, index)
+    if reason:
+        raise UndefinedIndex(reason + ".")
+    wanted = index.wants(**params)
+    found = gather(task, wanted.values())
+    try:
+        return float(index.formula(**{k: found[w][0] for k, w in wanted.items()}, **params))
+    except UndefinedIndex as error:
+        raise UndefinedIndex(f"{error}.") from None
+
+
+def one_task(
+    name: str,
+    X: Any,
+    labels: Any,
+    sample_weight: Any,
+    noise: str,
+    device: Any,
+    *,
+    centers: Any = None,
+    params: Mapping[str, Any] | None = None,
+) -> tuple[Task, Index, dict[str, Any]]:
+    """Checked input of a single index, with its centres in the order of the sorted labels."""
+    index = INDICES[name]
+    full = index.with_params(params or {})
+    data = check_data(X, sparse=True)
+    if sp.issparse(data):
+        _refuse_sparse([(index, full)])
+    weights = check_weights(sample_weight, data.shape[0])
+    _refuse_weights([(index, full)], weights)
+    partitions = _one(labels, data.shape[0], noise)
+    n_given = len(partitions.classes[0])
+    given = None if centers is None else _check_centers(centers, data, n_given)
+    counted, weights = drop_weightless(partitions, weights)
+    if given is not None and len(counted.classes[0]) < n_given:
+        given = given[np.isin(partitions.classes[0], counted.classes[0])]
+    space = open_space(data, device=device)
+    return Task(space, counted, weights, None if given is None else (given,)), index, full
+
+
+def _one(labels: Any, n: int, noise: str) -> Partitions:
+    partitions = Partitions.from_labels(labels, n_objects=n, noise=noise)
+    if len(partitions) != 1:
+        raise ValueError(
+            f"labels must be one partition here, got {len(partitions)}; "
+            "score many with wellsep.score_partitions."
+        )
+    return partitions
+
+
+def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
+    from wellsep._checks import is_torch, to_numpy
+
+    if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
+        kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
+        raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
+    table = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    if table.shape != (k, data.shape[1]):
+        raise ValueError(
+            f"centers must have one row per cluster and X's columns, ({k}, {data.shape[1]}), "
+            f"got {table.shape}; rows follow the sorted labels."
+        )
+    return table
