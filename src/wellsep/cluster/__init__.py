@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.lloyd import LloydResult, lloyd
 
-__all__ = ["LloydResult", "lloyd"]
+__all__ = ["KMeans", "LloydResult", "lloyd"]

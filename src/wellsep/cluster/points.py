@@ -9,7 +9,15 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
-from wellsep.compute.nearest import Nearest, code_sums, is_host, nearest, squared_norms, to_like
+from wellsep.compute.nearest import (
+    Nearest,
+    code_sums,
+    is_host,
+    nearest,
+    row_blocks,
+    squared_norms,
+    to_like,
+)
 
 METRICS = ("euclidean", "cosine")
 
@@ -35,27 +43,25 @@ class Points(NamedTuple):
         return centers if self.offset is None else centers + self.offset
 
 
-def prepare(X: Any, sample_weight: np.ndarray | None = None, metric: str = "euclidean") -> Points:
-    """Centre (euclidean, dense) or normalise (cosine) X; mean and variance in float64."""
+def prepare(
+    X: Any,
+    sample_weight: np.ndarray | None = None,
+    metric: str = "euclidean",
+    offset: np.ndarray | None = None,
+) -> Points:
+    """Centre (euclidean, dense) or normalise (cosine) X; the mean is taken in float64.
+
+    A given ``offset`` takes the place of the mean, and the spread is then not worked out.
+    """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    offset = None
-    if metric == "cosine":
-        values = _unit(X)
-        mean, second = _moments(values, weights)
+    dense_euclidean = metric == "euclidean" and not sp.issparse(X)
+    measured = offset is None
+    if not dense_euclidean:
+        offset, values = None, _unit(X) if metric == "cosine" else X
     else:
-        mean, second = _moments(X, weights)
-        values = X
-        if not sp.issparse(X):
-            offset = mean
-            values = X - mean.astype(X.dtype) if is_host(X) else X - to_like(mean, X)
-            if is_host(X) and X.dtype == np.float32:
-                # A float32 offset far from zero would lose what centring is there to keep.
-                values = (X - mean).astype(np.float32)
-            # The variance about the mean, not as a difference of two large moments.
-            mean, second = _moments(values, weights)
-    spread = float(np.mean(np.maximum(second - mean**2, 0.0)))
-    if is_host(values) and not sp.issparse(values):
-        values = np.ascontiguousarray(values)
+        offset = _mean(X, weights) if offset is None else offset
+        values = _shifted(X, offset)
+    spread = _spread(values, weights) if measured else np.nan
     on_device = weights if weights is None or is_host(values) else to_like(weights, values)
     return Points(values, weights, on_device, squared_norms(values), offset, spread, metric)
 
@@ -75,9 +81,7 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
         distances = np.maximum(points.norms - 2.0 * products + norms, 0.0)
     elif is_host(values):
         distances = np.empty(len(values))
-        step = max(64, (1 << 18) // values.shape[1])
-        for start in range(0, len(values), step):
-            rows = slice(start, start + step)
+        for rows in row_blocks(len(values), values.shape[1], 1 << 18):
             gap = values[rows] - centers[labels[rows]]
             distances[rows] = np.einsum("ij,ij->i", gap, gap)
     else:
@@ -126,21 +130,30 @@ def _unit(X: Any) -> Any:
     return X / to_like(length[:, None], X)
 
 
-def _moments(X: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted mean and mean square of every feature, in float64."""
+def _shifted(X: Any, offset: np.ndarray) -> Any:
+    if not is_host(X):
+        return X - to_like(offset, X)
+    # Float32 less a float64 offset: a rounded offset far from zero would lose what centring keeps.
+    return np.ascontiguousarray(X - offset, dtype=X.dtype)
+
+
+def _spread(values: Any, weights: np.ndarray | None) -> float:
+    mean = _mean(values, weights)
+    return float(np.mean(np.maximum(_mean(values, weights, squared=True) - mean**2, 0.0)))
+
+
+def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.ndarray:
+    """Weighted mean of every feature, or of its square, in float64."""
     n = X.shape[0]
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     if sp.issparse(X):
-        return share @ X, share @ X.multiply(X).tocsr()
+        return share @ (X.multiply(X).tocsr() if squared else X)
     if is_host(X):
-        mean, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-        step = max(64, (1 << 18) // X.shape[1])
-        for start in range(0, n, step):
-            block = X[start : start + step].astype(np.float64, copy=False)
-            mean += share[start : start + step] @ block
-            second += share[start : start + step] @ (block * block)
-        return mean, second
+        mean = np.zeros(X.shape[1])
+        for rows in row_blocks(n, X.shape[1], 1 << 18):
+            block = X[rows].astype(np.float64, copy=False)
+            mean += share[rows] @ (block * block if squared else block)
+        return mean
     xp = array_namespace(X)
     wide = xp.astype(X, xp.float64)
-    on_device = to_like(share, wide)
-    return to_numpy(on_device @ wide), to_numpy(on_device @ (wide * wide))
+    return to_numpy(to_like(share, wide) @ (wide * wide if squared else wide))

@@ -1,0 +1,176 @@
+"""k-means, the baseline of the family: starts, restarts, and the one Lloyd loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+
+from wellsep._checks import check_choice, check_count, check_number, check_weights
+from wellsep.cluster.base import CentroidClusterer, NoTasks, Tasks, check_clusters
+from wellsep.cluster.lloyd import LloydResult, publish, run
+from wellsep.cluster.points import METRICS, Points, prepare
+from wellsep.cluster.seeding import check_init, is_given, start_centers
+
+
+class KMeans(CentroidClusterer):
+    """k-means: k centres that minimise the summed squared distance of points to them.
+
+    The inertia Σ_i w_i ‖x_i − μ_{c_i}‖² falls with every Lloyd iteration; the lowest of
+    ``n_init`` restarts is kept. With ``metric="cosine"`` (spherical k-means) rows and centres
+    have unit length and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})).
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters k.
+    init : {"k-means++", "random"}, array of shape (k, d) or function
+        Where centres start: greedy k-means++, random points, the given centres, or
+        ``init(X, n_clusters, random_state=...)``.
+    n_init : int or "auto"
+        Number of restarts; "auto" is 1, or 10 where ``init`` is "random" or a function.
+    max_iter : int
+        Greatest number of Lloyd iterations of one restart.
+    tol : float
+        A restart ends once the summed squared shift of the centres is at most ``tol`` times the
+        mean variance of the features.
+    metric : {"euclidean", "cosine"}
+        Distance.
+    random_state : int, RandomState instance or None
+        Source of all randomness.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (k, d)
+        Centres, in the library and float type of X.
+    labels_ : array of shape (n,)
+        Nearest centre of each point.
+    inertia_ : float
+        The inertia above.
+    n_iter_ : int
+        Lloyd iterations of the restart that was kept.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : array of shape (d,)
+        Their names, where X had names.
+
+    References
+    ----------
+    Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28, 129-137.
+    Arthur and Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
+    Dhillon and Modha (2001), Concept decompositions for large sparse text data using clustering,
+    Machine Learning 42, 143-175 (metric="cosine").
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> model = ws.KMeans(2, random_state=0).fit([[0.0], [1.0], [9.0], [10.0]])
+    >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
+    ([0.5, 9.5], 1.0)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        metric: str = "euclidean",
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.metric = metric
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
+        """Find the centres.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            NumPy, CSR, a dataframe, or a tensor of torch or another array-API library.
+        y : ignored
+            Present by convention.
+        sample_weight : array of shape (n,), optional
+            Weight of each point.
+
+        Returns
+        -------
+        KMeans
+            The fitted estimator.
+        """
+        X = self._validated(X)
+        weights = check_weights(sample_weight, X.shape[0])
+        k = check_count("n_clusters", self.n_clusters)
+        check_clusters(k, X.shape[0])
+        init = check_init(self.init)
+        n_init = restarts(self.n_init, init)
+        max_iter = check_count("max_iter", self.max_iter)
+        tol = check_number("tol", self.tol, 0.0)
+        points = prepare(X, weights, check_choice("metric", self.metric, METRICS))
+
+        tasks = Tasks(self, X, sample_weight, n_init)
+        best = kmeans(
+            X,
+            points,
+            k,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=check_random_state(self.random_state),
+            tasks=tasks,
+        )
+
+        self.cluster_centers_ = publish(points, best.centers)
+        self.labels_ = best.labels
+        self.inertia_ = best.inertia
+        self.n_iter_ = best.n_iter
+        self._warn_if_fewer(best.labels, k)
+        tasks.close()
+        return self
+
+
+def kmeans(
+    X: Any,
+    points: Points,
+    n_clusters: int,
+    *,
+    init: Any,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    random_state: np.random.RandomState,
+    tasks: NoTasks | None = None,
+) -> LloydResult:
+    """The lowest inertia of ``n_init`` Lloyd runs; centres in the frame of the points."""
+    tasks = NoTasks() if tasks is None else tasks
+    best = LloydResult(np.empty((0, 0)), np.empty(0), np.inf, 0)
+    for _ in range(n_init):
+        tasks.begin("restart")
+        start = start_centers(X, points, n_clusters, init, random_state)
+        result = run(points, start, max_iter=max_iter, tol=tol)
+        if best.n_iter == 0 or result.inertia < best.inertia:
+            best = result
+        if tasks.end(points, best.centers):
+            break
+    return best
+
+
+def restarts(n_init: int | str, init: Any) -> int:
+    """Number of restarts that ``n_init`` means for this start."""
+    if is_given(init):
+        return 1
+    if isinstance(n_init, str):
+        check_choice("n_init", n_init, ("auto",))
+        return 1 if init == "k-means++" else 10
+    return check_count("n_init", n_init)
