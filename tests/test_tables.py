@@ -1,0 +1,142 @@
+"""Files come in as arrays with their names, go out whole, and a bad file is named with a place."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from wellsep.tables import read_labels, read_matrix, write_array, write_table, write_text
+
+DATA = np.array([[1.5, 2.0], [3.0, -4.25], [0.1, 1e-7]])
+
+
+def test_a_matrix_survives_every_format(tmp_path):
+    write_array(tmp_path / "x.npy", DATA)
+    np.savez(tmp_path / "x.npz", X=DATA, y=np.arange(3))
+    columns = {"a": DATA[:, 0], "b": DATA[:, 1]}
+    for name in ("x.csv", "x.tsv", "x.parquet"):
+        write_table(tmp_path / name, columns)
+    for path in sorted(tmp_path.iterdir()):
+        np.testing.assert_array_equal(read_matrix(path), DATA)
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n3,4\n", "1,2\n3,4\n", '"a","b"\n1,2\n3,4', "1,2\r\n3,4\r\n"]
+)
+def test_a_header_is_seen_and_left_out(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.csv"), [[1, 2], [3, 4]])
+
+
+def test_packed_and_blank_separated_text_is_read(tmp_path):
+    with gzip.open(tmp_path / "x.txt.gz", "wt") as stream:
+        stream.write("1  2\n3 4\n\n")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.txt.gz"), [[1, 2], [3, 4]])
+
+
+def test_a_named_array_of_an_archive_is_read(tmp_path):
+    np.savez(tmp_path / "x.npz", Z1=DATA, Z2=DATA + 1)
+    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz", key="Z2"), DATA + 1)
+
+
+def test_images_become_rows(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 2, 3), np.uint8))
+    assert read_matrix(tmp_path / "x.npy").shape == (4, 6)
+
+
+def test_each_column_is_a_partition_named_by_its_header(tmp_path):
+    (tmp_path / "labels.csv").write_text("km2,words\n0,cat\n1,dog\n-1,cat\n")
+    labels = read_labels(tmp_path / "labels.csv")
+    np.testing.assert_array_equal(labels["km2"], [0, 1, -1])
+    np.testing.assert_array_equal(labels["words"], ["cat", "dog", "cat"])
+
+
+def test_a_single_column_of_words_has_no_header(tmp_path):
+    (tmp_path / "labels.csv").write_text("cat\ndog\ncat\n")
+    np.testing.assert_array_equal(
+        read_labels(tmp_path / "labels.csv")["labels"], ["cat", "dog", "cat"]
+    )
+
+
+def test_labels_survive_every_format(tmp_path):
+    columns = {"k2": np.array([0, 1, 1]), "w": np.array(["a", "b", "a"])}
+    for name in ("l.csv", "l.parquet"):
+        write_table(tmp_path / name, columns)
+    np.savez(tmp_path / "l.npz", **columns)
+    for path in sorted(tmp_path.iterdir()):
+        labels = read_labels(path)
+        assert list(labels) == ["k2", "w"]
+        np.testing.assert_array_equal(labels["k2"], [0, 1, 1])
+        np.testing.assert_array_equal(labels["w"], ["a", "b", "a"])
+
+
+def test_rows_of_an_npy_file_are_partitions(tmp_path):
+    np.save(tmp_path / "runs.npy", np.array([[0, 0, 1], [0, 1, 2]]))
+    assert list(read_labels(tmp_path / "runs.npy")) == ["runs[0]", "runs[1]"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("x.csv", "a,b\n1,two\n3,4\n", r"x\.csv must hold numbers only.*'b'"),
+        ("x.csv", "a,b\n1,\n3,4\n", r"no empty cells.*'b', row 1"),
+        ("x.csv", "1,2\n3\n", r"2 cells in every row, got 1 in row 2"),
+        ("x.csv", "", r"must not be empty"),
+        ("x.csv", "a,a\n1,2\n", r"each column once, got 'a' twice"),
+        ("x.npy", "not numpy", r"x\.npy must be a NumPy file"),
+        ("x.xlsx", "", r"path must end in one of"),
+    ],
+)
+def test_a_bad_matrix_file_is_named_with_its_place(tmp_path, name, text, sentence):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=sentence):
+        read_matrix(tmp_path / name)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
+        read_labels(tmp_path / "absent.csv")
+
+
+def test_python_objects_are_not_unpickled(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="without Python objects"):
+        read_matrix(tmp_path / "x.npy")
+
+
+def test_an_archive_without_a_matrix_says_what_it_holds(tmp_path):
+    np.savez(tmp_path / "x.npz", Z1=DATA, Z2=DATA)
+    with pytest.raises(ValueError, match="Z1, Z2"):
+        read_matrix(tmp_path / "x.npz")
+
+
+def test_a_vector_is_not_a_matrix(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    with pytest.raises(ValueError, match="one object per row"):
+        read_matrix(tmp_path / "x.npy")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "t.csv"
+    write_table(path, {"a": [1]})
+    with pytest.raises(ValueError, match="shorter|longer"):
+        write_table(path, {"a": [1, 2], "b": [1]})
+    assert path.read_text() == "a\n1\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_a_new_file_is_readable_like_any_other(tmp_path):
+    (tmp_path / "plain.txt").write_text("x")
+    write_text(tmp_path / "deep" / "ours.txt", "x")
+    assert (tmp_path / "deep" / "ours.txt").stat().st_mode == (
+        tmp_path / "plain.txt"
+    ).stat().st_mode
+
+
+@pytest.mark.parametrize(("write", "name"), [(write_table, "x.doc"), (write_array, "x.csv")])
+def test_an_unknown_ending_is_refused(tmp_path, write, name):
+    with pytest.raises(ValueError, match="path must end in"):
+        write(tmp_path / name, {"a": [1]})
