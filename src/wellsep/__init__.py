@@ -39,6 +39,12 @@ _HOME = {
     "LocalConnectivity": "indices.connectivity",
     # clusterers
     "KMeans": "cluster",
+    # runs
+    "NoRuns": "runs",
+    "Run": "runs",
+    "Runs": "runs",
+    "load_runs": "runs",
+    "save_run": "runs",
     # data
     "load_dataset": "datasets",
     "list_datasets": "datasets",

@@ -1,0 +1,123 @@
+"""One .npz file with one run or many."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import uuid
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wellsep.runs.agreement import listed
+from wellsep.runs.arrays import Stored
+from wellsep.runs.npy import damaged, stored_member
+from wellsep.runs.plain import read_json
+from wellsep.runs.record import Runs
+from wellsep.runs.run import Run
+
+_ARRAYS = ("labels", "embedding", "ids")
+_TEXTS = ("name", "params", "metadata", "space")
+
+
+def read_archive(path: Path) -> list[Run]:
+    """All runs of an archive.
+
+    One run: entries ``embedding``, ``labels``, ``ids``, ``name``, ``params``, ``metadata``. Many:
+    the same after the name and a slash, ``a/embedding``; ``ids`` alone then holds for all.
+    """
+    grouped = _grouped(path)
+    shared = {}
+    if len(grouped) > 1 and set(grouped.get("", ())) == {"ids"}:
+        shared = grouped.pop("")
+    return [_read_one(path, prefix, {**shared, **found}) for prefix, found in grouped.items()]
+
+
+def _grouped(path: Path) -> dict[str, dict[str, str]]:
+    """Prefix → field → member of the archive."""
+    what = f"run {path.stem!r}"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise damaged(what, error) from None
+    grouped: dict[str, dict[str, str]] = {}
+    for member in members:
+        prefix, _, field = member.removesuffix(".npy").rpartition("/")
+        if field in _ARRAYS or field in _TEXTS:
+            grouped.setdefault(prefix, {})[field] = member
+    if not grouped:
+        raise ValueError(
+            f"{what} must have an entry 'embedding', 'labels' or '<name>/labels' in its .npz, got "
+            f"{listed(members)}."
+        )
+    return grouped
+
+
+def _read_one(path: Path, prefix: str, found: dict[str, str]) -> Run:
+    name = prefix or path.stem
+    if "name" in found:
+        name = _text(path, found["name"], f"name of run {name!r}")
+    arrays: dict[str, Stored] = {
+        kind: stored_member(path, found[kind], f"{kind} of run {name!r}")
+        for kind in _ARRAYS
+        if kind in found
+    }
+    params, metadata = (
+        read_json(_text(path, found[k], f"{k} of run {name!r}"), f"{k} of run {name!r}")
+        if k in found
+        else {}
+        for k in ("params", "metadata")
+    )
+    space = _text(path, found["space"], f"space of run {name!r}") if "space" in found else None
+    return Run(name, **arrays, params=params, metadata=metadata, space=space)
+
+
+def _text(path: Path, member: str, what: str) -> str:
+    array = stored_member(path, member, what).open()
+    if array.dtype.kind != "U" or array.size != 1:
+        raise TypeError(f"{what} must be one text, got {array.dtype} of shape {array.shape}.")
+    return str(array.reshape(-1)[0])
+
+
+def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
+    """Write runs to one .npz, uncompressed so that spaces can be memory-mapped."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            errno.EEXIST, f"path must be new, got the file {path}; pass overwrite=True."
+        )
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    try:
+        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            for place, run in enumerate(runs):
+                for field, array in _fields(run):
+                    with archive.open(f"{place}/{field}.npy", "w", force_zip64=True) as stream:
+                        np.lib.format.write_array(stream, array, allow_pickle=False)
+        with open(temporary, "rb+") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        why = error.strerror or str(error)
+        message = f"runs must be saved completely, got: {why} ({path}); nothing was kept."
+        raise OSError(error.errno or errno.EIO, message) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _fields(run: Run) -> list[tuple[str, np.ndarray]]:
+    fields: list[tuple[str, Any]] = [("name", run.name)]
+    for kind in ("params", "metadata"):
+        if getattr(run, kind):
+            fields.append((kind, json.dumps(getattr(run, kind), allow_nan=False)))
+    if run.space is not None:
+        fields.append(("space", run.space))
+    for kind in _ARRAYS:
+        part = run._part(kind)
+        if part is not None:
+            fields.append((kind, np.ascontiguousarray(part.raw())))
+    return [(field, np.asarray(value)) for field, value in fields]

@@ -1,0 +1,52 @@
+"""Names of runs: what a name may be, and the safe folder name it gets."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import Any
+from urllib.parse import quote
+
+_LONGEST = 150  # bytes; file systems allow 255, temporary siblings need a few more
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+def check_name(name: Any, what: str = "name") -> str:
+    """A run's name: any text but empty, unencodable or with control characters."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what} must be a string, got {name!r}.")
+    if not name:
+        raise ValueError(f"{what} must not be empty, got ''.")
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{what} must be valid UTF-8 text, got {name!a}; rename the file or pass a name."
+        ) from None
+    if any(unicodedata.category(character) == "Cc" for character in name):
+        raise ValueError(f"{what} must not hold control characters, got {name!r}.")
+    return str(name)
+
+
+def safe_name(name: str) -> str:
+    """The folder name of a run: percent-encoded, never hidden, never longer than a file name.
+
+    >>> safe_name("a/b <i>"), safe_name(".."), safe_name("CON")
+    ('a%2Fb%20%3Ci%3E', '%2E%2E', '%43ON')
+    """
+    safe = quote(name, safe="-_.+=,@").replace("~", "%7E")
+    if safe.startswith(".") or _RESERVED.match(safe):
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
+    if safe.endswith("."):  # Windows drops a final dot
+        safe = safe[:-1] + "%2E"
+    if len(safe) > _LONGEST:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+        safe = f"{safe[:_LONGEST]}~{digest}"
+    return safe
+
+
+def natural_key(name: str) -> tuple[Any, ...]:
+    """Sort key that puts k2 before k10."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((int(p), "") if i % 2 else (-1, p) for i, p in enumerate(parts)), name

@@ -1,0 +1,262 @@
+"""Runs: spaces and partitions of the same objects, as one frozen record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep.runs.agreement import (
+    Parts,
+    check_counts,
+    check_names,
+    check_spaces,
+    common_ids,
+    listed,
+)
+from wellsep.runs.arrays import Part
+from wellsep.runs.run import Run
+
+
+class NoRuns(ValueError):
+    """There is nothing to judge; the message says where it was looked for."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Runs:
+    """L spaces and M partitions of the same objects in the same order.
+
+    A sequence of `Run`. A run with labels is a partition, a run with an embedding a space, a run
+    with both is a partition that knows its space. Neither kind must be complete: twelve
+    labelings can be judged in four embeddings.
+
+    Parameters
+    ----------
+    runs : iterable of Run
+        At least one; names unique, equal numbers of objects, equal ids where they are given.
+
+    Examples
+    --------
+    >>> from wellsep.runs import Run, Runs
+    >>> runs = Runs([
+    ...     Run("a", labels=[0, 0, 1], embedding=[[0.0], [0.1], [5.0]]),
+    ...     Run("b", labels=[0, 1, 1], embedding=[[0.0, 1.0], [3.0, 1.0], [3.1, 1.0]]),
+    ... ])
+    >>> runs.names, runs.n_objects, runs.paired
+    (('a', 'b'), 3, True)
+    >>> runs.spaces["b"].shape, runs.partitions["a"].tolist(), runs.pairing.tolist()
+    ((3, 2), [0, 0, 1], [0, 1])
+    """
+
+    runs: tuple[Run, ...]
+
+    def __post_init__(self) -> None:
+        runs = tuple(self.runs)
+        for run in runs:
+            if not isinstance(run, Run):
+                raise TypeError(f"runs must hold Run records, got {type(run).__name__}.")
+        if not runs:
+            raise NoRuns("runs must hold at least one run, got none.")
+        object.__setattr__(self, "runs", runs)
+        check_names(runs)
+        check_counts(runs)
+        check_spaces(runs)
+        object.__setattr__(self, "_ids", common_ids(runs))
+
+    @classmethod
+    def from_parts(
+        cls,
+        spaces: Mapping[str, Any] | None = None,
+        partitions: Mapping[str, Any] | None = None,
+        *,
+        pairs: Mapping[str, str] | None = None,
+        ids: Any = None,
+    ) -> Runs:
+        """Runs from named spaces and named partitions.
+
+        Parameters
+        ----------
+        spaces, partitions : mapping of str to array-like
+            A name that is in both is one run: the partition made in that space.
+        pairs : mapping of partition name to space name, optional
+            In which space a partition was made, where the names do not say it.
+        ids : array-like, optional
+            Names of the objects.
+
+        Examples
+        --------
+        >>> from wellsep.runs import Runs
+        >>> X = [[0.0], [0.1], [5.0]]
+        >>> runs = Runs.from_parts({"pca": X}, {"k2": [0, 0, 1], "k3": [0, 1, 2]},
+        ...                        pairs={"k2": "pca"})
+        >>> runs
+        Runs(1 space × 2 partitions of 3 objects, 1 of 2 partitions paired with a space)
+          pca  space of 1 feature (float64)
+          k2   2 clusters, made in 'pca'
+          k3   3 clusters
+        """
+        spaces, partitions, pairs = dict(spaces or {}), dict(partitions or {}), dict(pairs or {})
+        for name in pairs:
+            if name not in partitions:
+                raise ValueError(
+                    f"pairs must name partitions, got {name!r}; there are {listed(partitions)}."
+                )
+        if ids is not None:
+            ids = Part("ids", ids, "all")
+        names = [*spaces, *(name for name in partitions if name not in spaces)]
+        return cls(
+            tuple(
+                Run(
+                    name,
+                    labels=partitions.get(name),
+                    embedding=spaces.get(name),
+                    ids=ids,
+                    space=pairs.get(name),
+                )
+                for name in names
+            )
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(run.name for run in self.runs)
+
+    @property
+    def n_objects(self) -> int:
+        return self.runs[0].n_objects
+
+    @property
+    def ids(self) -> np.ndarray | None:
+        """Names of the objects, where any run gave them."""
+        return self.__dict__["_ids"]
+
+    @property
+    def spaces(self) -> Mapping[str, np.ndarray]:
+        """Name → embedding (n_objects, n_features); opened when asked for."""
+        return Parts(self.runs, "embedding")
+
+    @property
+    def partitions(self) -> Mapping[str, np.ndarray]:
+        """Name → labels (n_objects,)."""
+        return Parts(self.runs, "labels")
+
+    @property
+    def params(self) -> dict[str, dict[str, Any]]:
+        """Name → params of the run."""
+        return {run.name: run.params for run in self.runs}
+
+    @property
+    def metadata(self) -> dict[str, dict[str, Any]]:
+        """Name → metadata of the run."""
+        return {run.name: run.metadata for run in self.runs}
+
+    @property
+    def pairing(self) -> np.ndarray:
+        """For every partition the index of the space it was made in, or -1; in their orders."""
+        place: dict[str | None, int] = {name: i for i, name in enumerate(self.spaces)}
+        made = (run.name if run.has_embedding else run.space for run in self.runs if run.has_labels)
+        pairing = np.fromiter((place.get(name, -1) for name in made), np.intp)
+        pairing.flags.writeable = False
+        return pairing
+
+    @property
+    def paired(self) -> bool:
+        """Whether every partition knows its space."""
+        pairing = self.pairing
+        return bool(len(pairing) and (pairing >= 0).all())
+
+    def open_space(self, name: str) -> np.ndarray:
+        """The embedding called ``name``, memory-mapped where it is on disk.
+
+        The first opening reads it through and refuses NaN and infinity, naming run and place.
+        ``runs.spaces[name]`` and ``runs[name].embedding`` do the same.
+        """
+        return self.spaces[name]
+
+    def subset(
+        self,
+        names: Iterable[str] | None = None,
+        *,
+        spaces: Iterable[str] | None = None,
+        partitions: Iterable[str] | None = None,
+    ) -> Runs:
+        """The runs with these names, in the order of ``self``.
+
+        ``spaces`` and ``partitions`` choose separately which embeddings and which labels stay. A
+        partition whose space is left out stays, unpaired.
+
+        Examples
+        --------
+        >>> from wellsep.runs import Runs
+        >>> runs = Runs.from_parts({"a": [[0.0], [1.0]], "b": [[2.0], [1.0]]},
+        ...                        {"a": [0, 1], "b": [0, 0]})
+        >>> judged = runs.subset(spaces=["b"])
+        >>> list(judged.spaces), list(judged.partitions), judged.pairing.tolist()
+        (['b'], ['a', 'b'], [-1, 0])
+        """
+        kept = self._chosen(names, self.names, "names")
+        with_space = self._chosen(spaces, self.spaces, "spaces") & kept
+        with_labels = self._chosen(partitions, self.partitions, "partitions") & kept
+        smaller = []
+        for run in self.runs:
+            dropped: dict[str, Any] = {}
+            if run.has_embedding and run.name not in with_space:
+                dropped["embedding"] = None
+            if run.has_labels and run.name not in with_labels:
+                dropped["labels"] = None
+            if run.space is not None and run.space not in with_space:
+                dropped["space"] = None
+            if run.name in with_space or run.name in with_labels:
+                smaller.append(run._with(**dropped) if dropped else run)
+        return Runs(tuple(smaller))
+
+    def _chosen(self, wanted: Iterable[str] | None, there: Iterable[str], what: str) -> set[str]:
+        there = list(there)
+        if wanted is None:
+            return set(there)
+        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        for name in wanted:
+            if name not in there:
+                raise ValueError(f"{what} must be among {listed(there)}, got {name!r}.")
+        return set(wanted)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write every run under a folder, or all of them to one file that ends in ``.npz``.
+
+        `load_runs` reads both.
+        """
+        from wellsep.runs.store import save_runs
+
+        save_runs(path, self, overwrite=overwrite)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, key: int | slice | str) -> Any:
+        if isinstance(key, slice):
+            return self.subset([run.name for run in self.runs[key]])
+        if isinstance(key, str):
+            for run in self.runs:
+                if run.name == key:
+                    return run
+            raise KeyError(f"no run is called {key!r}; there are {listed(self.names)}")
+        return self.runs[key]
+
+    def __repr__(self) -> str:
+        from wellsep.runs.view import runs_as_text
+
+        return runs_as_text(self)
+
+    def _repr_html_(self) -> str:
+        from wellsep.runs.view import runs_as_html
+
+        return runs_as_html(self)

@@ -1,0 +1,94 @@
+"""How runs show themselves: text and HTML."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from wellsep.runs.record import Runs
+    from wellsep.runs.run import Run
+
+_MOST_ROWS = 12
+_MOST_OBJECTS = 200_000  # clusters are counted up to here: a repr must not take seconds
+
+
+def count(number: int, word: str) -> str:
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def describe_run(run: Run) -> str:
+    return ", ".join([count(run.n_objects, "object"), *_pieces(run)])
+
+
+def runs_as_text(runs: Runs) -> str:
+    lines = [f"Runs({_summary(runs)})"]
+    shown = runs.runs[:_MOST_ROWS]
+    width = max(len(_plain_name(run.name)) for run in shown)
+    lines += [f"  {_plain_name(r.name):<{width}}  {', '.join(_pieces(r))}" for r in shown]
+    if len(runs) > _MOST_ROWS:
+        lines.append(f"  … and {len(runs) - _MOST_ROWS} more")
+    return "\n".join(lines)
+
+
+def runs_as_html(runs: Runs) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(run.name)}</td><td>{html.escape(_space(run) or '–')}</td>"
+        f"<td>{html.escape(_clusters(run) or '–')}</td><td>{html.escape(_params(run))}</td></tr>"
+        for run in runs.runs[:_MOST_ROWS]
+    )
+    more = len(runs) - _MOST_ROWS
+    foot = f"<tr><td colspan='4'>… and {more} more</td></tr>" if more > 0 else ""
+    return (
+        f"<div><p>{html.escape(_summary(runs))}</p><table><thead><tr><th>run</th><th>space</th>"
+        f"<th>partition</th><th>params</th></tr></thead><tbody>{rows}{foot}</tbody></table></div>"
+    )
+
+
+def _summary(runs: Runs) -> str:
+    spaces, partitions = len(runs.spaces), len(runs.partitions)
+    known = int((runs.pairing >= 0).sum())
+    if known == partitions:
+        paired = "paired"
+    elif known == 0:
+        paired = "not paired"
+    else:
+        paired = f"{known} of {partitions} partitions paired with a space"
+    size = f"{count(spaces, 'space')} × {count(partitions, 'partition')}"
+    tail = f", {paired}" if spaces and partitions else ""
+    return f"{size} of {count(runs.n_objects, 'object')}{tail}"
+
+
+def _pieces(run: Run) -> list[str]:
+    made = f"made in {run.space!r}" if run.space and not run.has_embedding else ""
+    return [piece for piece in (_space(run), _clusters(run), made) if piece]
+
+
+def _space(run: Run) -> str:
+    part = run._part("embedding")
+    return "" if part is None else f"space of {count(part.shape[1], 'feature')} ({part.dtype})"
+
+
+def _clusters(run: Run) -> str:
+    if not run.has_labels:
+        return ""
+    if run.n_objects > _MOST_OBJECTS:
+        return "labels"
+    try:
+        labels = run.labels
+    except (OSError, TypeError, ValueError):  # a repr says what it can
+        return "labels"
+    noise = int((labels == -1).sum()) if labels.dtype.kind in "iu" else 0
+    clusters = count(len(np.unique(labels)) - (noise > 0), "cluster")
+    return f"{clusters}, {noise:,} noise" if noise else clusters
+
+
+def _params(run: Run) -> str:
+    text = ", ".join(f"{key}={value}" for key, value in run.params.items())
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _plain_name(name: str) -> str:
+    return name if len(name) <= 40 else name[:39] + "…"
