@@ -47,14 +47,21 @@ class NeighbourGraph:
 
 
 def nearest_neighbours(
-    X: np.ndarray, n_neighbors: int, *, method: str = "exact", n_jobs: int | None = None
+    X: np.ndarray,
+    n_neighbors: int,
+    *,
+    rows: np.ndarray | None = None,
+    method: str = "exact",
+    n_jobs: int | None = None,
 ) -> NeighbourGraph:
-    """The `n_neighbors` nearest other objects of each row, never an n × n matrix.
+    """The `n_neighbors` nearest other objects of each object, never an n × n matrix.
 
     Parameters
     ----------
     X : float array (n, d)
     n_neighbors : int, at most n - 1
+    rows : int array, optional
+        The objects whose neighbours are wanted; all by default.
     method : {"exact", "kd-tree", "brute", "approximate"}
         "exact" takes the tree up to 14 features and blocked brute force beyond. "approximate"
         searches as many cells of an inverted file (package faiss) as it takes to find 95 % of
@@ -74,45 +81,57 @@ def nearest_neighbours(
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
+    wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
     workers = effective_n_jobs(n_jobs)
-    found = np.empty((len(X), n_neighbors), dtype=np.intp)
     recall = 1.0
     if method == "kd-tree":
-        _tree(X, found, workers)
+        found = _tree(X, wanted, n_neighbors, workers)
     elif method == "brute":
-        _brute(X, found, n_jobs)
+        found = _brute(X, wanted, n_neighbors, n_jobs)
     else:
-        method, recall = _cells(X, found, workers)
-    return NeighbourGraph(*_measured(X, found), method, recall)
+        found, method, recall = _cells(X, wanted, n_neighbors, workers)
+    indices, distances = _measured(X, wanted, found)
+    return NeighbourGraph(indices, distances, method, recall)
 
 
-def _tree(X, found, workers):
+def _in_parts(search, wanted, k):
+    """Ask `search(rows)` for k + 1 indices at a time and leave each row's own object out."""
+    found = np.empty((len(wanted), k), dtype=np.intp)
+    height = max(1, _ROWS * 8 // k)
+    for start in range(0, len(wanted), height):
+        rows = wanted[start : start + height]
+        found[start : start + height] = _without_self(search(rows), rows)
+    return found
+
+
+def _tree(X, wanted, k, workers):
     tree = cKDTree(X)
-    # The tree's own order keeps neighbouring queries in the same leaves.
-    order = tree.indices
-    for start in range(0, len(X), _ROWS):
-        rows = order[start : start + _ROWS]
-        _, indices = tree.query(X[rows], k=range(1, found.shape[1] + 2), workers=workers)
-        found[rows] = _without_self(indices, rows)
+    # In the tree's own order neighbouring queries walk the same leaves.
+    rank = np.empty(len(X), dtype=np.intp)
+    rank[tree.indices] = np.arange(len(X))
+    order = np.argsort(rank[wanted])
+    columns = range(1, k + 2)
+    found = np.empty((len(wanted), k), dtype=np.intp)
+    found[order] = _in_parts(
+        lambda rows: tree.query(X[rows], k=columns, workers=workers)[1], wanted[order], k
+    )
+    return found
 
 
-def _brute(X, found, n_jobs):
+def _brute(X, wanted, k, n_jobs):
     from sklearn.neighbors import NearestNeighbors
 
     # Centred, for the search expands the square of the difference.
     centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
-    k = found.shape[1]
-    for start in range(0, len(X), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(X)))
-        indices = search.kneighbors(centred[rows], k + 1, return_distance=False)
-        found[rows] = _without_self(indices, rows)
+    return _in_parts(
+        lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
+    )
 
 
-def _cells(X, found, workers):
+def _cells(X, wanted, k, workers):
     faiss = _import_faiss()
     n, d = X.shape
-    k = found.shape[1]
     points = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64), dtype=np.float32)
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(workers)
@@ -130,12 +149,12 @@ def _cells(X, found, workers):
             found_share = _probe_until_good(cells, flat, points, k)
             if found_share >= _RECALL:
                 index, method, recall = cells, "faiss-ivf", found_share
-        for start in range(0, n, _ROWS):
-            rows = np.arange(start, min(start + _ROWS, n))
-            found[rows] = _without_self(_fill_missing(index.search(points[rows], k + 1)[1]), rows)
+        found = _in_parts(
+            lambda rows: _fill_missing(index.search(points[rows], k + 1)[1]), wanted, k
+        )
     finally:
         faiss.omp_set_num_threads(threads)
-    return method, recall
+    return found, method, recall
 
 
 def _probe_until_good(cells, flat, points, k):
@@ -181,19 +200,20 @@ def _without_self(indices, rows):
     return indices[keep].reshape(len(indices), -1)
 
 
-def _measured(X, found):
+def _measured(X, wanted, found):
     """Indices and float64 distances from true differences, sorted by distance in every row."""
     distances = np.empty(found.shape)
-    for start in range(0, len(X), _ROWS):
-        rows = slice(start, start + _ROWS)
-        squares = np.zeros(found[rows].shape)
-        for feature in range(X.shape[1]):
-            column = X[:, feature].astype(np.float64, copy=False)
-            difference = column[rows, None] - column[found[rows]]
+    height = max(1, _ROWS * 8 // found.shape[1])
+    for start in range(0, len(wanted), height):
+        part = slice(start, start + height)
+        squares = np.zeros(found[part].shape)
+        for column in X.T:
+            there = column[found[part]].astype(np.float64, copy=False)
+            difference = there - column[wanted[part], None]
             squares += difference * difference
         order = np.argsort(squares, axis=1, kind="stable")
-        distances[rows] = np.sqrt(np.take_along_axis(squares, order, axis=1))
-        found[rows] = np.take_along_axis(found[rows], order, axis=1)
+        distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
+        found[part] = np.take_along_axis(found[part], order, axis=1)
     return found, distances
 
 

@@ -91,7 +91,7 @@ def cluster_support(
 
 
 def _levels(reach, rows, as_trees):
-    """(prefix length, first, last) over `rows`, so that each prefix is at most twice what it serves."""
+    """(prefix length, first, last) over `rows`: prefixes at most twice as long as needed."""
     if not as_trees:
         return [(int(reach[rows[-1]]), 0, len(rows))] if len(rows) else []
     needed = reach[rows]
@@ -139,9 +139,7 @@ class _Search(NamedTuple):
         last = np.where(enough, distance[np.arange(len(rows)), column], np.inf)
         # t duplicates of x add 0 whichever they are: no need to see them all.
         done = (unseen >= own * (1 - TIE)) | (last * (1 + TIE) < unseen) | (last == 0)
-        distance, known, valid, own, last = (
-            a[done] for a in (distance, known, valid, own, last)
-        )
+        distance, known, valid, own, last = (a[done] for a in (distance, known, valid, own, last))
         theirs = np.where(valid, self.radii[known], own[:, None])
         terms = disagreement(np.where(valid, distance, 0.0), theirs, own[:, None])
         chosen = _nearest_terms(distance, valid, terms, last, self.n_neighbors)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellsep.compute.neighbours import NeighbourGraph
+from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.compute.support import TIE, disagreement
 
 _ROWS = 1 << 15
+_SPARE = 4  # neighbours looked at beyond t, for ties
+# Where more objects than this tie at the t-th place, these many are heard; fewer where so many
+# rows tie that their neighbours would fill more than half a gigabyte.
+_MOST, _TABLE = 1 << 10, 1 << 25
 
 
 def best_supported(
@@ -15,27 +19,38 @@ def best_supported(
     codes: np.ndarray,
     centers: np.ndarray,
     radii: np.ndarray,
-    graph: NeighbourGraph,
     n_neighbors: int,
+    *,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
-    """The cluster of each object's best support; its own where none is better.
+    """The cluster that backs each object best; its own where none is better.
 
     Each of the t nearest objects s stands up for its own cluster, with prototype c, by
     1/2 - LCD(x, c, s) if it lies between x and c (equation 2), else by nothing. Objects that tie
-    at the t-th place share what places are left. Beyond the columns of `graph` ties are not seen.
+    at the t-th place share what places are left, so the row order plays no part.
 
     A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
     cluster far away, since all its members then lie almost on the line to its prototype.
     """
-    best = np.empty(len(X), dtype=codes.dtype)
-    for start in range(0, len(X), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(X)))
-        best[rows] = _vote(X, codes, centers, radii, graph, n_neighbors, rows)
+    best = codes.copy()
+    rows, k = np.arange(len(X)), n_neighbors + _SPARE
+    while len(rows):
+        k = min(k, len(X) - 1)
+        most = min(_MOST, len(X) - 1, _TABLE // len(rows))
+        graph = nearest_neighbours(X, k, rows=rows, n_jobs=n_jobs)
+        place = graph.distances[:, min(n_neighbors, k) - 1]
+        cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
+        seen = np.flatnonzero(~cut)
+        for part in np.array_split(seen, len(seen) * k // (_ROWS * 16) + 1):
+            best[rows[part]] = _vote(
+                X, codes, centers, radii, rows[part],
+                graph.indices[part], graph.distances[part], n_neighbors,
+            )  # fmt: skip
+        rows, k = rows[cut], min(4 * k, most)
     return best
 
 
-def _vote(X, codes, centers, radii, graph, t, rows):
-    neighbour, distance = graph.indices[rows], graph.distances[rows]
+def _vote(X, codes, centers, radii, rows, neighbour, distance, t):
     theirs, own = codes[neighbour], codes[rows]
     to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
     row, column = np.nonzero(theirs != own[:, None])
@@ -43,15 +58,34 @@ def _vote(X, codes, centers, radii, graph, t, rows):
     to_center[row, column] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     between = (radii[neighbour] <= to_center * (1 + TIE)) & (distance < to_center * (1 - TIE))
     safe = np.where(between, to_center, 1.0)
-    terms = disagreement(np.where(between, distance, 0.0), np.where(between, radii[neighbour], 1.0), safe)
+    terms = disagreement(
+        np.where(between, distance, 0.0), np.where(between, radii[neighbour], 1.0), safe
+    )
     voice = np.where(between, 0.5 - terms, 0.0) * _places(distance, t)
-    # Total voice of each neighbour's cluster, at that neighbour's column.
-    total = np.einsum("ijk,ik->ij", theirs[:, :, None] == theirs[:, None, :], voice)
+    total = _voice_of_cluster(theirs, voice)
     at_home = np.where(theirs == own[:, None], total, 0.0).max(axis=1)
     # Of clusters that tie the first in code order, so that the row order plays no part.
     top = total.max(axis=1)
     rival = np.where(total >= top[:, None] * (1 - TIE), theirs, len(centers)).min(axis=1)
     return np.where(top > at_home * (1 + TIE), rival, own)
+
+
+def _voice_of_cluster(theirs, voice):
+    """Total voice of each neighbour's cluster, at that neighbour's column."""
+    order = np.argsort(theirs, axis=1, kind="stable")
+    sorted_codes = np.take_along_axis(theirs, order, axis=1)
+    running = np.cumsum(np.take_along_axis(voice, order, axis=1), axis=1)
+    columns = np.arange(theirs.shape[1])
+    last = np.ones(theirs.shape, dtype=bool)  # column where a cluster's run ends
+    last[:, :-1] = sorted_codes[:, 1:] != sorted_codes[:, :-1]
+    end = np.where(last, columns, theirs.shape[1])
+    end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]
+    start = np.zeros_like(end)
+    start[:, 1:] = np.maximum.accumulate(np.where(last[:, :-1], columns[1:], 0), axis=1)
+    before = np.where(start > 0, np.take_along_axis(running, np.maximum(start - 1, 0), axis=1), 0.0)
+    total = np.empty_like(voice)
+    np.put_along_axis(total, order, np.take_along_axis(running, end, axis=1) - before, axis=1)
+    return total
 
 
 def _places(distance, t):

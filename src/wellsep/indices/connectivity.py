@@ -10,13 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks import check_count, check_data, to_numpy
-from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.compute.support import cluster_support, distances_to
 from wellsep.compute.votes import best_supported
 from wellsep.partitions import NOISE, Partitions, encode
-
-# Neighbours looked at beyond t when the clusters of the nearest are counted, for ties.
-_SPARE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +167,7 @@ def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndar
         return origin + sums / sizes[:, None]
     centers = to_numpy(check_data(centers, name="centers")).astype(np.float64)
     if centers.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"centers must have {X.shape[1]} columns like X, got {centers.shape[1]}."
-        )
+        raise ValueError(f"centers must have {X.shape[1]} columns like X, got {centers.shape[1]}.")
     if len(centers) == len(classes):
         return centers
     named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
@@ -205,8 +199,7 @@ def _better(X, partition, prototypes, radii, t, n_jobs):
     best = codes.copy()
     n = int(counted.sum())
     if n > 1 and len(classes) > 1:
-        graph = nearest_neighbours(X[rows], min(t + _SPARE, n - 1), n_jobs=n_jobs)
-        best[rows] = best_supported(X[rows], codes[rows], prototypes, radii[rows], graph, t)
+        best[rows] = best_supported(X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs)
     if counted.all():
         return classes[best]
     return np.where(counted, classes[np.maximum(best, 0)], NOISE)
