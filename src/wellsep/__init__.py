@@ -35,8 +35,8 @@ _HOME = {
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
     # local connectivity
-    "local_connectivity": "indices.connectivity",
-    "LocalConnectivity": "indices.connectivity",
+    "local_connectivity": "indices",
+    "LocalConnectivity": "indices",
     # clusterers
     "KMeans": "cluster",
     # runs

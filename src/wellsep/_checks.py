@@ -183,8 +183,10 @@ def _numeric(X: np.ndarray, name: str) -> np.ndarray:
 
 def _check_shape(X: Any, name: str, minimum: int) -> None:
     if X.ndim != 2:
-        remedy = f"; reshape it with {name}.reshape(len({name}), -1)" if X.ndim != 1 else (
-            f"; a single feature is {name}.reshape(-1, 1)"
+        remedy = (
+            f"; reshape it with {name}.reshape(len({name}), -1)"
+            if X.ndim != 1
+            else (f"; a single feature is {name}.reshape(-1, 1)")
         )
         raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s){remedy}.")
     n, d = X.shape

@@ -102,9 +102,7 @@ class Partitions:
         """The same partitions of a subset of the objects; clusters left empty disappear."""
         parts = [_compact(c[objects], k) for c, k in zip(self.codes, self.classes, strict=True)]
         codes = np.stack([c for c, _ in parts])
-        return Partitions(
-            codes, tuple(k for _, k in parts), self.names, (codes >= 0).mean(axis=1)
-        )
+        return Partitions(codes, tuple(k for _, k in parts), self.names, (codes >= 0).mean(axis=1))
 
 
 def encode(
@@ -218,8 +216,7 @@ def _as_categories(vector: np.ndarray, name: str) -> np.ndarray:
         if (whole != vector).any():
             value = vector[whole != vector][0]
             raise ValueError(
-                f"{name} must be whole numbers or names, got {value}; "
-                "are X and labels exchanged?"
+                f"{name} must be whole numbers or names, got {value}; are X and labels exchanged?"
             )
         return whole
     if kind == "O":

@@ -19,16 +19,15 @@ class Side(NamedTuple):
 
     X: Any  # (b, d); for metric="precomputed" the rows of the matrix
     square: Any  # (b,) squared lengths, or None where the metric needs none
-    members: Any  # (b, ΣK) weights in every cluster of every partition, side by side
-    codes: np.ndarray  # (M, b) cluster of each object, -1 if not counted
+    members: Any  # (ΣK, b) weights in every cluster of every partition, side by side
     rows: slice
 
 
 class PairPart(NamedTuple):
-    """What one pair of blocks adds. ``None`` where not asked for."""
+    """What one pair of blocks adds."""
 
-    sums_i: Any  # (b_i, ΣK) distances from each i to each cluster, summed over j
-    sums_j: Any  # (b_j, ΣK) the same seen from j; None within a block
+    sums_i: Any  # (ΣK, b_i) distances from each i to each cluster, summed over j
+    sums_j: Any  # (ΣK, b_j) the same seen from j; None if not asked for
 
 
 def squared_euclidean(i: Side, j: Side, xp: Any) -> Any:
@@ -62,10 +61,10 @@ def general_distances(i: Side, j: Side, metric: Any, xp: Any) -> Any:
 def pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
     """Distance sums of one pair of blocks; seen from j too with ``both``."""
     table = distances(i, j, metric, xp)
-    sums_i = table @ xp.astype(j.members, table.dtype)
+    sums_i = xp.astype(j.members, table.dtype) @ table.T
     if i.rows == j.rows or not both:
         return PairPart(sums_i, None)
-    return PairPart(sums_i, table.T @ xp.astype(i.members, table.dtype))
+    return PairPart(sums_i, xp.astype(i.members, table.dtype) @ table)
 
 
 def _clear_diagonal(table: Any, xp: Any) -> Any:
@@ -78,24 +77,39 @@ def _device(array: Any) -> Any:
     return device(array)
 
 
+class Widths(NamedTuple):
+    width: Any  # (b,) silhouette width
+    own: Any  # (b,) mean distance to the other members of the own cluster
+
+
 def widths_from_sums(
     sums: Any, codes: Any, weight: Any, mass: Any, count: Any, singleton: float, xp: Any
-) -> tuple[Any, Any, Any]:
-    """Silhouette width, own and nearest-other mean distance, from distance sums to K clusters.
+) -> Widths:
+    """Silhouette widths from the distance sums of b objects to K clusters.
 
-    ``sums`` (b, K) float64; ``codes`` (b,), ``weight`` (b,), ``mass`` (K,), ``count`` (K,).
+    ``sums`` (K, b) float64; ``codes`` (b,), ``weight`` (b,), ``mass`` (K,), ``count`` (K,).
     """
-    clusters = xp.arange(sums.shape[1], dtype=codes.dtype, device=_device(sums))
-    own = codes[:, None] == clusters[None, :]  # (b, K)
-    inside = xp.astype(own, sums.dtype)
-    rest = inside @ mass - weight  # weight of the other members
-    alone = (inside @ count) <= 1
-    safe = xp.where(rest > 0, rest, xp.ones_like(rest))
-    a = xp.sum(inside * sums, axis=1) / safe
-    b = xp.min(xp.where(own, xp.asarray(xp.inf, dtype=sums.dtype), sums / mass[None, :]), axis=1)
-    top = xp.where(a > b, a, b)
-    flat = top <= 0  # 0/0: all points of both clusters coincide
-    width = (b - a) / xp.where(flat, xp.ones_like(top), top)
+    clusters = xp.arange(sums.shape[0], dtype=codes.dtype, device=_device(sums))
+    member = codes[None, :] == clusters[:, None]  # (K, b)
+    inside = xp.astype(member, sums.dtype)
+    far = xp.full_like(sums, xp.inf)
+    return finish_widths(
+        own_sum=xp.sum(inside * sums, axis=0),
+        rest=mass @ inside - weight,
+        alone=(count @ inside) <= 1,
+        other=xp.min(xp.where(member, far, sums / mass[:, None]), axis=0),
+        singleton=singleton,
+        xp=xp,
+    )
+
+
+def finish_widths(
+    own_sum: Any, rest: Any, alone: Any, other: Any, singleton: float, xp: Any
+) -> Widths:
+    """(b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
+    own = own_sum / xp.where(rest > 0, rest, xp.ones_like(rest))
+    top = xp.where(own > other, own, other)
+    flat = top <= 0  # all points of both clusters coincide
+    width = (other - own) / xp.where(flat, xp.ones_like(top), top)
     width = xp.where(flat, xp.zeros_like(width), width)
-    width = xp.where(alone, xp.full_like(width, singleton), width)
-    return width, a, b
+    return Widths(xp.where(alone, xp.full_like(width, singleton), width), own)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.blocks import widths_from_sums
+from wellsep.compute import kernels
 from wellsep.compute.engines import Space, host
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.partitions import Partitions
@@ -33,12 +33,6 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
     data = np.broadcast_to(values[:, None], counted.shape)[counted]
     pointer = np.concatenate([[0], np.cumsum(counted.sum(axis=1))])
     return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
-
-
-def members(space: Space, codes: np.ndarray, n_clusters: np.ndarray, weights: Any) -> Any:
-    """The same memberships as a dense array beside X, in X's precision."""
-    table = one_hot(codes, n_clusters, weights).toarray()
-    return space.asarray(table, dtype=space.X.dtype)
 
 
 def cluster_sums(space: Space, view: Any, task: Task) -> np.ndarray:
@@ -290,33 +284,35 @@ def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
     count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
+    widths_of = kernels.choose_widths(np)
     for rows in space.row_blocks(len(sums) + 2 * space.d):
         products, square = _unit_products(space, rows, sums)
         weight = task.weights_or_ones()[rows]
         for m in range(len(partitions)):
             part = slice(offsets[m], offsets[m + 1])
             codes = partitions.codes[m, rows]
-            counted = codes >= 0
-            distances = mass[part] - products[:, part]
+            at = np.flatnonzero(codes >= 0)
+            distances = mass[part, None] - products[part]
             # an object is at distance 0 from itself, also where its row is zero
-            distances[counted, codes[counted]] -= (weight * (1 - square))[counted]
+            distances[codes[at], at] -= (weight * (1 - square))[at]
             np.maximum(distances, 0, out=distances)
             for w in wants:
-                width, _, _ = widths_from_sums(
+                found = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                out[w][m, rows] = np.where(counted, width, np.nan)
+                out[w][m, rows] = np.where(codes >= 0, found.width, np.nan)
     return {w: list(table) for w, table in out.items()}
 
 
 def _unit_products(space: Space, rows: slice, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(ΣK, b) products of the cluster sums with the unit rows, and the rows' squared lengths."""
     unit = space.unit[rows] if space.kind != "tensor" else space.unit[rows, :]
     if space.kind == "tensor":
         xp = space.xp
         wide = xp.astype(unit, xp.float64)
-        products = host(unit @ space.asarray(sums.T.copy(), dtype=unit.dtype)).astype(np.float64)
-        return products, host(xp.sum(wide * wide, axis=1))
-    products = np.asarray(unit @ sums.T.astype(unit.dtype), dtype=np.float64)
+        products = space.asarray(sums, dtype=unit.dtype) @ unit.T
+        return host(products).astype(np.float64), host(xp.sum(wide * wide, axis=1))
+    products = np.asarray((unit @ sums.T.astype(unit.dtype)).T, dtype=np.float64)
     if space.kind == "sparse":
         return products, np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1)
     return products, np.einsum("ij,ij->i", unit, unit, dtype=np.float64)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from wellsep.compute import kernels
-from wellsep.compute.blocks import Side, widths_from_sums
+from wellsep.compute.blocks import Side
 from wellsep.compute.clusters import one_hot
 from wellsep.compute.engines import (
     ROWS,
@@ -27,8 +28,8 @@ SYMMETRIC = ("euclidean", "sqeuclidean", "cosine")
 class DistanceSums(NamedTuple):
     """Distances from every object to every cluster, summed; kept apart per group of objects."""
 
-    sums: Any  # (G, n, ΣK) float64; beside X
-    order: np.ndarray | None  # (n,) object of each row, or None if rows are in the given order
+    sums: Any  # (G, ΣK, n) float64; beside X
+    order: np.ndarray | None  # (n,) object of each column, or None if they are in the given order
 
 
 class Sides:
@@ -44,13 +45,13 @@ class Sides:
         self.group_of = [0 if groups is None else int(sorted_groups[b.start]) for b in self.blocks]  # type: ignore[index]
         self.n_groups = 1 if groups is None else int(groups.max()) + 1
         self.view = self._view()
-        self.codes = task.partitions.codes if self.order is None else (
-            task.partitions.codes[:, self.order]
+        self.codes = (
+            task.partitions.codes if self.order is None else (task.partitions.codes[:, self.order])
         )
         weights = task.weights
         self.weights = weights if weights is None or self.order is None else weights[self.order]
         self.square = self._squares() if metric in SYMMETRIC else None
-        self._members = one_hot(self.codes, task.partitions.n_clusters, self.weights)
+        self._members = [self._memberships(rows) for rows in self.blocks]
 
     def _view(self) -> Any:
         space = self.space
@@ -71,14 +72,19 @@ class Sides:
             return np.einsum("ij,ij->i", self.view, self.view)
         return xp.sum(self.view * self.view, axis=1)
 
+    def _memberships(self, rows: slice) -> Any:
+        weights = None if self.weights is None else self.weights[rows]
+        table = one_hot(self.codes[:, rows], self.task.partitions.n_clusters, weights)
+        if kernels.choose(self.metric, self.space.xp) is kernels.numpy_pair_block:
+            return sp.csr_array(table.T).astype(self.space.X.dtype)
+        return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
+
     def side(self, b: int) -> Side:
         rows = self.blocks[b]
-        table = self._members[rows].toarray()
         return Side(
             X=self.view[rows, :],
             square=None if self.square is None else self.square[rows],
-            members=self.space.asarray(table, dtype=self.space.X.dtype),
-            codes=self.codes[:, rows],
+            members=self._members[b],
             rows=rows,
         )
 
@@ -93,9 +99,9 @@ def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> 
     space, width = task.space, int(task.partitions.offsets[-1])
     xp = space.xp
     if space.kind == "tensor":
-        sums = xp.zeros((sides.n_groups, space.n, width), dtype=xp.float64, device=space.device)
+        sums = xp.zeros((sides.n_groups, width, space.n), dtype=xp.float64, device=space.device)
     else:
-        sums = np.zeros((sides.n_groups, space.n, width))
+        sums = np.zeros((sides.n_groups, width, space.n))
     block = kernels.choose(metric, xp)
     both_ways = metric in SYMMETRIC
 
@@ -114,12 +120,12 @@ def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> 
 
 def _add(sums: Any, group: int, rows: slice, part: Any) -> None:
     if isinstance(sums, np.ndarray):
-        sums[group, rows] += part
+        sums[group, :, rows] += part
         return
     from array_api_compat import array_namespace
 
     xp = array_namespace(part)
-    sums[group, rows, :] += xp.astype(part, xp.float64)
+    sums[group, :, rows] += xp.astype(part, xp.float64)
 
 
 def fits_budget(task: Task) -> bool:
@@ -142,30 +148,31 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
     count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {
-        w: [
-            np.full(space.n, np.nan) if w.name == "widths" else 0.0 for _ in range(len(partitions))
-        ]
+        w: [np.full(space.n, np.nan) if w.name == "widths" else 0.0 for _ in range(len(partitions))]
         for w in wants
     }
+    widths_of = kernels.choose_widths(space.xp)
     for rows, sums in _strips(task, metric):
         for m in range(len(partitions)):
             part = slice(int(partitions.offsets[m]), int(partitions.offsets[m + 1]))
             codes = partitions.codes[m, rows]
             counted = codes >= 0
             width_args = (
-                sums[:, part],
+                sums[part] if space.kind == "numpy" else sums[part, :],
                 space.asarray(codes.astype(np.int64)),
                 space.asarray(weights[rows]),
                 space.asarray(mass[part]),
                 space.asarray(count[part].astype(np.float64)),
             )
             for w in wants:
-                width, a, _ = widths_from_sums(*width_args, w.get("singleton", 0), space.xp)
+                got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                 if w.name == "widths":
-                    found[w][m][rows] = np.where(counted, host(width), np.nan)
+                    found[w][m][rows] = np.where(counted, host(got.width), np.nan)
                 else:
-                    own = np.where(counted, mass[part][codes] - weights[rows], 0)
-                    found[w][m] += 0.5 * float((weights[rows] * own * host(a))[counted].sum())
+                    rest = np.where(counted, mass[part][codes] - weights[rows], 0)
+                    found[w][m] += 0.5 * float(
+                        (weights[rows] * rest * host(got.own))[counted].sum()
+                    )
     return found
 
 
@@ -173,9 +180,9 @@ def _strips(task: Task, metric: Any) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     n = task.space.n
     if fits_budget(task):
-        sums = distance_sums(task, metric).sums[0]
-        for rows in task.space.row_blocks(sums.shape[1]):
-            yield rows, (sums[rows] if isinstance(sums, np.ndarray) else sums[rows, :])
+        sums = distance_sums(task, metric).sums[0, :, :]
+        for rows in task.space.row_blocks(sums.shape[0]):
+            yield rows, sums[:, rows]
         return
     yield from _strip_by_strip(task, metric, n)
 
@@ -189,7 +196,7 @@ def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
     for start in range(0, len(sides.blocks), per_strip):
         strip = range(start, min(start + per_strip, len(sides.blocks)))
         first, last = sides.blocks[strip[0]].start, sides.blocks[strip[-1]].stop
-        sums = space.asarray(np.zeros((1, last - first, width)))
+        sums = space.asarray(np.zeros((1, width, last - first)))
 
         def visit(i: int, sums: Any = sums, first: int = first) -> None:
             a = sides.side(i)
@@ -198,4 +205,4 @@ def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
                 _add(sums, 0, rows, block(a, sides.side(j), metric, space.xp, False).sums_i)
 
         share_out(space.n_jobs, visit, iter([[(i,) for i in strip]]))
-        yield slice(first, last), sums[0] if isinstance(sums, np.ndarray) else sums[0, :, :]
+        yield slice(first, last), sums[0, :, :]

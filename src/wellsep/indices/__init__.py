@@ -8,6 +8,7 @@ from wellsep.indices.centroid import (
     margins,
     simplified_silhouette_score,
 )
+from wellsep.indices.connectivity import LocalConnectivity, local_connectivity
 from wellsep.indices.distance import silhouette_samples, silhouette_score
 from wellsep.indices.external import (
     ami_score,
@@ -22,6 +23,7 @@ from wellsep.indices.scoring import PartitionScores, score_partitions
 __all__ = [
     "INDICES",
     "Index",
+    "LocalConnectivity",
     "PartitionScores",
     "ami_score",
     "ari_score",
@@ -30,6 +32,7 @@ __all__ = [
     "cfq_score",
     "clustering_accuracy",
     "davies_bouldin_score",
+    "local_connectivity",
     "margins",
     "nmi_score",
     "purity_score",

@@ -303,9 +303,7 @@ def cfq_clusters(
     statistics = {name: found[w][0] for name, w in wanted.items()}
     separation, _ = _cfq_parts(**statistics)
     within = statistics["within"]
-    return np.divide(
-        separation, within, out=np.full_like(separation, np.inf), where=within > 0
-    )
+    return np.divide(separation, within, out=np.full_like(separation, np.inf), where=within > 0)
 
 
 def margins(

@@ -42,9 +42,7 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
     """
     from sklearn.metrics import normalized_mutual_info_score
 
-    return float(
-        normalized_mutual_info_score(*_pair(labels_true, labels), average_method=average)
-    )
+    return float(normalized_mutual_info_score(*_pair(labels_true, labels), average_method=average))
 
 
 def ari_score(labels_true: Any, labels: Any) -> float:

@@ -211,9 +211,7 @@ def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> Partiti
                 key = (task.partitions.names[m], labels[column])
                 if key in reasons:
                     continue
-                statistics = {
-                    name: found[w][position] for name, w in index.wants(**params).items()
-                }
+                statistics = {name: found[w][position] for name, w in index.wants(**params).items()}
                 try:
                     values[m, column] = index.formula(**statistics, **params)
                 except UndefinedIndex as reason:
