@@ -8,8 +8,8 @@ import sys
 import pytest
 
 HEAVY = ("torch", "dask", "distributed", "numba", "matplotlib", "pandas", "polars", "faiss")
-ONLY_NAMES = "import sys, wellsep; "
-EVERY_NAME = "import sys, wellsep; [getattr(wellsep, name) for name in wellsep.__all__]; "
+NO_MORE = "import wellsep"
+EVERY_NAME = "import wellsep; [getattr(wellsep, name) for name in wellsep.__all__]"
 
 
 def python(code: str) -> str:
@@ -17,10 +17,17 @@ def python(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("code", [ONLY_NAMES, EVERY_NAME], ids=["import", "every public name"])
-def test_nothing_heavy_is_loaded(code):
-    report = f"print(sorted(set(sys.modules) & set({HEAVY!r})))"
-    assert python(code + report).strip() == "[]"
+@pytest.mark.parametrize("code", [NO_MORE, EVERY_NAME], ids=["import", "every public name"])
+def test_nothing_heavy_is_loaded_beyond_what_scikit_learn_loads(code):
+    # scikit-learn itself imports pandas where it is installed.
+    before = "import sys, sklearn.base, sklearn.metrics; before = set(sys.modules);"
+    report = f"print(sorted((set(sys.modules) - before) & set({HEAVY!r})))"
+    assert python(f"{before}{code};{report}").strip() == "[]"
+
+
+def test_the_bare_import_loads_nothing_heavy_at_all():
+    report = f"import sys, wellsep; print(sorted(set(sys.modules) & set({HEAVY!r})))"
+    assert python(report).strip() == "[]"
 
 
 def test_the_import_adds_less_than_half_a_second_to_scikit_learn():
@@ -28,8 +35,8 @@ def test_the_import_adds_less_than_half_a_second_to_scikit_learn():
         "import time, sklearn, sklearn.metrics; start = time.perf_counter(); import wellsep;"
         "print(time.perf_counter() - start)"
     )
-    # Best of three: other processes may share the cores.
-    assert min(float(python(code)) for _ in range(3)) < 0.5
+    # Up to three attempts: other processes may share the cores.
+    assert any(float(python(code)) < 0.5 for _ in range(3))
 
 
 def test_the_scoring_room_adds_less_than_half_a_second_to_scikit_learn():
@@ -37,7 +44,7 @@ def test_the_scoring_room_adds_less_than_half_a_second_to_scikit_learn():
         "import time, sklearn, sklearn.metrics; start = time.perf_counter(); import wellsep;"
         "wellsep.score_partitions; print(time.perf_counter() - start)"
     )
-    assert min(float(python(code)) for _ in range(3)) < 0.5
+    assert any(float(python(code)) < 0.5 for _ in range(3))
 
 
 def test_the_probe_would_see_a_heavy_module():

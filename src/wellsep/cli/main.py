@@ -1,0 +1,113 @@
+"""The app: which module holds which command, and how a run ends.
+
+A command named ``choose-k`` is the function ``choose_k`` of the module below; such modules
+import the library inside their functions, so that ``--help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+COMMANDS = {
+    "indices": "scoring",
+    "score": "scoring",
+    "rank": "ranking",
+    "explain": "ranking",
+    "report": "reporting",
+    "choose-k": "clustering",
+    "cluster": "clustering",
+    "train": "training",
+    "demo": "demo",
+}
+DEBUG_VARIABLE = "WELLSEP_DEBUG"
+DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+def build_app(only: str | None = None) -> typer.Typer:
+    """The app with all commands, or with one, whose module alone is then imported."""
+    app = typer.Typer(
+        name="wellsep",
+        help="Choose, build and trust a clustering.",
+        epilog="Each command shows examples: wellsep score --help",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_shared_options)
+    for name, module_name in COMMANDS.items():
+        module_path = f"wellsep.cli.{module_name}"
+        if only not in (None, name) or importlib.util.find_spec(module_path) is None:
+            continue
+        function = getattr(importlib.import_module(module_path), name.replace("-", "_"))
+        app.command(name)(function)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code: 0 done, 1 failed, 2 misused."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
+    named = next((word for word in arguments if not word.startswith("-")), None)
+    try:
+        # A single command would lose its name in typer, hence the callback in build_app.
+        app = build_app(named if named in COMMANDS else None)
+        app(arguments, prog_name="wellsep")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else DONE if end.code is None else FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of a pipe has left; keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            sys.stderr.write(f"Error: {_sentence(error)}\n")
+        return FAILED
+    return DONE
+
+
+def _sentence(error: Exception) -> str:
+    """The error in one line; those that are not addressed to users keep their class name."""
+    text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+    text = " ".join(str(text).split())
+    if isinstance(error, ValueError | TypeError | OSError | ImportError | KeyError) and text:
+        return text
+    return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from wellsep import __version__
+
+        sys.stdout.write(f"wellsep {__version__}\n")
+        raise typer.Exit()
+
+
+def _shared_options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from.", envvar=DEBUG_VARIABLE)
+    ] = False,
+) -> None:
+    pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

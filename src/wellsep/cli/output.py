@@ -1,0 +1,98 @@
+"""How commands speak: tables or JSON on stdout, progress and errors on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+# Wide enough that nothing is cut when the output goes into a file or a pipe.
+_WIDTH_OF_A_PIPE = 200
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it: NumPy scalars and arrays unwrapped, non-finite numbers null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, str | bool | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def print_table(
+    rows: Sequence[Sequence[Any]],
+    columns: Sequence[str],
+    *,
+    title: str | None = None,
+    caption: str | None = None,
+) -> None:
+    """Print rows under column names; columns of numbers are set to the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
+    table.caption_justify = "left"
+    for position, name in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(cell, row))
+    console().print(table)
+
+
+def print_line(text: str = "") -> None:
+    """Print one line; words in [brackets] are left alone."""
+    console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def cell(value: Any) -> str:
+    """A value as a table shows it: five digits, a dash where there is none."""
+    from rich.markup import escape
+
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.5g}"
+    return escape(str(value))
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A console for the stream as it is now, so that captured output is captured."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else _WIDTH_OF_A_PIPE
+    return Console(file=stream, width=width)
+
+
+@contextlib.contextmanager
+def progress(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, seen on a terminal only; yields ``advance(steps)``."""
+    if not sys.stderr.isatty():
+        yield lambda steps: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda steps: bar.advance(task, steps)

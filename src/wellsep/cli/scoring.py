@@ -1,0 +1,191 @@
+"""The commands that list and compute indices."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wellsep.cli.output import JsonOption, print_json, print_line, print_table
+
+if TYPE_CHECKING:
+    from wellsep.indices import PartitionScores
+
+
+def indices(as_json: JsonOption = False) -> None:
+    """List the validity indices that can be computed.
+
+    \b
+    Examples:
+      wellsep indices
+      wellsep indices --json
+    """
+    import wellsep as ws
+
+    if as_json:
+        facts = ("title", "direction", "range", "params", "metrics", "cost", "laws", "sparse")
+        more = ("weighted", "citation", "caution")
+        print_json(
+            [
+                {"name": name} | {fact: getattr(entry, fact) for fact in (*facts, *more)}
+                for name, entry in ws.INDICES.items()
+            ]
+        )
+        return
+    rows = [
+        (
+            name,
+            entry.title,
+            "greater" if entry.direction > 0 else "smaller",
+            "{:g} … {:g}".format(*entry.range).replace("inf", "∞"),
+            entry.cost,
+            ", ".join(f"{key}={value}" for key, value in entry.params.items()),
+        )
+        for name, entry in ws.INDICES.items()
+    ]
+    columns = ("name", "index", "better", "range", "work", "parameters")
+    print_table(rows, columns, caption="Citations and cautions: wellsep indices --json")
+
+
+def score(
+    data: Annotated[
+        Path, typer.Argument(help="Matrix, an object per row: csv, parquet, npy, npz.")
+    ],
+    labels: Annotated[
+        list[Path],
+        typer.Argument(help="Partitions: one per column (csv, parquet), row (npy) or array (npz)."),
+    ],
+    index: Annotated[
+        list[str] | None,
+        typer.Option("--index", "-i", help="An index, with parameters as davies_bouldin(q=2)."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="What the label -1 means: exclude, cluster, singletons or error.")
+    ] = "exclude",
+    convention: Annotated[
+        str | None, typer.Option(help='"ace": the definitions the ACE paper computed.')
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write a .csv or .parquet table.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score partitions of one data set by one or more indices, in one pass.
+
+    \b
+    Examples:
+      wellsep score data.csv labels.csv
+      wellsep score data.npy runs.npz --index silhouette --index "davies_bouldin(q=2)"
+      wellsep score data.parquet labels.csv -i cfq --json
+    """
+    import wellsep as ws
+    from wellsep.tables import read_matrix
+
+    options: dict[str, Any] = {"noise": noise, "convention": convention}
+    if index:
+        options["indices"] = [parse_index(text) for text in index]
+    scores = ws.score_partitions(read_matrix(data), _read_all(labels), **options)
+    if output is not None:
+        _write(output, scores)
+    if as_json:
+        print_json(scores_record(scores))
+    else:
+        print_scores(scores)
+
+
+def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
+    """``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``; a bare name stays a name."""
+    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
+    if match is None:
+        raise ValueError(f"index must read name or name(parameter=value, ...), got {text!r}.")
+    name, inside = match[1].replace("-", "_"), match[2]
+    if not (inside or "").strip():
+        return name
+    params = {}
+    for part in inside.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise ValueError(f"index must read name(parameter=value, ...), got {text!r}.")
+        params[key.strip()] = _literal(value.strip())
+    return name, params
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _read_all(paths: list[Path]) -> dict[str, Any]:
+    """All partitions of all files; where two files use one name, the file's is put before it."""
+    from wellsep.tables import read_labels
+
+    read = [(path, name, vector) for path in paths for name, vector in read_labels(path).items()]
+    names = [name for _, name, _ in read]
+    return {
+        name if names.count(name) == 1 else f"{path.stem}:{name}": vector
+        for path, name, vector in read
+    }
+
+
+def scores_record(scores: PartitionScores) -> dict[str, Any]:
+    """What ``--json`` prints: the best by each index, then every partition's scores."""
+    return {
+        "indices": [
+            {"name": name, "direction": int(sign), "best": _best(scores, name)}
+            for name, sign in zip(scores.indices, scores.directions, strict=True)
+        ],
+        "partitions": [
+            {
+                "name": name,
+                "n_clusters": int(scores.n_clusters[m]),
+                "coverage": float(scores.coverage[m]),
+                "scores": dict(zip(scores.indices, scores.values[m].tolist(), strict=True)),
+                "undefined": {
+                    index: why for index in scores.indices if (why := scores.why(name, index))
+                },
+            }
+            for m, name in enumerate(scores.names)
+        ],
+    }
+
+
+def _best(scores: PartitionScores, index: str) -> str | None:
+    from wellsep import UndefinedIndex
+
+    try:
+        return scores.best(index)
+    except UndefinedIndex:
+        return None
+
+
+def print_scores(scores: PartitionScores) -> None:
+    """Print the table of scores, the best by each index, and why a score is missing."""
+    arrows = ["↑" if sign > 0 else "↓" for sign in scores.directions]
+    columns = [f"{name} {arrow}" for name, arrow in zip(scores.indices, arrows, strict=True)]
+    rows = [
+        [name, int(scores.n_clusters[m]), float(scores.coverage[m]), *scores.values[m].tolist()]
+        for m, name in enumerate(scores.names)
+    ]
+    print_table(rows, ["partition", "K", "covered", *columns])
+    if len(scores.names) > 1:
+        for index in scores.indices:
+            print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")
+    for (name, index), reason in scores.reasons.items():
+        print_line(f"{index} of {name} is undefined: {reason}")
+
+
+def _write(path: Path, scores: PartitionScores) -> None:
+    from wellsep.tables import write_table
+
+    columns: dict[str, Any] = {
+        "partition": list(scores.names),
+        "n_clusters": scores.n_clusters.tolist(),
+        "coverage": scores.coverage.tolist(),
+    }
+    columns |= {name: scores.column(name).tolist() for name in scores.indices}
+    write_table(path, columns)
