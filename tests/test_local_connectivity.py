@@ -197,6 +197,24 @@ def test_a_far_cluster_is_never_the_better_one():
     assert (found.better[:200] != 2).all()
 
 
+def test_the_index_of_the_registry_is_the_same_number():
+    X, labels = blobs(150, 3, 3)
+    other = np.where(labels == 2, 1, labels)
+    other[:9] = -1
+    scores = ws.score_partitions(
+        X, [labels, other], ["lcd", ("lcd", {"aggregate": "max", "n_neighbors": 3})]
+    )
+    expected = [
+        [
+            ws.local_connectivity(X, labelling).mean,
+            ws.local_connectivity(X, labelling, n_neighbors=3).maximum,
+        ]
+        for labelling in (labels, other)
+    ]
+    np.testing.assert_allclose(scores.values, expected, rtol=1e-12)
+    assert scores.directions.tolist() == [-1, -1]
+
+
 def test_small_clusters_are_told():
     X, labels = blobs(40, 2, 2)
     labels[:3] = 2

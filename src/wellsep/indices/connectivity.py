@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from wellsep._checks import check_count, check_data, to_numpy
+from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep.compute.statistics import want
 from wellsep.compute.support import cluster_support, distances_to
 from wellsep.compute.votes import best_supported
+from wellsep.indices.record import index
 from wellsep.partitions import NOISE, Partitions, encode
 
 
@@ -84,7 +86,8 @@ def local_connectivity(
     one part in 10¹² are the same distance. An object on its prototype has LCD 0. Fewer than t
     neighbours mean a smaller sum, by design: compare clusters much larger than t.
 
-    Exact, without an n × n matrix.
+    Exact, without an n × n matrix. The index "lcd" of ``score_partitions`` is AvgLCD or,
+    with ``aggregate="max"``, MaxLCD.
 
     Parameters
     ----------
@@ -125,31 +128,65 @@ def local_connectivity(
     codes = partition.codes[0]
     _warn_of_small_clusters(partition, t)
 
-    objects = np.full(len(X), np.nan)
-    support = np.zeros(len(X), dtype=np.int32)
-    radii = np.full(len(X), np.nan)
-    clusters = np.empty(len(prototypes))
-    workers = effective_n_jobs(n_jobs)
+    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs))
+    return LocalConnectivity(
+        objects=found.objects,
+        clusters=found.clusters,
+        maximum=float(found.clusters.max()),
+        mean=float(found.clusters.mean()),
+        support=found.support,
+        better=_better(X, partition, prototypes, found.radii, t, n_jobs),
+        labels=partition.classes[0],
+        radii=found.radii,
+        n_neighbors=t,
+        coverage=float(partition.coverage[0]),
+    )
+
+
+class _Measured(NamedTuple):
+    objects: np.ndarray
+    support: np.ndarray
+    radii: np.ndarray
+    clusters: np.ndarray
+
+
+def _measure(X, codes, prototypes, t, workers=1) -> _Measured:
+    found = _Measured(
+        np.full(len(X), np.nan),
+        np.zeros(len(X), dtype=np.int32),
+        np.full(len(X), np.nan),
+        np.empty(len(prototypes)),
+    )
     by_cluster = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[by_cluster], np.arange(len(prototypes) + 1))
     for code, center in enumerate(prototypes):
         rows = by_cluster[ends[code] : ends[code + 1]]
-        found = cluster_support(X[rows], center, t, workers=workers)
-        objects[rows], support[rows] = found
-        radii[rows] = distances_to(X[rows], center)
-        clusters[code] = found.disagreement.max()
-    return LocalConnectivity(
-        objects=objects,
-        clusters=clusters,
-        maximum=float(clusters.max()),
-        mean=float(clusters.mean()),
-        support=support,
-        better=_better(X, partition, prototypes, radii, t, n_jobs),
-        labels=partition.classes[0],
-        radii=radii,
-        n_neighbors=t,
-        coverage=float(partition.coverage[0]),
-    )
+        members = X[rows]
+        found.objects[rows], found.support[rows] = cluster_support(
+            members, center, t, workers=workers
+        )
+        found.radii[rows] = distances_to(members, center)
+        found.clusters[code] = found.objects[rows].max()
+    return found
+
+
+@index(
+    name="lcd",
+    title="Local connectivity disagreement",
+    wants=lambda n_neighbors=5, aggregate="mean": {"objects": want("objects")},
+    direction=-1,
+    range=(0, np.inf),
+    cost="n²·d",
+    weighted=False,
+    citation="Deepak P, Local connectivity in centroid clustering, IDEAS (2020)",
+    caution="Falls with the size of the clusters: compare partitions of the same K.",
+)
+def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> float:
+    t = check_count("n_neighbors", n_neighbors)
+    check_choice("aggregate", aggregate, ("mean", "max"))
+    X = to_numpy(objects.X).astype(np.float64, copy=False)
+    clusters = _measure(X, objects.codes, _means(X, objects.codes, objects.n_clusters), t).clusters
+    return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
 def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndarray:
@@ -158,13 +195,7 @@ def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndar
     if not len(classes):
         raise ValueError("labels must hold at least one cluster, got noise (-1) only.")
     if centers is None:
-        counted = codes >= 0
-        sizes = np.bincount(codes[counted], minlength=len(classes))
-        # About the overall mean, which keeps the digits of data far from the origin.
-        origin = X[counted].mean(axis=0)
-        sums = np.zeros((len(classes), X.shape[1]))
-        np.add.at(sums, codes[counted], X[counted] - origin)
-        return origin + sums / sizes[:, None]
+        return _means(X, codes, len(classes))
     centers = to_numpy(check_data(centers, name="centers")).astype(np.float64)
     if centers.shape[1] != X.shape[1]:
         raise ValueError(f"centers must have {X.shape[1]} columns like X, got {centers.shape[1]}.")
@@ -176,6 +207,17 @@ def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndar
             f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
         )
     return centers[classes]
+
+
+def _means(X, codes, n_clusters):
+    counted = codes >= 0
+    X, codes = (X, codes) if counted.all() else (X[counted], codes[counted])
+    # About the overall mean, which keeps the digits of data far from the origin.
+    origin = X.mean(axis=0)
+    sums = np.column_stack(
+        [np.bincount(codes, column - m, n_clusters) for column, m in zip(X.T, origin, strict=True)]
+    )
+    return origin + sums / np.bincount(codes, minlength=n_clusters)[:, None]
 
 
 def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
