@@ -1,0 +1,243 @@
+"""LOFKM: k-means whose centres lean towards sparsely surrounded points."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.callback import with_callbacks
+from sklearn.utils import check_random_state
+
+from wellsep._checks import check_choice, check_count, check_number, check_weights, to_numpy
+from wellsep.cluster.base import CentroidClusterer, Tasks, check_clusters
+from wellsep.cluster.kmeans import kmeans, restarts
+from wellsep.cluster.lloyd import publish
+from wellsep.cluster.points import prepare
+from wellsep.cluster.seeding import check_init, start_centers
+from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+
+SEARCHES = ("exact", "approximate")
+
+
+class LOFKMeans(CentroidClusterer):
+    """k-means with every point weighted by its local outlier factor (LOFKM).
+
+    W(x) = max(1, LOF_t(x)); then k-means on Σ_i W(x_i) w_i ‖x_i − μ_{c_i}‖²: points go to their
+    nearest centre, centres to the weighted mean of their points. Sparsely surrounded points draw
+    a centre near, so that their neighbours support their place in its cluster better (see
+    ``local_connectivity``). Nothing but the weights differs from k-means, starts included.
+
+    LOF counts exactly t neighbours, as scikit-learn's does; the authors of LOF take all that tie
+    at the t-th place. Where more than t points coincide their density is all but infinite, and
+    points next to them get weights of up to 1e10: a warning says so; raise ``n_neighbors`` above
+    the multiplicity, or drop duplicates and pass their counts as ``sample_weight``.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters k.
+    n_neighbors : int
+        t, the neighbours of LOF; cut to n - 1 with a warning.
+    neighbors : {"exact", "approximate"}
+        How neighbours are searched: trees or blocked brute force, or an inverted file (package
+        faiss) that finds at least 95 % of them, for large or high-dimensional data.
+    init : {"random", "k-means++"}, array of shape (k, d) or function
+        Where centres start, as in ``KMeans``; LOF plays no part in it.
+    n_init : int or "auto"
+        Number of restarts; "auto" is 10 for random starts, else 1.
+    max_iter : int
+        Greatest number of iterations of one restart.
+    tol : float
+        A restart ends once the summed squared shift of the centres is at most ``tol`` times the
+        mean variance of the features.
+    n_jobs : int, optional
+        Threads of the neighbour search.
+    random_state : int, RandomState instance or None
+        Source of all randomness.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (k, d)
+        Centres, weighted means of their points.
+    labels_ : array of shape (n,)
+        Nearest centre of each point.
+    inertia_ : float
+        The weighted sum above.
+    n_iter_ : int
+        Iterations of the restart that was kept.
+    lof_scores_ : ndarray of shape (n,)
+        LOF of each point; NaN for points of weight 0, which are as good as absent.
+    weights_ : ndarray of shape (n,)
+        max(1, LOF) times ``sample_weight``.
+    neighbors_method_ : str
+        The search used: "kd-tree", "brute", "faiss-flat" or "faiss-ivf".
+    neighbors_recall_ : float
+        Share of the true neighbours found, estimated on 256 points; 1 for an exact search.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : array of shape (d,)
+        Their names, where X had names.
+
+    References
+    ----------
+    Deepak P (2020), Local connectivity in centroid clustering, IDEAS, equations 10 to 13.
+    Breunig, Kriegel, Ng and Sander (2000), LOF: identifying density-based local outliers, SIGMOD.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0], [1.0], [2.0], [3.0], [9.0], [20.0], [21.0], [22.0], [23.0]]
+    >>> model = ws.LOFKMeans(2, n_neighbors=2, random_state=0).fit(X)
+    >>> model.weights_.round(2).tolist()
+    [1.0, 1.0, 1.0, 1.0, 4.33, 1.0, 1.0, 1.0, 1.0]
+    >>> sorted(model.cluster_centers_.ravel().round(2).tolist())  # k-means: 3.0 and 21.5
+    [5.4, 21.5]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_neighbors: int = 5,
+        neighbors: str = "exact",
+        init: Any = "random",
+        n_init: int | str = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LOFKMeans:
+        """Weigh the points by LOF and find the centres.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Dense: NumPy, a dataframe, or a tensor (whose neighbours are searched on the host).
+        y : ignored
+            Present by convention.
+        sample_weight : array of shape (n,), optional
+            Weight of each point, multiplied with its LOF weight.
+
+        Returns
+        -------
+        LOFKMeans
+            The fitted estimator.
+        """
+        X = self._validated(X)
+        given = check_weights(sample_weight, X.shape[0])
+        k = check_count("n_clusters", self.n_clusters)
+        check_clusters(k, X.shape[0])
+        init = check_init(self.init)
+        n_init = restarts(self.n_init, init)
+        max_iter = check_count("max_iter", self.max_iter)
+        tol = check_number("tol", self.tol, 0.0)
+        t = check_count("n_neighbors", self.n_neighbors)
+        search = check_choice("neighbors", self.neighbors, SEARCHES)
+
+        outliers = outlier_weights(to_numpy(X), t, given, method=search, n_jobs=self.n_jobs)
+        points = prepare(X, outliers.weights)
+        # Starts are drawn as k-means draws them, so that both may be compared from the same start.
+        plain = prepare(X, given)
+
+        def start(X: Any, n_clusters: int, random_state: Any) -> np.ndarray:
+            return plain.unframe(start_centers(X, plain, n_clusters, init, random_state))
+
+        tasks = Tasks(self, X, sample_weight, n_init)
+        best = kmeans(
+            X,
+            points,
+            k,
+            init=start,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=check_random_state(self.random_state),
+            tasks=tasks,
+        )
+
+        self.lof_scores_ = outliers.scores
+        self.weights_ = outliers.weights
+        self.neighbors_method_ = outliers.method
+        self.neighbors_recall_ = outliers.recall
+        self.cluster_centers_ = publish(points, best.centers)
+        self.labels_ = best.labels
+        self.inertia_ = best.inertia
+        self.n_iter_ = best.n_iter
+        self._warn_if_fewer(best.labels, k)
+        tasks.close()
+        return self
+
+    def _validated(self, X: Any, *, reset: bool = True) -> Any:
+        if sp.issparse(X):
+            raise TypeError(
+                "X must be dense here, got a sparse matrix; "
+                "pass X.toarray() if it fits in memory, or use KMeans."
+            )
+        return super()._validated(X, reset=reset)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+class OutlierWeights(NamedTuple):
+    """LOF and the weights made of it."""
+
+    scores: np.ndarray
+    weights: np.ndarray
+    method: str
+    recall: float
+
+
+def outlier_weights(
+    X: np.ndarray,
+    n_neighbors: int,
+    sample_weight: np.ndarray | None = None,
+    *,
+    method: str = "exact",
+    n_jobs: int | None = None,
+) -> OutlierWeights:
+    """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
+    given = np.ones(len(X)) if sample_weight is None else sample_weight
+    counted = np.flatnonzero(given > 0)
+    scores = np.full(len(X), np.nan)
+    t = min(n_neighbors, len(counted) - 1)
+    if t < n_neighbors:
+        warnings.warn(
+            f"n_neighbors must be less than the number of points ({len(counted)}), "
+            f"got {n_neighbors}; {t} will be used.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if t == 0:
+        scores[counted] = 1.0
+        return OutlierWeights(scores, given.copy(), "none", 1.0)
+    graph = nearest_neighbours(X[counted], t, method=method, n_jobs=n_jobs)
+    scores[counted] = local_outlier_factor(graph)
+    buried = int((graph.distances[:, -1] == 0).sum())
+    if buried:
+        warnings.warn(
+            f"{buried} points coincide with at least n_neighbors = {t} others, which makes the "
+            "weights of points next to them huge; raise n_neighbors, or drop duplicates and pass "
+            "their counts as sample_weight.",
+            UserWarning,
+            stacklevel=4,
+        )
+    weights = given.copy()
+    weights[counted] *= np.maximum(scores[counted], 1.0)
+    return OutlierWeights(scores, weights, graph.method, graph.recall)

@@ -1,0 +1,92 @@
+"""Neighbour graphs hold the true nearest objects and true distances, by every search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wellsep.compute import neighbours
+from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+
+
+def by_definition(X, k):
+    distances = np.sqrt(((X[:, None].astype(float) - X[None]) ** 2).sum(axis=2))
+    np.fill_diagonal(distances, np.inf)
+    return np.sort(distances, axis=1)[:, :k]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("method", ["exact", "kd-tree", "brute"])
+@pytest.mark.parametrize("d", [1, 5, 30])
+def test_exact_searches_find_the_nearest(method, d, offset):
+    X = np.random.default_rng(0).normal(size=(200, d)) + offset
+    graph = nearest_neighbours(X, 6, method=method)
+    np.testing.assert_allclose(graph.distances, by_definition(X, 6), rtol=1e-12)
+    assert graph.exact
+    assert graph.recall == 1.0
+    assert (graph.indices != np.arange(200)[:, None]).all()
+
+
+def test_float32_data_have_float64_distances():
+    X = np.random.default_rng(0).normal(size=(100, 20)).astype(np.float32)
+    graph = nearest_neighbours(X, 3)
+    np.testing.assert_allclose(graph.distances, by_definition(X, 3), rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["kd-tree", "brute"])
+def test_duplicates_never_put_an_object_among_its_own_neighbours(method):
+    X = np.repeat([[0.0, 1.0], [2.0, 2.0]], 20, axis=0)
+    graph = nearest_neighbours(X, 4, method=method)
+    assert (graph.distances == 0).all()
+    assert (graph.indices != np.arange(40)[:, None]).all()
+
+
+def test_some_rows_have_the_neighbours_they_have_among_all():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    rows = np.array([250, 3, 77])
+    graph, some = nearest_neighbours(X, 5), nearest_neighbours(X, 5, rows=rows)
+    np.testing.assert_array_equal(some.indices, graph.indices[rows])
+    np.testing.assert_array_equal(some.distances, graph.distances[rows])
+
+
+@pytest.mark.parametrize(("n", "method"), [(200, "faiss-flat"), (8000, "faiss-ivf")])
+def test_an_approximate_search_finds_at_least_95_percent_and_says_its_kind(n, method):
+    pytest.importorskip("faiss", reason="the approximate search is the extra faiss")
+    X = np.random.default_rng(0).normal(size=(n, 6))
+    graph = nearest_neighbours(X, 5, method="approximate")
+    true = nearest_neighbours(X, 5)
+    shared = [len(set(a) & set(b)) for a, b in zip(graph.indices, true.indices, strict=True)]
+    assert graph.method == method
+    assert np.mean(shared) / 5 > 0.93
+    assert graph.recall >= 0.95
+    found = np.linalg.norm(X - X[graph.indices[:, 0]], axis=1)
+    np.testing.assert_allclose(graph.distances[:, 0], found, rtol=1e-12)
+
+
+def test_where_cells_do_not_help_the_search_looks_everywhere():
+    pytest.importorskip("faiss", reason="the approximate search is the extra faiss")
+    X = np.random.default_rng(0).normal(size=(6000, 100))
+    assert nearest_neighbours(X, 5, method="approximate").method == "faiss-flat"
+
+
+def test_without_faiss_the_sentence_names_the_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+    with pytest.raises(ImportError, match=r"wellsep\[faiss\]"):
+        nearest_neighbours(np.zeros((5, 2)), 2, method="approximate")
+
+
+def test_as_many_neighbours_as_objects_are_refused():
+    with pytest.raises(ValueError, match="n_neighbors must be at most 4, got 5"):
+        nearest_neighbours(np.zeros((5, 2)), 5)
+
+
+def test_where_all_objects_coincide_none_is_an_outlier():
+    graph = nearest_neighbours(np.ones((10, 2)), 3)
+    assert local_outlier_factor(graph).tolist() == [1.0] * 10
+
+
+def test_searches_in_parts_find_the_same(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    whole = nearest_neighbours(X, 4)
+    monkeypatch.setattr(neighbours, "_ROWS", 3)
+    np.testing.assert_array_equal(nearest_neighbours(X, 4).indices, whole.indices)
