@@ -171,14 +171,14 @@ def _as_labels(value: Any, what: str) -> np.ndarray:
 
 def _as_vector(value: Any, what: str) -> np.ndarray:
     array = value if isinstance(value, np.ndarray) else np.asarray(to_numpy(value))
-    if array.dtype.kind == "O":
-        return _from_objects(array, what)
+    if array.dtype.kind in "OT":
+        return _from_objects(array.astype(object), what)
     if array.dtype.kind == "S":
         try:
             return np.char.decode(array, "utf-8")
         except UnicodeDecodeError:
             raise ValueError(f"{what} must be UTF-8 text, got other bytes.") from None
-    return array.astype(np.str_) if array.dtype.kind == "T" else array
+    return array
 
 
 def _from_objects(array: np.ndarray, what: str) -> np.ndarray:
@@ -223,7 +223,7 @@ def _check_embedding(array: Any, what: str) -> None:
 
 
 def _check_vector(array: Any, what: str) -> None:
-    if array.dtype.kind not in "iubfUST":
+    if array.dtype.kind not in "iubfUS":
         raise TypeError(f"{what} must be integers or text, got {array.dtype}.")
     if array.ndim != 1 or 0 in array.shape:
         raise ValueError(f"{what} must be one value per object, got shape {array.shape}.")

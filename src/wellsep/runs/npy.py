@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import tokenize
@@ -93,7 +94,10 @@ def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str
 def _map(path: str, dtype: Any, shape: tuple[int, ...], order: Any, offset: int) -> np.ndarray:
     if 0 in shape or dtype.itemsize == 0:  # nothing to map
         return np.empty(shape, dtype)
-    return np.memmap(path, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
+    try:
+        return np.memmap(path, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
+    except ValueError:
+        raise OSError(errno.EIO, "the file is shorter than when it was loaded") from None
 
 
 def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | None:

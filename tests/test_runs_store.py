@@ -1,0 +1,379 @@
+"""A saved run comes back as it was, and is complete or not there."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wellsep import NoRuns, Run, Runs, load_runs, save_run
+from wellsep.runs.names import natural_key, safe_name
+
+RNG = np.random.default_rng(0)
+SPACE = RNG.normal(size=(6, 3)).astype(np.float32)
+LABELS = np.array([0, 0, 1, 1, 2, -1])
+
+
+def names_in(folder) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_run_comes_back_as_it_was_saved(tmp_path):
+    params, metadata = {"k": 3, "rates": [0.1, 0.2]}, {"note": "ä", "seconds": 1.5}
+    path = save_run(
+        tmp_path, LABELS, SPACE, name="first", params=params, metadata=metadata, ids=list("abcdef")
+    )
+    assert path == tmp_path / "first"
+    assert names_in(path) == ["embedding.npy", "ids.npy", "labels.npy", "run.json"]
+    runs = load_runs(tmp_path)
+    run = runs["first"]
+    np.testing.assert_array_equal(run.embedding, SPACE)
+    np.testing.assert_array_equal(run.labels, LABELS)
+    assert (run.embedding.dtype, run.labels.dtype) == (SPACE.dtype, LABELS.dtype)
+    assert (run.params, run.metadata) == (params, metadata)
+    assert runs.ids.tolist() == list("abcdef")
+
+
+def test_the_manifest_is_plain_json_with_version_shapes_and_checksums(tmp_path):
+    path = save_run(tmp_path, LABELS, SPACE, name="a")
+    manifest = json.loads((path / "run.json").read_text("utf-8"))
+    assert (manifest["format"], manifest["version"], manifest["name"]) == ("wellsep-run", 1, "a")
+    entry = manifest["files"]["embedding"]
+    assert (entry["file"], entry["shape"], entry["dtype"]) == ("embedding.npy", [6, 3], "<f4")
+    assert entry["sha256"] == Run("a", embedding=SPACE).digest()
+
+
+def test_text_labels_are_stored_without_pickle(tmp_path):
+    path = save_run(tmp_path, np.array(["b", "ä", "b"], dtype=object), name="a")
+    assert np.load(path / "labels.npy", allow_pickle=False).dtype.kind == "U"
+    assert load_runs(tmp_path)["a"].labels.tolist() == ["b", "ä", "b"]
+
+
+def test_embeddings_are_mapped_and_shared_while_held(tmp_path):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    runs = load_runs(tmp_path)
+    first = runs.open_space("a")
+    assert isinstance(first, np.memmap)
+    assert not first.flags.writeable
+    assert runs.spaces["a"] is first
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc to count open files")
+def test_a_space_that_nobody_holds_costs_no_file_handle(tmp_path):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    runs = load_runs(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    space = runs.open_space("a")
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    del space
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_loading_opens_no_embedding(tmp_path):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    runs = load_runs(tmp_path)
+    (tmp_path / "a" / "embedding.npy").unlink()
+    assert runs["a"].n_features == 3
+    with pytest.raises(FileNotFoundError, match="embedding of run 'a' must be readable"):
+        runs.open_space("a")
+
+
+def test_loaded_runs_survive_pickle(tmp_path):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    runs = load_runs(tmp_path)
+    opened = runs.open_space("a")
+    copy = pickle.loads(pickle.dumps(runs))
+    assert isinstance(copy.open_space("a"), np.memmap)
+    np.testing.assert_array_equal(copy.open_space("a"), opened)
+
+
+def test_a_space_and_a_partition_may_be_saved_apart(tmp_path):
+    save_run(tmp_path, None, SPACE, name="pca")
+    save_run(tmp_path, LABELS, name="k3", space="pca")
+    runs = load_runs(tmp_path)
+    assert list(runs.spaces) == ["pca"]
+    assert list(runs.partitions) == ["k3"]
+    assert runs.paired
+
+
+def test_an_embedding_with_nan_is_kept_and_refused_when_opened(tmp_path):
+    space = SPACE.copy()
+    space[4, 2] = np.nan
+    save_run(tmp_path, LABELS, space, name="diverged")
+    runs = load_runs(tmp_path)
+    with pytest.raises(
+        ValueError, match="embedding of run 'diverged' must be finite, got nan at row 4"
+    ):
+        runs.open_space("diverged")
+
+
+def test_runs_without_a_name_are_numbered(tmp_path):
+    for k in range(3):
+        save_run(tmp_path, LABELS + k)
+    assert load_runs(tmp_path).names == ("run-1", "run-2", "run-3")
+
+
+def test_a_number_taken_meanwhile_is_passed_over(tmp_path, monkeypatch):
+    import wellsep.runs.store as store
+
+    taken = iter(["run-1", "run-2"])
+    monkeypatch.setattr(store, "_free_name", lambda folder, number: next(taken))
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1" / "something").touch()
+    assert save_run(tmp_path, LABELS).name == "run-2"
+    assert load_runs(tmp_path).names == ("run-2",)
+
+
+def test_names_are_sorted_as_people_count(tmp_path):
+    for name in ("k10", "k9", "k2", "b"):
+        save_run(tmp_path, LABELS, name=name)
+    assert load_runs(tmp_path).names == ("b", "k2", "k9", "k10")
+    assert sorted(["1", "a1", "a", "10", "2"], key=natural_key) == ["1", "2", "10", "a", "a1"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a/b",
+        "../up",
+        "..",
+        ".hidden",
+        "<script>alert(1)</script>",
+        "naïve 鳥",
+        "CON",
+        "nul.txt",
+        "a\\b",
+        "%2F",
+        "dot.",
+        "x" * 500,
+        "a:b|c?*",
+        " ",
+        "~home",
+    ],
+)
+def test_any_name_lives_in_the_manifest_and_its_folder_is_safe(tmp_path, name):
+    path = save_run(tmp_path / "runs", LABELS, name=name)
+    assert path.parent == tmp_path / "runs"
+    assert names_in(tmp_path) == ["runs"]
+    assert set(path.name) <= set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%-_.+=,@~"
+    )
+    assert load_runs(tmp_path / "runs").names == (name,)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1))
+def test_safe_names_are_visible_short_and_fit_for_every_file_system(name):
+    safe = safe_name(name)
+    assert 0 < len(safe) <= 200
+    assert safe.isascii() and "/" not in safe and "\\" not in safe
+    assert not safe.startswith(".") and not safe.endswith((".", " "))
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), unique=True))
+def test_different_names_get_different_folders(names):
+    assert len({safe_name(name) for name in names}) == len(names)
+
+
+def test_a_run_is_not_overwritten_unasked(tmp_path):
+    save_run(tmp_path, LABELS, name="a/b")
+    with pytest.raises(FileExistsError, match="run 'a/b' must be new in .*overwrite=True"):
+        save_run(tmp_path, LABELS[::-1], name="a/b")
+    np.testing.assert_array_equal(load_runs(tmp_path)["a/b"].labels, LABELS)
+    save_run(tmp_path, LABELS[::-1], name="a/b", overwrite=True)
+    np.testing.assert_array_equal(load_runs(tmp_path)["a/b"].labels, LABELS[::-1])
+    assert names_in(tmp_path) == ["a%2Fb"]
+
+
+def test_a_run_may_be_overwritten_with_itself_while_mapped(tmp_path):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    run = load_runs(tmp_path)["a"]
+    save_run(tmp_path, run.labels, run.embedding, name="a", params={"again": 1}, overwrite=True)
+    again = load_runs(tmp_path)["a"]
+    assert again.params == {"again": 1}
+    np.testing.assert_array_equal(again.embedding, SPACE)
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import wellsep.runs.store as store
+
+folder, steps = sys.argv[1], ("open", "fsync", "rename", "rmtree")
+labels = np.full(6, 9)
+
+def arm(after):
+    left = [after]
+    def deadly(real):
+        def call(*args, **kwargs):
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left[0] -= 1
+            return real(*args, **kwargs)
+        return call
+    os.fsync, os.rename = deadly(os.fsync), deadly(os.rename)
+    store.shutil.rmtree = deadly(store.shutil.rmtree)
+    store.open = deadly(open)
+
+after = 0
+while True:
+    child = os.fork()
+    if child == 0:
+        arm(after)
+        store.save_run(f"{folder}/{after}", labels, np.ones((6, 2)), name="a", overwrite=True)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    after += 1
+    if status == 0:
+        break
+print(after)
+"""
+
+
+def run_killed(folder) -> int:
+    source = os.path.dirname(os.path.dirname(sys.modules["wellsep"].__file__))
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(folder)],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
+
+
+def runs_in(folder) -> list[Run]:
+    try:
+        return list(load_runs(folder, verify=True))
+    except NoRuns:
+        return []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to kill a writer at every step")
+def test_a_writer_killed_at_any_step_leaves_all_or_nothing(tmp_path):
+    steps = run_killed(tmp_path)
+    assert steps > 8
+    found = [runs_in(tmp_path / str(after)) for after in range(steps)]
+    seen = [run for runs in found for run in runs]
+    assert all(run.labels.tolist() == [9] * 6 and run.n_features == 2 for run in seen)
+    complete = [bool(runs) for runs in found]
+    assert complete == sorted(complete)
+    assert (complete[0], complete[-1]) == (False, True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to kill a writer at every step")
+def test_a_writer_killed_while_replacing_leaves_the_old_run_or_the_new(tmp_path):
+    for after in range(30):
+        save_run(tmp_path / str(after), LABELS, SPACE, name="a")
+    steps = run_killed(tmp_path)
+    assert 10 < steps <= 30
+    news = []
+    for after in range(steps):
+        run = load_runs(tmp_path / str(after), verify=True)["a"]
+        news.append(run.labels.tolist() == [9] * 6)
+        assert news[-1] or np.array_equal(run.embedding, SPACE)
+    assert news == sorted(news)
+    assert (news[0], news[-1]) == (False, True)
+
+
+def age(folder, seconds: float) -> None:
+    then = time.time() - seconds
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (then, then))
+
+
+def test_what_a_killed_writer_left_is_ignored_and_removed_when_old(tmp_path):
+    for name in (".dead.tmp", ".alive.tmp"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "labels.npy").write_bytes(b"half")
+    age(tmp_path / ".dead.tmp", 4000)
+    save_run(tmp_path, LABELS, name="a")
+    assert names_in(tmp_path) == [".alive.tmp", "a"]
+    assert load_runs(tmp_path).names == ("a",)
+
+
+def full_disk(*args, **kwargs):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("step", ["fsync", "rename"])
+def test_a_full_disk_gives_a_sentence_and_keeps_the_old_run(tmp_path, monkeypatch, step):
+    save_run(tmp_path, LABELS, SPACE, name="a")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, full_disk)
+        sentence = "run '[ab]' must be saved completely, got: No space left on device"
+        with pytest.raises(OSError, match=sentence) as caught:
+            save_run(tmp_path, LABELS, SPACE, name="b")
+        assert caught.value.errno == errno.ENOSPC
+        with pytest.raises(OSError, match=sentence):
+            save_run(tmp_path, LABELS[::-1], name="a", overwrite=True)
+    assert names_in(tmp_path) == ["a"]
+    np.testing.assert_array_equal(load_runs(tmp_path, verify=True)["a"].labels, LABELS)
+
+
+def test_a_full_disk_reported_without_a_number_is_told_too(tmp_path, monkeypatch):
+    def short(*args, **kwargs):
+        raise OSError("16 requested and 3 written")
+
+    monkeypatch.setattr("numpy.lib.format.write_array", short)
+    with pytest.raises(OSError, match="run 'a' must be saved completely, got: 16 requested and 3"):
+        save_run(tmp_path, LABELS, name="a")
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_numpy_reports_a_device_that_is_full():
+    from numpy.lib import format as npy_format
+
+    with pytest.raises(OSError), open("/dev/full", "wb") as stream:
+        npy_format.write_array(stream, np.zeros(10_000), allow_pickle=False)
+        stream.flush()
+
+
+def test_a_read_only_folder_gives_a_sentence(tmp_path, monkeypatch):
+    def refuse(self, *args, **kwargs):
+        if self.name.endswith(".tmp"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(self))
+        return None
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    with pytest.raises(
+        PermissionError, match="run 'a' must be saved completely, got: Permission denied"
+    ):
+        save_run(tmp_path, LABELS, name="a")
+
+
+def test_saving_into_a_file_gives_a_sentence(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("kept")
+    with pytest.raises(FileExistsError, match="folder must be a folder, got the file"):
+        save_run(file, LABELS, name="a")
+    assert file.read_text() == "kept"
+
+
+def test_bad_input_writes_nothing(tmp_path):
+    with pytest.raises(ValueError, match="run 'a' must have the same number of objects"):
+        save_run(tmp_path / "runs", LABELS[:3], SPACE, name="a")
+    assert names_in(tmp_path) == []
+
+
+def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
+    runs = Runs(
+        [Run("a/1", LABELS, SPACE, params={"k": 3}, ids=range(6)), Run("b", LABELS, space="a/1")]
+    )
+    runs.save(tmp_path / "runs")
+    again = load_runs(tmp_path / "runs")
+    assert again.names == ("a/1", "b")
+    assert again.paired and again.params["a/1"] == {"k": 3}
+    with pytest.raises(FileExistsError, match="run 'a/1' must be new"):
+        runs.save(tmp_path / "runs")
