@@ -1,0 +1,157 @@
+"""What a network is fed: one tensor on the device, scaled batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from wellsep._checks import check_choice, is_torch
+
+
+def choose_device(device: str | torch.device) -> torch.device:
+    """The device by name; "auto" is CUDA where there is one.
+
+    Examples
+    --------
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ValueError(
+            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}."
+        ) from None
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f"device must be available, got {str(chosen)!r} and no CUDA device was found; "
+            "use device='auto' or device='cpu'."
+        )
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"device must be one of {torch.cuda.device_count()} CUDA device(s), "
+            f"got {str(chosen)!r}."
+        )
+    return chosen
+
+
+class Scaling(NamedTuple):
+    """How raw values become network inputs: (x − shift)·factor.
+
+    Images are mapped to [0, 1] or, for networks that end in tanh, to [−1, 1]: by 255 where the
+    pixels are bytes, by the training data's range otherwise. Vectors are centred and divided by
+    one number, their root mean squared deviation, so that distances keep their proportions.
+    """
+
+    shift: np.ndarray  # scalar for images, one per feature for vectors
+    factor: float
+
+    @classmethod
+    def fitted(cls, X: np.ndarray, *, signed: bool) -> Scaling:
+        """The scaling for images of shape (n, channels, height, width) or vectors (n, d)."""
+        if X.ndim == 2:
+            shift = X.mean(axis=0, dtype=np.float64)
+            spread = float(np.sqrt(np.mean((X - shift) ** 2, dtype=np.float64)))
+            return cls(shift, 1.0 / spread if spread > 0 else 1.0)
+        low, high = (0.0, 255.0) if X.dtype == np.uint8 else (float(X.min()), float(X.max()))
+        width = high - low if high > low else 1.0
+        if signed:
+            return cls(np.array((low + high) / 2), 2.0 / width)
+        return cls(np.array(low), 1.0 / width)
+
+    def undo(self, x: np.ndarray) -> np.ndarray:
+        """Raw values from network inputs."""
+        return (x / self.factor + self.shift).astype(x.dtype)
+
+
+class Data:
+    """Objects on the device; `data[rows]` is a scaled float32 batch.
+
+    Bytes stay bytes until they are used, so that large image sets fit.
+    """
+
+    def __init__(self, X: np.ndarray, scaling: Scaling, device: torch.device) -> None:
+        raw = torch.from_numpy(np.ascontiguousarray(X))
+        if raw.dtype != torch.uint8:
+            raw = torch.from_numpy((X - scaling.shift).astype(np.float32))
+            shift = torch.zeros(())
+        else:
+            shift = torch.from_numpy(np.asarray(scaling.shift, dtype=np.float32))
+        self.raw = raw.to(device)
+        self.shift = shift.to(device)
+        self.factor = scaling.factor
+        self.device = device
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one object."""
+        return tuple(self.raw.shape[1:])
+
+    def __getitem__(self, rows: Tensor | slice) -> Tensor:
+        return (self.raw[rows].to(torch.float32) - self.shift) * self.factor
+
+    def map(self, function: Callable[[Tensor], Tensor], batch_size: int = 2048) -> Tensor:
+        """`function` of every object, batch by batch in order and without gradients."""
+        with torch.inference_mode():
+            parts = [
+                function(self[slice(start, start + batch_size)])
+                for start in range(0, len(self), batch_size)
+            ]
+        return torch.cat(parts).clone()
+
+
+def to_layout(X: Any) -> np.ndarray:
+    """X as (n, d) vectors or (n, channels, height, width) images, bytes or float32/float64.
+
+    Examples
+    --------
+    >>> to_layout(np.zeros((5, 8, 9, 3), dtype=np.uint8)).shape
+    (5, 3, 8, 9)
+    """
+    if is_torch(X):
+        X = X.detach().cpu().numpy()
+    X = np.asarray(X)
+    if X.dtype.kind in "biu" and X.dtype != np.uint8:
+        X = X.astype(np.float32)
+    if X.ndim == 3:
+        return X[:, None]
+    if X.ndim == 4:
+        if X.shape[3] > 4:
+            raise ValueError(
+                "X must have its channels last, (n, height, width, channels) with at most 4, "
+                f"got shape {X.shape}; use X.transpose(0, 2, 3, 1) if they come second."
+            )
+        return np.moveaxis(X, 3, 1)
+    if X.ndim != 2:
+        raise ValueError(
+            "X must have shape (n, features), (n, height, width) or (n, height, width, channels), "
+            f"got {X.ndim} dimension(s)."
+        )
+    return X
+
+
+def from_layout(x: np.ndarray, n_dimensions: int) -> np.ndarray:
+    """Back from the network's layout to the caller's."""
+    if n_dimensions == 3:
+        return x[:, 0]
+    if n_dimensions == 4:
+        return np.moveaxis(x, 1, 3)
+    return x
+
+
+PRECISIONS = ("float32", "bfloat16")
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """Mixed precision for forward passes; a no-op for float32."""
+    check_choice("precision", precision, PRECISIONS)
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")

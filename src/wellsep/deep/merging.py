@@ -1,0 +1,170 @@
+"""The greedy merge loop both agglomerations share: a heap of cluster scores, refreshed lazily."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Protocol
+
+import numpy as np
+
+from wellsep._checks import check_count
+from wellsep.deep.graphs import renumbered
+
+
+class Affinity(Protocol):
+    """Affinities of cluster pairs that stay exact while clusters merge."""
+
+    def rows(self) -> list[dict[int, float]]:
+        """For each starting cluster its positive affinities to other clusters."""
+        ...
+
+    def merge(self, first: int, second: int) -> tuple[int, dict[int, float]]:
+        """Merge two clusters; which of the two numbers lives on, and its new affinities."""
+        ...
+
+
+class _Best:
+    """Each cluster's best partners and the score they give it."""
+
+    def __init__(self, rows: list[dict[int, float]], n_local: int) -> None:
+        self.rows = rows
+        self.n_local = n_local
+        self.names = list(range(len(rows)))  # the lowest starting number inside, for ties
+        self.top = [self._look(i) for i in range(len(rows))]
+        self.version = [0] * len(rows)
+        self.heap = [self._entry(i) for i in range(len(rows)) if self.top[i]]
+        heapq.heapify(self.heap)
+
+    def _look(self, i: int) -> list[tuple[float, int, int]]:
+        names = self.names
+        found = ((value, -names[j], j) for j, value in self.rows[i].items())
+        return heapq.nlargest(self.n_local, found)
+
+    def _entry(self, i: int) -> tuple[float, int, int, int]:
+        best = self.top[i][0][0]
+        score = best
+        if self.n_local > 1:
+            # A₁ + Σ_{k=2..c} (A₁ − A_k)/(c − 1); a missing partner has affinity 0
+            score += best - sum(value for value, _, _ in self.top[i][1:]) / (self.n_local - 1)
+        return (-score, self.names[i], i, self.version[i])
+
+    def refresh(self, i: int) -> None:
+        self.top[i] = self._look(i)
+        self.version[i] += 1
+        if self.top[i]:
+            heapq.heappush(self.heap, self._entry(i))
+
+    def replace(self, i: int, gone: int, kept: int, value: float) -> None:
+        """Cluster i's partners `gone` and `kept` are now one, at affinity `value`."""
+        row = self.rows[i]
+        row.pop(gone, None)
+        row[kept] = value
+        top = self.top[i]
+        if (
+            len(top) < self.n_local
+            or value >= top[-1][0]
+            or any(partner in (gone, kept) for _, _, partner in top)
+        ):
+            self.refresh(i)
+
+    def pop(self) -> tuple[int, int] | None:
+        """The cluster with the greatest score and its best partner; None when none is left."""
+        while self.heap:
+            _, _, i, version = heapq.heappop(self.heap)
+            if version == self.version[i]:
+                return i, self.top[i][0][2]
+        return None
+
+
+def merge_clusters(
+    affinity: Affinity,
+    labels: np.ndarray,
+    n_clusters: int,
+    *,
+    points: np.ndarray,
+    n_local: int = 1,
+    reach: int = 20,
+) -> np.ndarray:
+    """Merge the pair of greatest affinity until `n_clusters` remain.
+
+    The cluster that maximises A₁ + Σ_{k=2..c}(A₁ − A_k)/(c − 1) joins its best partner, where
+    A₁ ≥ A₂ ≥ … are its affinities and c = `n_local` (1: the affinity alone). After a merge only
+    the partners of the two clusters are looked at again.
+
+    A cluster without any affinity joins the nearest centroid: at once while it has at most
+    `reach` members (the number of neighbours in the graph: so few cannot be closed among
+    themselves, they are only overlooked by others), and otherwise when nothing else is left.
+
+    Parameters
+    ----------
+    affinity : Affinity
+        Affinities of the starting clusters 0 … c−1; it changes as clusters merge.
+    labels : array of shape (n,)
+        Starting cluster of each object.
+    n_clusters : int
+        Where to stop.
+    points : array of shape (n, d)
+        For the centroids.
+    n_local : int
+        Partners that enter the local term.
+    reach : int
+        Size up to which a cluster without affinity is absorbed at once.
+
+    Returns
+    -------
+    array of shape (n,)
+        Labels 0 … n_clusters−1, numbered by first member.
+    """
+    check_count("n_clusters", n_clusters)
+    best = _Best(affinity.rows(), n_local)
+    start = len(best.rows)
+    parents = np.arange(start)
+    sizes = np.bincount(labels, minlength=start).astype(float)
+    sums = np.zeros((start, points.shape[1]))
+    np.add.at(sums, labels, points)
+    alive = np.ones(start, dtype=bool)
+    overlooked = [i for i in range(start) if not best.rows[i] and sizes[i] <= reach]
+
+    def nearest(i: int) -> int:
+        others = np.flatnonzero(alive)
+        others = others[others != i]
+        means = sums[others] / sizes[others, None]
+        return int(others[((means - sums[i] / sizes[i]) ** 2).sum(axis=1).argmin()])
+
+    def join(i: int, j: int) -> None:
+        kept, row = affinity.merge(i, j)
+        gone = j if kept == i else i
+        alive[gone] = False
+        parents[gone] = kept
+        sizes[kept] += sizes[gone]
+        sums[kept] += sums[gone]
+        best.names[kept] = min(best.names[i], best.names[j])
+        best.rows[kept], best.rows[gone] = row, {}
+        best.version[gone] += 1
+        for partner, value in row.items():
+            best.replace(partner, gone, kept, value)
+        best.refresh(kept)
+        if not row and sizes[kept] <= reach:
+            overlooked.append(kept)
+
+    remaining = start
+    while remaining > n_clusters:
+        if overlooked:
+            i = overlooked.pop()
+            if not alive[i] or best.rows[i]:
+                continue
+            join(i, nearest(i))
+        elif (pair := best.pop()) is not None:
+            join(*pair)
+        else:
+            candidates = np.flatnonzero(alive)
+            i = int(candidates[sizes[candidates].argmin()])
+            join(i, nearest(i))
+        remaining -= 1
+    return renumbered(_roots(parents)[labels])
+
+
+def _roots(parents: np.ndarray) -> np.ndarray:
+    while (parents[parents] != parents).any():
+        parents = parents[parents]
+    return parents

@@ -1,0 +1,455 @@
+"""Networks built from the shape of one object: autoencoders, JULE's and DeepCluster's convnets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from wellsep._checks import check_choice
+
+Shape = tuple[int, ...]  # (d,) for vectors, (channels, height, width) for images
+
+# The papers' choices by name; "auto" follows the image size.
+DEPICT_LAYERS = {
+    "depict": ((4, 0), (5, 2)),  # (kernel, padding) of each stride-2 layer: USPS, MNIST
+    "depict-faces": ((4, 2), (5, 2)),  # FRGC, CMU-PIE
+    "depict-ytf": ((5, 2), (4, 0)),
+}
+JULE_BLOCKS = {
+    "usps": {"pools": (True,), "padding": 0},
+    "mnist": {"pools": (True, False), "padding": 0},
+    "faces": {"pools": (True, True), "padding": 0},  # CMU-PIE, FRGC
+    "coil": {"pools": (True, True, True, True), "padding": 0},
+    "umist": {"pools": (True, True, True), "padding": 2},
+}
+
+
+class Dropout(nn.Module):
+    """Dropout whose noise comes from a generator of its own, not from the global one."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.generator: torch.Generator | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        keep = torch.empty_like(x).bernoulli_(1.0 - self.rate, generator=self.generator)
+        return x * keep / (1.0 - self.rate)
+
+
+class Sobel(nn.Module):
+    """Grey image gradients in two channels, with fixed weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        across = torch.tensor([[1.0, 0.0, -1.0], [2.0, 0.0, -2.0], [1.0, 0.0, -1.0]])
+        self.register_buffer("kernel", torch.stack([across, across.T])[:, None])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x.mean(dim=1, keepdim=True), self.kernel, padding=1)
+
+
+class Normalise(nn.Module):
+    """Rows of unit length."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(x, dim=1)
+
+
+class Autoencoder(nn.Module):
+    """Encoder and mirrored decoder that show every layer.
+
+    Parameters
+    ----------
+    encoder, decoder : sequence of modules
+        Layers, each including its activation; the decoder's last layer gives the input back.
+    noise : sequence of float
+        Dropout before each encoder layer on the noisy path.
+    """
+
+    def __init__(
+        self, encoder: Sequence[nn.Module], decoder: Sequence[nn.Module], noise: Sequence[float]
+    ) -> None:
+        super().__init__()
+        self.encoder = nn.ModuleList(encoder)
+        self.decoder = nn.ModuleList(decoder)
+        self.noise = nn.ModuleList(Dropout(rate) for rate in noise)
+
+    def encoded_layers(self, x: Tensor, *, noisy: bool = False) -> list[Tensor]:
+        """Input, hidden layers and embedding; the input first and free of noise."""
+        layers = [x]
+        for i, layer in enumerate(self.encoder):
+            below = layers[-1]
+            if noisy and i < len(self.noise):
+                below = self.noise[i](below)
+            layers.append(layer(below))
+        return layers
+
+    def decoded_layers(self, z: Tensor) -> list[Tensor]:
+        """Reconstructions of the input and of the hidden layers, the input's first."""
+        layers = []
+        for layer in self.decoder:
+            z = layer(z)
+            layers.append(z)
+        return layers[::-1]
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Embedding of a batch."""
+        return self.encoded_layers(x)[-1]
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Reconstruction from an embedding."""
+        return self.decoded_layers(z)[0]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.encode(x)
+
+
+def _activated(module: nn.Module, last: nn.Module | None = None) -> nn.Module:
+    return nn.Sequential(module, nn.LeakyReLU(0.01) if last is None else last)
+
+
+def dense_autoencoder(
+    shape: Shape,
+    n_latent: int,
+    *,
+    hidden: Sequence[int] = (500, 500, 2000),
+    latent: str = "batch-norm",
+    noise: Sequence[float] = (),
+) -> Autoencoder:
+    """Fully connected d-500-500-2000-latent autoencoder with LeakyReLU .01; images are flattened.
+
+    Parameters
+    ----------
+    shape : tuple
+        Shape of one object.
+    n_latent : int
+        Size of the embedding.
+    hidden : sequence of int
+        Widths of the hidden layers.
+    latent : {"batch-norm", "tanh", "linear"}
+        What follows the last encoder layer; batch-norm (without affine part) keeps the
+        embedding's scale from running to 0 or ∞.
+    noise : sequence of float
+        Dropout before each encoder layer.
+
+    Examples
+    --------
+    >>> net = dense_autoencoder((6,), 2, hidden=(5,))
+    >>> [tuple(layer.shape) for layer in net.encoded_layers(torch.zeros(3, 6))]
+    [(3, 6), (3, 5), (3, 2)]
+    """
+    widths = [math.prod(shape), *hidden, n_latent]
+    last = {
+        "batch-norm": lambda: nn.BatchNorm1d(n_latent, affine=False),
+        "tanh": nn.Tanh,
+        "linear": nn.Identity,
+    }[check_choice("latent", latent, ("batch-norm", "tanh", "linear"))]()
+    encoder: list[nn.Module] = [
+        _activated(nn.Linear(a, b), last if i == len(widths) - 2 else None)
+        for i, (a, b) in enumerate(pairwise(widths))
+    ]
+    decoder: list[nn.Module] = [
+        nn.Linear(b, a) if i == 0 else _activated(nn.Linear(b, a))
+        for i, (a, b) in enumerate(pairwise(widths))
+    ][::-1]
+    if len(shape) > 1:
+        encoder[0] = nn.Sequential(nn.Flatten(), *encoder[0])
+        decoder[-1] = nn.Sequential(decoder[-1], nn.Unflatten(1, shape))
+    return Autoencoder(encoder, decoder, noise)
+
+
+def _depict_layers(shape: Shape, layers: str) -> Sequence[tuple[int, int]]:
+    if layers != "auto":
+        return DEPICT_LAYERS[check_choice("layers", layers, ("auto", *DEPICT_LAYERS))]
+    found = list(DEPICT_LAYERS["depict"])
+    size = (min(shape[1:]) - 4) // 2 + 1
+    size = (size - 1) // 2 + 1
+    while size > 16:  # each further layer halves the maps
+        found.append((5, 2))
+        size = (size - 1) // 2 + 1
+    return found
+
+
+def conv_autoencoder(
+    shape: Shape,
+    n_latent: int,
+    *,
+    layers: str = "auto",
+    width: int = 50,
+    latent: str = "tanh",
+    noise: Sequence[float] = (0.1, 0.1),
+) -> Autoencoder:
+    """DEPICT's convolutional autoencoder: stride-2 convolutions, then a dense embedding.
+
+    Conv 50 k4 s2 p0 and conv 50 k5 s2 p2 with LeakyReLU .01; images over 64 pixels get further
+    k5 s2 p2 layers. The decoder mirrors it and ends in tanh, for inputs in [−1, 1].
+
+    Parameters
+    ----------
+    shape : tuple
+        (channels, height, width) of an image.
+    n_latent : int
+        Size of the embedding.
+    layers : {"auto", "depict", "depict-faces", "depict-ytf"}
+        By image size, or a paper's choice by name.
+    width : int
+        Maps per convolution.
+    latent : {"tanh", "batch-norm", "linear"}
+        What follows the dense layer.
+    noise : sequence of float
+        Dropout before each encoder layer on the noisy path.
+
+    Examples
+    --------
+    >>> net = conv_autoencoder((1, 16, 16), 10)
+    >>> [tuple(layer.shape[1:]) for layer in net.encoded_layers(torch.zeros(2, 1, 16, 16))]
+    [(1, 16, 16), (50, 7, 7), (50, 4, 4), (10,)]
+    """
+    _check_image(shape, 4)
+    encoder: list[nn.Module] = []
+    decoder: list[nn.Module] = []
+    channels, size = shape[0], tuple(shape[1:])
+    for i, (kernel, padding) in enumerate(_depict_layers(shape, layers)):
+        encoder.append(_activated(nn.Conv2d(channels, width, kernel, 2, padding)))
+        after = tuple((s + 2 * padding - kernel) // 2 + 1 for s in size)
+        if min(after) < 1:
+            raise ValueError(
+                f"layers must leave something of the image, got {layers!r} for {shape[1:]}."
+            )
+        # Odd remainders that the stride skipped are put back, so sizes mirror exactly.
+        extra = tuple(
+            s - ((a - 1) * 2 - 2 * padding + kernel) for s, a in zip(size, after, strict=True)
+        )
+        back = nn.ConvTranspose2d(width, channels, kernel, 2, padding, output_padding=extra)
+        decoder.append(_activated(back, nn.Tanh() if i == 0 else None))
+        channels, size = width, after
+    flat = channels * math.prod(size)
+    last = {"tanh": nn.Tanh, "linear": nn.Identity}.get(latent)
+    final = nn.BatchNorm1d(n_latent, affine=False) if last is None else last()
+    encoder.append(nn.Sequential(nn.Flatten(), nn.Linear(flat, n_latent), final))
+    decoder.append(
+        nn.Sequential(
+            nn.Linear(n_latent, flat), nn.LeakyReLU(0.01), nn.Unflatten(1, (channels, *size))
+        )
+    )
+    return Autoencoder(encoder, decoder[::-1], noise)
+
+
+def _jule_blocks(shape: Shape, blocks: str) -> dict[str, Any]:
+    if blocks != "auto":
+        return JULE_BLOCKS[check_choice("blocks", blocks, ("auto", *JULE_BLOCKS))]
+    side = min(shape[1:])
+    if side == 28:
+        return JULE_BLOCKS["mnist"]
+    if tuple(shape[1:]) == (112, 92):
+        return JULE_BLOCKS["umist"]
+    pools = [True]
+    side = -(-(side - 4) // 2)
+    while (side := -(-(side - 4) // 2)) >= 4:  # a block that leaves less than 4×4 says little
+        pools.append(True)
+    return {"pools": tuple(pools), "padding": 0}
+
+
+def jule_convnet(
+    shape: Shape, *, blocks: str = "auto", width: int = 50, n_features: int = 160
+) -> nn.Module:
+    """JULE's network: 5×5 convolutions with batch-norm, ReLU and pooling, 160 unit-length features.
+
+    Parameters
+    ----------
+    shape : tuple
+        (channels, height, width) of an image, or (d,) for vectors, which get one hidden layer.
+    blocks : {"auto", "usps", "mnist", "faces", "coil", "umist"}
+        By image size, or a paper's choice by name.
+    width : int
+        Maps per convolution.
+    n_features : int
+        Size of the embedding.
+
+    Examples
+    --------
+    >>> tuple(jule_convnet((1, 28, 28))(torch.zeros(2, 1, 28, 28)).shape)
+    (2, 160)
+    """
+    if len(shape) == 1:
+        return nn.Sequential(
+            nn.Linear(shape[0], 4 * width), nn.BatchNorm1d(4 * width), nn.ReLU(),
+            nn.Linear(4 * width, n_features), Normalise(),
+        )  # fmt: skip
+    _check_image(shape, 6)
+    plan = _jule_blocks(shape, blocks)
+    layers: list[nn.Module] = []
+    channels, size = shape[0], list(shape[1:])
+    for pool in plan["pools"]:
+        layers += [
+            nn.Conv2d(channels, width, 5, padding=plan["padding"]),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+        ]
+        size = [s + 2 * plan["padding"] - 4 for s in size]
+        if pool:
+            layers.append(nn.MaxPool2d(2, ceil_mode=True))
+            size = [-(-s // 2) for s in size]
+        channels = width
+    if min(size) < 1:
+        raise ValueError(
+            f"blocks must leave something of the image, got {blocks!r} for {tuple(shape[1:])}."
+        )
+    flat = channels * math.prod(size)
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, n_features), Normalise())
+
+
+_VGG16: tuple[int, ...] = (
+    64,
+    64,
+    0,
+    128,
+    128,
+    0,
+    256,
+    256,
+    256,
+    0,
+    512,
+    512,
+    512,
+    0,
+    512,
+    512,
+    512,
+    0,
+)  # 0: pool
+
+
+def deepcluster_convnet(
+    shape: Shape, *, blocks: str = "auto", width: int = 32, n_features: int = 256
+) -> nn.Module:
+    """DeepCluster's network: VGG16 with batch-norm behind a Sobel layer, or a small convnet.
+
+    Parameters
+    ----------
+    shape : tuple
+        (channels, height, width) of an image, or (d,) for vectors, which get one hidden layer.
+    blocks : {"auto", "vgg16"}
+        A 3×3 convolution with batch-norm, ReLU and pooling for each halving down to 4 pixels,
+        or the paper's network, which wants images of 32 pixels and more.
+    width : int
+        Maps of the small convnet's first block; they double with each block up to eightfold.
+    n_features : int
+        Size of the embedding.
+
+    Examples
+    --------
+    >>> tuple(deepcluster_convnet((1, 16, 16))(torch.zeros(2, 1, 16, 16)).shape)
+    (2, 256)
+    """
+    check_choice("blocks", blocks, ("auto", "vgg16"))
+    if len(shape) == 1:
+        return nn.Sequential(
+            nn.Linear(shape[0], 8 * width), nn.BatchNorm1d(8 * width), nn.ReLU(),
+            nn.Linear(8 * width, n_features), nn.BatchNorm1d(n_features), nn.ReLU(),
+        )  # fmt: skip
+    layers: list[nn.Module] = []
+    channels, size = shape[0], list(shape[1:])
+    if blocks == "vgg16":
+        _check_image(shape, 32)
+        layers.append(Sobel())
+        channels, plan = 2, _VGG16
+    else:
+        _check_image(shape, 4)
+        count = max(1, int(math.log2(min(size) / 4)) + 1)
+        plan = tuple(w for i in range(count) for w in (width * min(2**i, 8), 0))
+    for maps in plan:
+        if maps == 0:
+            layers.append(nn.MaxPool2d(2))
+            size = [s // 2 for s in size]
+        else:
+            layers += [
+                nn.Conv2d(channels, maps, 3, padding=1, bias=False),
+                nn.BatchNorm2d(maps),
+                nn.ReLU(),
+            ]
+            channels = maps
+    layers.append(nn.Flatten())
+    flat = channels * math.prod(size)
+    if blocks == "vgg16":
+        layers += [nn.Linear(flat, 4096), nn.ReLU(), Dropout(0.5)]
+        flat = 4096
+    return nn.Sequential(
+        *layers, nn.Linear(flat, n_features), nn.BatchNorm1d(n_features), nn.ReLU()
+    )
+
+
+def _check_image(shape: Shape, side: int) -> None:
+    if len(shape) != 3:
+        raise ValueError(
+            "X must hold images of shape (n, height, width[, channels]) for a convolutional "
+            f"network, got vectors of {shape[0]} features; reshape X, or choose network='dense'."
+        )
+    if min(shape[1:]) < side:
+        raise ValueError(
+            f"X must hold images of at least {side}×{side} pixels for this network, "
+            f"got {shape[1]}×{shape[2]}; choose network='dense'."
+        )
+
+
+BUILDERS: dict[str, Callable[..., nn.Module]] = {
+    "dense-autoencoder": dense_autoencoder,
+    "conv-autoencoder": conv_autoencoder,
+    "jule": jule_convnet,
+    "deepcluster": deepcluster_convnet,
+}
+
+
+def build_network(
+    kind: str, shape: Shape, options: dict[str, Any], *, init: str, generator: torch.Generator
+) -> nn.Module:
+    """A network of `BUILDERS` with weights drawn from one generator, on the CPU.
+
+    Parameters
+    ----------
+    kind : str
+        Name in `BUILDERS`.
+    shape : tuple
+        Shape of one object.
+    options : dict
+        Keyword arguments of the builder.
+    init : {"glorot", "he", "small"}
+        Glorot uniform, He normal, or N(0, .01); biases are 0.
+    generator : torch.Generator
+        Source of the weights.
+    """
+    with torch.device("meta"):
+        network = BUILDERS[kind](shape, **options)
+    network.to_empty(device="cpu")
+    draw: dict[str, Callable[[Tensor], Tensor]] = {
+        "glorot": lambda w: nn.init.xavier_uniform_(w, generator=generator),
+        "he": lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu", generator=generator),
+        "small": lambda w: nn.init.normal_(w, 0.0, 0.01, generator=generator),
+    }
+    for module in network.modules():
+        if isinstance(module, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            draw[init](module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d):
+            module.reset_parameters()
+        elif isinstance(module, Sobel):
+            module.kernel.copy_(Sobel().kernel)
+    return network
+
+
+def set_generator(network: nn.Module, generator: torch.Generator | None) -> None:
+    """Let every dropout layer draw from `generator`."""
+    for module in network.modules():
+        if isinstance(module, Dropout):
+            module.generator = generator

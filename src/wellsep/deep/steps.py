@@ -1,0 +1,140 @@
+"""One optimiser step, replayed as a recorded CUDA graph where its shapes allow it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+def copy_state(modules: dict[str, nn.Module]) -> dict[str, Tensor]:
+    """Copies of all parameters and buffers, by `module name/key`."""
+    return {
+        f"{name}/{key}": value.detach().clone()
+        for name, module in modules.items()
+        for key, value in module.state_dict().items()
+    }
+
+
+def restore_state(modules: dict[str, nn.Module], state: dict[str, Tensor]) -> None:
+    """Put copies back in place."""
+    with torch.no_grad():
+        for name, module in modules.items():
+            for key, value in module.state_dict().items():
+                if f"{name}/{key}" in state:
+                    value.copy_(state[f"{name}/{key}"])
+
+
+class Step:
+    """Loss, gradient and update for one batch of rows; returns the loss.
+
+    Small networks spend most of a step launching kernels. With `capture` the first step of each
+    batch size is recorded and later ones are replayed as one launch. Where recording fails the
+    step runs as usual, with a warning.
+
+    Parameters
+    ----------
+    loss : callable
+        Loss of a batch given its row numbers.
+    optimizer : torch.optim.Optimizer
+        Moves the parameters; for capture it must keep its state on the device.
+    modules : dict
+        Modules whose state the recording must leave as it was.
+    forward : callable
+        Gives the context the loss is computed in.
+    clip : float, optional
+        Greatest norm of the gradient.
+    noise : torch.Generator
+        Source of random numbers inside the step.
+    capture : bool
+        Whether to record.
+    """
+
+    def __init__(
+        self,
+        loss: Callable[[Tensor], Tensor],
+        optimizer: torch.optim.Optimizer,
+        modules: dict[str, nn.Module],
+        *,
+        forward: Callable[[], Any],
+        clip: float | None,
+        noise: torch.Generator,
+        capture: bool,
+    ) -> None:
+        self.loss = loss
+        self.optimizer = optimizer
+        self.modules = modules
+        self.forward = forward
+        self.clip = clip
+        self.noise = noise
+        self.capture = capture
+        self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self.recorded: tuple[Any, Tensor, Tensor] | None = None  # graph, rows, loss
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        if not self.capture:
+            return self._run(rows)
+        if self.recorded is None or len(self.recorded[1]) != len(rows):
+            try:
+                self.recorded = self._record(rows)
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                warnings.warn(
+                    f"A training step could not be recorded and runs unrecorded: {error}",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                self.capture = False
+                self.optimizer.zero_grad(set_to_none=True)
+                return self._run(rows)
+        graph, static_rows, loss = self.recorded
+        static_rows.copy_(rows)
+        graph.replay()
+        return loss
+
+    def _run(self, rows: Tensor) -> Tensor:
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.forward():
+            loss = self.loss(rows)
+        if loss.requires_grad:
+            loss.backward()
+            if self.clip is not None:
+                nn.utils.clip_grad_norm_(self.parameters, self.clip)
+            self.optimizer.step()
+        return loss.detach()
+
+    def _record(self, rows: Tensor) -> tuple[Any, Tensor, Tensor]:
+        static_rows = rows.clone()
+        before = copy_state(self.modules)
+        optimizer_before = {
+            (id(p), key): value.clone()
+            for p, entries in self.optimizer.state.items()
+            for key, value in entries.items()
+            if torch.is_tensor(value)
+        }
+        noise_before = self.noise.get_state()
+        # The first steps create the optimiser's state and choose kernels; then all is put back.
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self._run(static_rows)
+        torch.cuda.current_stream().wait_stream(side)
+        restore_state(self.modules, before)
+        with torch.no_grad():
+            for p, entries in self.optimizer.state.items():
+                for key, value in entries.items():
+                    if torch.is_tensor(value):
+                        old = optimizer_before.get((id(p), key))
+                        value.zero_() if old is None else value.copy_(old)
+        self.noise.set_state(noise_before)
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.noise)
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.cuda.graph(graph):
+            loss = self._run(static_rows)
+        return graph, static_rows, loss

@@ -1,0 +1,383 @@
+"""The one training loop, in named steps: order, step, watch, checkpoint, stop."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors
+from wellsep.deep.data import Data, autocast
+from wellsep.deep.networks import set_generator
+from wellsep.deep.steps import Step, copy_state, restore_state
+
+_SAVE_SECONDS = 20.0  # a state is written at most this often between the asked-for checkpoints
+
+
+class TrainingDiverged(FloatingPointError):
+    """A loss stopped being finite; the message says where."""
+
+
+@dataclass
+class Stage:
+    """One phase of a method's training.
+
+    Parameters
+    ----------
+    name : str
+        Shown in progress, history and checkpoints; unique in a training.
+    epochs : int
+        Greatest number of epochs.
+    loss : callable
+        Loss of a batch, given the batch's row numbers as a tensor on the device.
+    optimizer : torch.optim.Optimizer
+        Moves the parameters.
+    rows : tensor, optional
+        Rows that are trained on; all when left out.
+    order : callable, optional
+        Row numbers of an epoch given its number; a fresh permutation when left out.
+    before_epoch : callable, optional
+        Called with the epoch's number; returning True ends the stage.
+    watch : callable, optional
+        Value to minimise, asked for after each epoch; needs `patience`.
+    patience : int, optional
+        Epochs without improvement after which to stop and go back to the best.
+    rate : callable, optional
+        Learning rate of a step given its number.
+    clip : float, optional
+        Greatest norm of the gradient.
+    outcome : callable, optional
+        Labels and embedding as they stand, for checkpoints as runs.
+    capture : bool
+        Whether the step may be recorded once and replayed on CUDA (fixed shapes, no reads).
+    """
+
+    name: str
+    epochs: int
+    loss: Callable[[Tensor], Tensor]
+    optimizer: torch.optim.Optimizer
+    rows: Tensor | None = None
+    order: Callable[[int], Tensor] | None = None
+    before_epoch: Callable[[int], bool | None] | None = None
+    watch: Callable[[], float] | None = None
+    patience: int | None = None
+    rate: Callable[[int], float] | None = None
+    clip: float | None = None
+    outcome: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    capture: bool = True
+
+
+@dataclass
+class _Patience:
+    best: float = float("inf")
+    waited: int = 0
+    state: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Progress:
+    """Where the loop reports; this one is silent."""
+
+    def stage(self, name: str, epochs: int) -> None:
+        """A stage begins."""
+
+    def epoch(self) -> bool:
+        """An epoch has ended; True asks the stage to stop."""
+        return False
+
+    def end(self) -> None:
+        """The stage has ended."""
+
+
+class Trainer:
+    """Runs stages over data on one device; a training that was interrupted goes on.
+
+    Parameters
+    ----------
+    data : Data
+        Objects, on the device.
+    batch_size : int
+        Rows in a step; the whole data when they are fewer.
+    seed : int
+        Root of all randomness of this training.
+    checkpoint : Checkpoint
+        Where to continue and what to keep.
+    precision : {"float32", "bfloat16"}
+        Precision of the forward pass.
+    progress : Progress, optional
+        Told about stages and epochs.
+    save_every : int, optional
+        Epochs between checkpoints as runs.
+    save_outcome : callable, optional
+        Writes a run from (stage name, epoch, labels, embedding).
+    """
+
+    def __init__(
+        self,
+        data: Data,
+        *,
+        batch_size: int,
+        seed: int,
+        checkpoint: Checkpoint,
+        precision: str = "float32",
+        progress: Progress | None = None,
+        save_every: int | None = None,
+        save_outcome: Callable[[str, int, np.ndarray, np.ndarray], None] | None = None,
+    ) -> None:
+        self.data = data
+        self.device = data.device
+        self.checkpoint = checkpoint
+        record = checkpoint.record
+        self.seed = int(record.get("seed", seed))
+        self.batch_size = min(int(record.get("batch_size", batch_size)), len(data))
+        self.halved = bool(record.get("halved", False))
+        self.history: list[dict[str, Any]] = list(record.get("history", []))
+        self.finished: list[str] = list(record.get("finished", []))
+        self.n_steps = int(record.get("n_steps", 0))
+        self.precision = precision
+        self.progress = progress or Progress()
+        self.save_every = save_every
+        self.save_outcome = save_outcome
+        self.modules: dict[str, nn.Module] = {}
+        self.memory: dict[str, Tensor] = {
+            name: tensor.to(self.device) for name, tensor in checkpoint.group("memory").items()
+        }
+        # One generator shuffles on the CPU, one makes noise on the device.
+        self.shuffler = torch.Generator().manual_seed(self.seed_for("shuffle"))
+        self.noise = torch.Generator(self.device).manual_seed(self.seed_for("noise"))
+        for name, generator in (("shuffle", self.shuffler), ("noise", self.noise)):
+            if (state := checkpoint.tensors.get(f"generator/{name}")) is not None:
+                generator.set_state(state)
+        self._last_save = time.monotonic()
+
+    # -- what belongs to the training -------------------------------------------------------
+
+    def seed_for(self, purpose: str) -> int:
+        """A seed for one purpose, the same whether or not the training was interrupted."""
+        words = (self.seed, zlib.crc32(purpose.encode()))
+        return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> 1)
+
+    def generator_for(self, purpose: str) -> torch.Generator:
+        """A fresh CPU generator for one purpose."""
+        return torch.Generator().manual_seed(self.seed_for(purpose))
+
+    def add(self, name: str, module: nn.Module) -> Any:
+        """Take a module into the training: on the device, and as it was if we resume."""
+        module.to(self.device)
+        if saved := self.checkpoint.group(f"module/{name}"):
+            module.load_state_dict(saved)
+        set_generator(module, self.noise)
+        self.modules[name] = module
+        return module
+
+    def once(self, name: str, compute: Callable[[], Any]) -> Tensor:
+        """A tensor computed between stages, remembered for a training that resumes."""
+        if name not in self.memory:
+            self.memory[name] = torch.as_tensor(compute()).to(self.device)
+        return self.memory[name]
+
+    def forward(self) -> torch.autocast:
+        """The context forward passes run in."""
+        return autocast(self.device, self.precision)
+
+    def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
+        """`function` of every object's input in evaluation mode, as float32."""
+        with self.evaluating(), torch.inference_mode(), self.forward():
+            count = len(self.data) if rows is None else len(rows)
+            parts = []
+            for start in range(0, count, 2048):
+                part = slice(start, start + 2048)
+                parts.append(function(self.data[part if rows is None else rows[part]]).float())
+        return torch.cat(parts).clone()
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Modules in evaluation mode inside the block."""
+        modes = [(m, m.training) for m in self.modules.values()]
+        for module, _ in modes:
+            module.eval()
+        try:
+            yield
+        finally:
+            for module, mode in modes:
+                module.train(mode)
+
+    def close(self) -> None:
+        """Let go of what only training needs, so that networks can be saved and copied."""
+        for module in self.modules.values():
+            set_generator(module, None)
+            module.eval()
+
+    # -- the loop ----------------------------------------------------------------------------
+
+    def run(self, stage: Stage) -> None:
+        """Train one stage to its end, or go on where it was interrupted."""
+        if stage.name in self.finished:
+            return
+        start, patience = self._resume(stage)
+        self.progress.stage(stage.name, stage.epochs)
+        for module in self.modules.values():
+            module.train()
+        step = self._step(stage)
+        for epoch in range(start, stage.epochs):
+            if stage.before_epoch is not None and stage.before_epoch(epoch):
+                break
+            step, losses = self._epoch(stage, step, epoch)
+            self._check_losses(stage, losses, epoch)
+            record = {"stage": stage.name, "epoch": epoch + 1, "loss": float(losses.mean())}
+            stop = self._watch(stage, patience, record)
+            self.history.append(record)
+            self._keep(stage, epoch + 1, patience)
+            if self.progress.epoch() or stop:
+                break
+        if patience.state:
+            restore_state(self.modules, patience.state)
+        self.finished.append(stage.name)
+        self.save()
+        self.progress.end()
+
+    def _step(self, stage: Stage) -> Step:
+        return Step(
+            stage.loss,
+            stage.optimizer,
+            self.modules,
+            forward=self.forward,
+            clip=stage.clip,
+            noise=self.noise,
+            capture=stage.capture and self.device.type == "cuda",
+        )
+
+    def _order(self, stage: Stage, epoch: int) -> Tensor:
+        if stage.order is not None:
+            return stage.order(epoch).to(self.device)
+        count = len(self.data) if stage.rows is None else len(stage.rows)
+        order = torch.randperm(count, generator=self.shuffler).to(self.device)
+        return order if stage.rows is None else stage.rows[order]
+
+    def _epoch(self, stage: Stage, step: Step, epoch: int) -> tuple[Step, np.ndarray]:
+        """The losses of one epoch; out of memory, the batch is halved once and it starts anew."""
+        order = self._order(stage, epoch)
+        try:
+            return step, self._steps(stage, step, order)
+        except torch.OutOfMemoryError as error:
+            if self.halved or self.batch_size < 2:
+                raise MemoryError(
+                    f"batch_size must fit on {self.device}, got {self.batch_size} and no memory "
+                    "is left; use a smaller batch_size or network."
+                ) from error
+            del error
+        self.halved = True
+        self.batch_size //= 2
+        warnings.warn(
+            f"Out of memory on {self.device} in stage {stage.name!r}: "
+            f"batch_size halved to {self.batch_size}.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        stage.optimizer.zero_grad(set_to_none=True)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return self._epoch(stage, self._step(stage), epoch)
+
+    def _steps(self, stage: Stage, step: Step, order: Tensor) -> np.ndarray:
+        size = min(self.batch_size, len(order))
+        # Whole batches only: the rest of a permutation gets its turn in another epoch.
+        count = len(order) // size
+        losses = torch.empty(count, device=self.device)
+        for i in range(count):
+            if stage.rate is not None:
+                for group in stage.optimizer.param_groups:
+                    group["lr"] = stage.rate(self.n_steps)
+            losses[i] = step(order[i * size : (i + 1) * size])
+            self.n_steps += 1
+        return losses.cpu().numpy()
+
+    def _check_losses(self, stage: Stage, losses: np.ndarray, epoch: int) -> None:
+        bad = np.flatnonzero(~np.isfinite(losses))
+        if not len(bad):
+            return
+        number = self.n_steps - len(losses) + int(bad[0]) + 1
+        kept = self.checkpoint.path
+        where = f"; the last good checkpoint is in {kept.parent}" if kept and kept.exists() else ""
+        raise TrainingDiverged(
+            f"loss must stay finite, got {losses[bad[0]]} at step {number} "
+            f"(stage {stage.name!r}, epoch {epoch + 1}); use a smaller learning_rate{where}."
+        )
+
+    def _watch(self, stage: Stage, patience: _Patience, record: dict[str, Any]) -> bool:
+        if stage.watch is None or stage.patience is None:
+            return False
+        value = record["watched"] = float(stage.watch())
+        if value < patience.best:
+            patience.best, patience.waited = value, 0
+            patience.state = copy_state(self.modules)
+        else:
+            patience.waited += 1
+        return patience.waited >= stage.patience
+
+    # -- keeping and resuming ------------------------------------------------------------------
+
+    def _keep(self, stage: Stage, epoch: int, patience: _Patience) -> None:
+        due = self.save_every is not None and epoch % self.save_every == 0
+        if due and self.save_outcome is not None and stage.outcome is not None:
+            self.save_outcome(stage.name, epoch, *stage.outcome())
+        if due or time.monotonic() - self._last_save > _SAVE_SECONDS:
+            self.save(stage, epoch, patience)
+
+    def save(
+        self, stage: Stage | None = None, epoch: int = 0, patience: _Patience | None = None
+    ) -> None:
+        """Write where the training stands; unfinite weights are never written."""
+        if self.checkpoint.path is None:
+            return
+        tensors = {f"module/{name}": t for name, t in copy_state(self.modules).items()}
+        if not all(torch.isfinite(t).all() for t in tensors.values() if t.is_floating_point()):
+            return
+        tensors |= {f"memory/{name}": t for name, t in self.memory.items()}
+        tensors["generator/shuffle"] = self.shuffler.get_state()
+        tensors["generator/noise"] = self.noise.get_state()
+        record: dict[str, Any] = {
+            "seed": self.seed,
+            "batch_size": self.batch_size,
+            "halved": self.halved,
+            "history": self.history,
+            "finished": self.finished,
+            "n_steps": self.n_steps,
+        }
+        if stage is not None and patience is not None:
+            record |= {"stage": stage.name, "epoch": epoch, "waited": patience.waited}
+            record["best"] = patience.best if np.isfinite(patience.best) else None
+            tensors |= {f"best/{name}": t for name, t in patience.state.items()}
+            optimizer = optimizer_tensors(stage.optimizer)
+            tensors |= {f"optimizer/{name}": t for name, t in optimizer.items()}
+        self.checkpoint.write(tensors, record)
+        self._last_save = time.monotonic()
+
+    def _resume(self, stage: Stage) -> tuple[int, _Patience]:
+        record = self.checkpoint.record
+        if record.get("stage") != stage.name:
+            return 0, _Patience()
+        load_optimizer(stage.optimizer, self.checkpoint.group("optimizer"))
+        best = record["best"]
+        state = {n: t.to(self.device) for n, t in self.checkpoint.group("best").items()}
+        patience = _Patience(float("inf") if best is None else best, record["waited"], state)
+        return int(record["epoch"]), patience
+
+
+@contextmanager
+def reproducible(device: torch.device) -> Iterator[None]:
+    """Settings under which the same seed gives the same result on the same device."""
+    backend = torch.backends.cudnn
+    before = backend.deterministic, backend.benchmark
+    backend.deterministic, backend.benchmark = True, False
+    try:
+        yield
+    finally:
+        backend.deterministic, backend.benchmark = before
