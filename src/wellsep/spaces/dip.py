@@ -1,0 +1,177 @@
+"""Hartigan's dip: how far a sample is from every unimodal distribution, and how often by chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, check_count, to_numpy
+
+from .hulls import Dip, dip_of_steps
+from .null import ROUNDING, null_dips, null_table, table_pvalue
+
+METHODS = ("table", "monte-carlo")
+
+
+@dataclass(frozen=True)
+class DipResult:
+    """The dip of a sample and its p-value.
+
+    Attributes
+    ----------
+    statistic : float
+        The dip, between 1/(2n) and 1/4.
+    pvalue : float
+        Probability of so large a dip in a uniform sample of the same size.
+    modal_interval : tuple of two floats
+        Where the nearest unimodal distribution has its mode.
+    n_values : int
+        Size of the sample.
+    method : str
+        ``"table"`` or ``"monte-carlo"``.
+    at_bound : bool
+        True where the p-value is the smallest the method can give and means "at most this".
+    """
+
+    statistic: float
+    pvalue: float
+    modal_interval: tuple[float, float]
+    n_values: int
+    method: str
+    at_bound: bool
+
+
+def dip_statistic(x: Any) -> float:
+    r"""Dip of a sample: the distance of its distribution function to the nearest unimodal one.
+
+    .. math:: D = \min_{G\ \text{unimodal}} \; \sup_t \, |F_n(t) - G(t)|
+
+    Between 1/(2n) and 1/4; larger means further from one mode. Reversing, shifting or stretching
+    the values changes nothing. All values equal: 1/(2n), as in R (by the definition, where G may
+    jump at its mode, it would be 0). Sorting apart, the cost is a few sweeps over the sample.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        The values, in any order, ties allowed. Lists, series and tensors are welcome.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", The Annals of Statistics
+    13(1), 1985, 70-84.
+
+    Examples
+    --------
+    >>> from wellsep import dip_statistic
+    >>> dip_statistic([1, 2, 3, 4])
+    0.125
+    >>> dip_statistic([0, 0, 0, 7, 7, 7])
+    0.25
+    """
+    values = _check_sample(x)
+    return _measure(values)[0].height / (2 * len(values))
+
+
+def dip_test(
+    x: Any,
+    *,
+    method: str = "table",
+    n_simulations: int = 2000,
+    random_state: Any = None,
+) -> DipResult:
+    r"""Test whether a sample has more than one mode.
+
+    .. math:: p = P(D_n \ge D), \qquad D_n \text{ the dip of } n \text{ uniform values}
+
+    Small p: one mode is not believable. The uniform is the hardest unimodal case, so the test is
+    conservative for bell-shaped data, whose p-values lie near 1.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        The values, in any order, ties allowed.
+    method : {"table", "monte-carlo"}
+        ``"table"`` looks p up among simulated quantiles of sqrt(n)·D (4 ≤ n ≤ 50,000; larger
+        samples use the last row). It never answers 0: past its last column p is 1e-5, meaning "at
+        most", and ``at_bound`` is True. ``"monte-carlo"`` simulates uniform samples anew and
+        answers the share of them with a dip at least as large, which may be 0. Up to three
+        values always have p = 1.
+    n_simulations : int
+        Samples to simulate; only for ``"monte-carlo"``.
+    random_state : None, int, Generator or RandomState
+        Source of randomness; only for ``"monte-carlo"``.
+
+    Returns
+    -------
+    DipResult
+
+    References
+    ----------
+    J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", The Annals of Statistics
+    13(1), 1985, 70-84.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wellsep import dip_test
+    >>> rng = np.random.default_rng(0)
+    >>> one, two = rng.normal(size=300), rng.normal([-3, 3], size=(150, 2)).ravel()
+    >>> dip_test(one).pvalue > 0.5, dip_test(two).pvalue < 0.001
+    (True, True)
+    """
+    check_choice("method", method, METHODS)
+    check_count("n_simulations", n_simulations)
+    values = _check_sample(x)
+    n = len(values)
+    dip, distinct = _measure(values)
+    statistic = dip.height / (2 * n)
+    if method == "table":
+        pvalue = table_pvalue(n, statistic)
+        at_bound = pvalue <= null_table().bound
+    else:
+        simulated = null_dips(n, n_simulations, random_state=random_state)
+        pvalue = float(np.mean(statistic * (1 - ROUNDING) <= simulated))
+        at_bound = pvalue == 0
+    interval = float(distinct[dip.first]), float(distinct[dip.last])
+    return DipResult(statistic, pvalue, interval, n, method, at_bound)
+
+
+def _check_sample(x: Any) -> np.ndarray:
+    """x as a finite float64 vector."""
+    values = to_numpy(x)
+    if values.ndim != 1:
+        raise ValueError(
+            f"x must be one-dimensional, got shape {values.shape}; "
+            "reduce a space with multimodality, or pass one column."
+        )
+    if values.dtype.kind not in "fiub":
+        try:
+            values = values.astype(np.float64, casting="unsafe" if values.dtype == "O" else "safe")
+        except (TypeError, ValueError):
+            raise TypeError(f"x must be numeric, got an array of type {values.dtype}.") from None
+    values = values.astype(np.float64, copy=False)
+    if len(values) == 0:
+        raise ValueError("x must have at least 1 value, got 0.")
+    if not np.isfinite(values).all():
+        where = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"x must be finite, got {values[where]} at {where}; drop or impute it first."
+        )
+    return values
+
+
+def _measure(values: np.ndarray) -> tuple[Dip, np.ndarray]:
+    """The dip with its interval, and the distinct values the interval counts in."""
+    ordered = np.sort(values)
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    distinct, upto = ordered[last], last + 1.0
+    below = np.concatenate(([0.0], upto[:-1]))
+    # Halved twice, differences of the largest floats stay finite.
+    reach = distinct * 0.25 if abs(ordered[[0, -1]]).max() > 1e300 else distinct
+    return dip_of_steps(reach, below, upto), distinct

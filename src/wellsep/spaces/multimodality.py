@@ -1,0 +1,185 @@
+"""Is there more than one group in this space? The dip test on one-dimensional views of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, check_count, check_data, to_numpy
+
+from .dip import METHODS, DipResult, dip_test
+from .holm import holm
+from .null import generator
+from .projections import Components, Distances, pairwise_distances, principal_components
+
+REDUCTIONS = ("pca-scaled", "pca", "components", "distances")
+# Eigenvalues closer than this are equal up to the rounding of the data, and a component between
+# them has no direction. PCA scores stored in float32 come out with gaps near 1e-7.
+SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
+
+
+@dataclass(frozen=True)
+class Multimodality:
+    """What the dip test says of a space.
+
+    Attributes
+    ----------
+    statistic, pvalue : float
+        The dip and its p-value. With several components: those of the component with the smallest
+        p, after Holm's correction.
+    reduction : str
+        How the space was brought to one dimension.
+    scaled : bool
+        Whether columns were brought to unit variance.
+    relative_gap : float
+        (λ₁ − λ₂)/λ₁ of the two largest eigenvalues, the smallest such gap with several components;
+        NaN where there is none. Near 0 the component is an accident.
+    defined : bool
+        False where the gap is no more than rounding, so that the p-value means nothing.
+    note : str
+        What to know about this answer, with the remedy; empty if nothing.
+    statistics, pvalues : tuple of float
+        One per component, before correction.
+    method : str
+        Where the p-value comes from.
+    n_objects, n_values : int
+        Objects used, and values handed to the test.
+    """
+
+    statistic: float
+    pvalue: float
+    reduction: str
+    scaled: bool
+    relative_gap: float
+    defined: bool
+    note: str
+    statistics: tuple[float, ...]
+    pvalues: tuple[float, ...]
+    method: str
+    n_objects: int
+    n_values: int
+
+
+def multimodality(
+    X: Any,
+    *,
+    reduction: str = "pca-scaled",
+    n_components: int = 5,
+    max_pairs: int = 2_000_000,
+    method: str = "table",
+    n_simulations: int = 2000,
+    random_state: Any = None,
+) -> Multimodality:
+    r"""Test a space for more than one mode with the dip test.
+
+    The space is brought to one dimension, :math:`z = Xw`, and the test answers
+    :math:`p = P(D_n \ge D(z))` (see :func:`dip_test`). Small p: the space has groups. A large p
+    does not prove the opposite, because groups may hide from one direction.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        The space; at least two objects. float32 is read in float64, block by block.
+    reduction : {"pca-scaled", "pca", "components", "distances"}
+        ``"pca-scaled"``: the first principal component after centring and scaling columns to unit
+        variance, no scaling at all if any column is constant (the rule of ACE). Undefined where
+        columns are uncorrelated, as PCA scores and whitened features are: the answer then says so.
+        ``"pca"``: the first component without scaling.
+        ``"components"``: the first ``n_components`` without scaling, corrected by Holm.
+        ``"distances"``: all pairwise distances of the standardised objects; they are tested as if
+        independent, which they are not.
+    n_components : int
+        For ``"components"``; fewer are used where the rank is smaller.
+    max_pairs : int
+        For ``"distances"``: above so many pairs, a random part of the objects is taken.
+    method, n_simulations, random_state
+        As in :func:`dip_test`; ``random_state`` also draws the objects for ``"distances"``.
+
+    Returns
+    -------
+    Multimodality
+
+    References
+    ----------
+    J. A. Hartigan and P. M. Hartigan, "The dip test of unimodality", The Annals of Statistics
+    13(1), 1985, 70-84. A. Adolfsson, M. Ackerman and N. C. Brownstein, "To cluster, or not to
+    cluster: an analysis of clusterability methods", Pattern Recognition 88, 2019, 13-26.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from wellsep import multimodality
+    >>> result = multimodality(load_iris().data)
+    >>> round(result.statistic, 4), result.pvalue < 0.001
+    (0.1078, True)
+    """
+    check_choice("reduction", reduction, REDUCTIONS)
+    check_choice("method", method, METHODS)
+    check_count("n_components", n_components)
+    check_count("max_pairs", max_pairs)
+    check_count("n_simulations", n_simulations)
+    X = to_numpy(check_data(X, minimum=2))
+    rng = generator(random_state)
+
+    view: Components | Distances
+
+    def test(z: np.ndarray) -> DipResult:
+        return dip_test(z, method=method, n_simulations=n_simulations, random_state=rng)
+
+    if reduction == "distances":
+        view = pairwise_distances(X, max_pairs, rng)
+        results, gap, n_used = [test(view.values)], np.nan, view.n_objects
+    else:
+        k = n_components if reduction == "components" else 1
+        view = principal_components(X, k, scale=reduction == "pca-scaled")
+        results, gap, n_used = [test(z) for z in view.scores.T], float(view.gaps.min()), len(X)
+    defined = not gap < SMALLEST_GAP[X.dtype]  # NaN is no gap at all: nothing to choose from
+    pvalues = [result.pvalue for result in results]
+    adjusted = holm(pvalues, 1.0).adjusted
+    best = int(np.argmin(adjusted))
+    return Multimodality(
+        statistic=results[best].statistic,
+        pvalue=float(adjusted[best]),
+        reduction=reduction,
+        scaled=view.scaled,
+        relative_gap=gap,
+        defined=defined,
+        note=" ".join(_notes(view.constant, reduction, gap, defined, n_used, len(X))),
+        statistics=tuple(result.statistic for result in results),
+        pvalues=tuple(pvalues),
+        method=method,
+        n_objects=n_used,
+        n_values=results[best].n_values,
+    )
+
+
+REMEDY = {
+    "pca-scaled": "use reduction='pca' if the columns differ in variance, else 'distances'",
+    "pca": "use reduction='distances'",
+    "components": "use reduction='distances'",
+}
+
+
+def _notes(
+    constant: np.ndarray, reduction: str, gap: float, defined: bool, n_used: int, n: int
+) -> list[str]:
+    notes = []
+    if constant.all():
+        return ["All objects coincide, so there is nothing to split and p is 1."]
+    if constant.any() and reduction in ("pca-scaled", "distances"):
+        notes.append(f"Column {int(constant.argmax())} is constant, so no column was scaled.")
+    if not defined:
+        which = "A component" if reduction == "components" else "The first component"
+        notes.append(
+            f"{which} is undefined: its eigenvalue equals the next one (relative gap {gap:.1e}), "
+            "so its direction, and with it this p-value, is an accident of rounding; "
+            f"{REMEDY[reduction]}."
+        )
+    if n_used < n:
+        notes.append(
+            f"Only {n_used} of {n} objects, drawn at random, entered the distances; "
+            "raise max_pairs to use more."
+        )
+    return notes

@@ -1,0 +1,127 @@
+"""The dip of uniform samples: simulated on request, or looked up in the table that ships with us.
+
+The uniform is the null distribution of the dip test: of all unimodal distributions it is the one
+whose samples have (asymptotically) the largest dips.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+
+from . import kernels
+from .hulls import dip_of_steps
+
+CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
+ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice
+
+
+def generator(random_state) -> np.random.Generator:
+    """A NumPy generator from None, an integer, a Generator or a RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state._bit_generator
+    return np.random.default_rng(random_state)
+
+
+def null_dips(n: int, n_simulations: int, *, random_state=None) -> np.ndarray:
+    """Simulate the dip statistic of uniform samples.
+
+    Sorted uniforms are partial sums of exponential spacings, divided by their total. The dip knows
+    neither place nor scale, so the first spacing and the division are left out.
+
+    Parameters
+    ----------
+    n : int
+        Size of each sample.
+    n_simulations : int
+        Number of samples.
+    random_state : None, int, Generator or RandomState
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (n_simulations,)
+        The statistics, each at least 1/(2n).
+
+    Examples
+    --------
+    >>> from wellsep.spaces import null_dips
+    >>> dips = null_dips(50, 200, random_state=0)
+    >>> bool(dips.min() >= 0.01), bool(dips.max() <= 0.25)
+    (True, True)
+    """
+    rng = generator(random_state)
+    heights = np.ones(n_simulations)
+    if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
+        return heights / (2 * n)
+    dips = kernels.many_dips() if kernels.usable(n_simulations, n) else _dips_of_rows
+    n_rows = max(1, CHUNK // n)
+    for start in range(0, n_simulations, n_rows):
+        stop = min(start + n_rows, n_simulations)
+        spacings = rng.standard_exponential((stop - start, n - 1))
+        # Far out a spacing of less than the rounding of the sum would make a tie.
+        np.maximum(spacings, 4 * n * np.finfo(float).eps, out=spacings)
+        rows = np.zeros((stop - start, n))
+        np.cumsum(spacings, axis=1, out=rows[:, 1:])
+        heights[start:stop] = dips(rows)
+    return heights / (2 * n)
+
+
+def _dips_of_rows(rows: np.ndarray) -> np.ndarray:
+    upto = np.arange(1.0, rows.shape[1] + 1.0)
+    return np.array([dip_of_steps(row, upto - 1.0, upto).height for row in rows])
+
+
+class NullTable(NamedTuple):
+    """Simulated quantiles of sqrt(n)·D: ``probabilities[j]`` exceed ``quantiles[i, j]``."""
+
+    n: np.ndarray  # (rows,) sample sizes, ascending
+    simulations: np.ndarray  # (rows,)
+    smallest: np.ndarray  # (rows,) share of samples whose dip is the smallest possible, 1/(2n)
+    probabilities: np.ndarray  # (columns,) descending, without 1
+    quantiles: np.ndarray  # (rows, columns)
+
+    @property
+    def bound(self) -> float:
+        """The smallest p the table can give: beyond its last column, p is at most this."""
+        return float(self.probabilities[-1])
+
+
+@cache
+def null_table() -> NullTable:
+    """Read the table, once."""
+    lines = files(__package__).joinpath("dip_null.csv").read_text(encoding="utf-8").splitlines()
+    probabilities = np.array(lines[0].split(",")[3:], dtype=float)
+    body = np.loadtxt(lines[1:], delimiter=",", ndmin=2)
+    return NullTable(body[:, 0], body[:, 1], body[:, 2], probabilities, body[:, 3:])
+
+
+def table_pvalue(n: int, statistic: float) -> float:
+    """P(D_n >= statistic) for uniform samples of size n, interpolated in sqrt(n)·D.
+
+    Rows of neighbouring n are mixed in proportion to 1/sqrt(n); n beyond the last row uses the
+    last. Between columns p is linear above .05 and log p below.
+    """
+    table = null_table()
+    # The smallest dip has positive probability in small samples, and P(D >= smallest) = 1.
+    if n < table.n[0] or statistic * 2 * n <= 1 + ROUNDING:
+        return 1.0
+    scale = -1 / np.sqrt(table.n)
+    at = min(-1 / np.sqrt(n), scale[-1])
+    above = int(np.clip(np.searchsorted(scale, at), 1, len(scale) - 1))
+    share = (at - scale[above - 1]) / (scale[above] - scale[above - 1])
+    pair = slice(above - 1, above + 1)
+    weights = np.array([1 - share, share])
+    quantiles = weights @ table.quantiles[pair]
+    start = 1 - weights @ table.smallest[pair]
+    past = table.probabilities < start  # columns inside the jump at 1/(2n) say nothing more
+    knots = np.concatenate(([1 / (2 * np.sqrt(n))], quantiles[past]))
+    p = np.concatenate(([start], table.probabilities[past]))
+    t = np.sqrt(n) * statistic
+    if t >= knots[-1]:
+        return table.bound
+    linear = float(np.interp(t, knots, p))
+    return linear if linear > 0.05 else float(np.exp(np.interp(t, knots, np.log(p))))
