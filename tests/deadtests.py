@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-CHECKING_CALLS = {"raises", "warns", "deprecated_call", "fail"}
+# `check` is what scikit-learn's parametrize_with_checks hands to a test.
+CHECKING_CALLS = {"raises", "warns", "deprecated_call", "fail", "check"}
 CHECKING_PREFIXES = ("assert", "check_", "expect")
 VERDICTS = {
     "approx", "allclose", "array_equal", "isclose", "isnan", "isfinite", "all", "any",
