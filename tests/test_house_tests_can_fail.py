@@ -71,6 +71,7 @@ SOUND = {
     "same call twice": "def test_a():\n    assert f(1) == f(1)",
     "skip with reason": "@pytest.mark.skipif(x, reason='no y')\ndef test_a():\n    assert f()",
     "skip call with reason": "def test_a():\n    pytest.skip('no y')\n    assert f()",
+    "skip by and": "def test_a():\n    f() and pytest.skip('no y')\n    assert g()",
     "not a test": "def build():\n    return 3",
     "cleanup in try": "def test_a():\n    try:\n        assert f()\n    finally:\n        g()",
     "docstring": "def test_a():\n    'Says what.'\n    assert f()",
