@@ -26,11 +26,12 @@ def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
 def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
+    value = int(value)
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value}.")
     if maximum is not None and value > maximum:
         raise ValueError(f"{name} must be at most {maximum}, got {value}.")
-    return int(value)
+    return value
 
 
 def check_number(
@@ -107,8 +108,7 @@ def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    for column in frame.columns:
-        dtype = frame[column].dtype
+    for column, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise TypeError(
                 f"{name} must have numeric columns, got column {column!r} of type {dtype}; "

@@ -60,7 +60,7 @@ class Partitions:
             _check_length(labels.codes.shape[1], n_objects, "labels")
             return labels
         check_choice("noise", noise, NOISE_POLICIES)
-        vectors = _named_vectors(labels)
+        vectors = _named_vectors(labels, n_objects)
         if not vectors:
             raise ValueError("labels must hold at least one partition, got none.")
         length = n_objects if n_objects is not None else len(next(iter(vectors.values())))
@@ -83,7 +83,7 @@ class Partitions:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each partition's clusters begin when all stand side by side; last entry: their total."""
+        """Where each partition's clusters begin when all stand side by side; last: their total."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)])
 
     def __len__(self) -> int:
@@ -116,12 +116,12 @@ def encode(
     return Partitions(codes[None], (classes,), (name,), np.array([(codes >= 0).mean()]))
 
 
-def _named_vectors(labels: Any) -> dict[str, np.ndarray]:
+def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
     if is_frame(labels):
         import narwhals.stable.v2 as nw
 
         frame = nw.from_native(labels, eager_only=True)
-        return {str(c): _vector(frame[c].to_native(), str(c)) for c in frame.columns}
+        return {str(c.name): _vector(c.to_native(), str(c.name)) for c in frame.iter_columns()}
     if isinstance(labels, Mapping):
         return {str(k): _vector(v, str(k)) for k, v in labels.items()}
     if _is_one_vector(labels):
@@ -133,6 +133,11 @@ def _named_vectors(labels: Any) -> dict[str, np.ndarray]:
         raise ValueError(
             "labels must be one vector, or an array with one partition per row, "
             f"got {array.ndim} dimension(s)."
+        )
+    if array.shape[1] != n_objects == array.shape[0]:
+        raise ValueError(
+            f"labels must have one entry per object ({n_objects}), got {array.shape[1]}; "
+            "each row must be a partition: transpose it."
         )
     return {str(m): row for m, row in enumerate(array)}
 
@@ -171,10 +176,9 @@ def _vector(labels: Any, name: str) -> np.ndarray:
     return array
 
 
-def _check_length(got: int, expected: int | None, name: str, rows: int | None = None) -> None:
+def _check_length(got: int, expected: int | None, name: str) -> None:
     if expected is not None and got != expected:
-        hint = "; each row must be a partition: transpose it" if rows == expected else ""
-        raise ValueError(f"{name} must have one entry per object ({expected}), got {got}{hint}.")
+        raise ValueError(f"{name} must have one entry per object ({expected}), got {got}.")
 
 
 def _encode(
@@ -185,8 +189,8 @@ def _encode(
     if len(vector) == 0:
         raise ValueError(f"{label} must not be empty.")
     vector = _as_categories(vector, label)
-    classes, codes = np.unique(vector, return_inverse=True)
-    codes = codes.astype(np.int32).reshape(-1)
+    classes, inverse = np.unique(vector, return_inverse=True)
+    codes = inverse.reshape(-1).astype(np.int32)
     if vector.dtype.kind not in "iu" or classes[0] != NOISE:
         return codes, classes
     noisy = codes == 0

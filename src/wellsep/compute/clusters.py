@@ -16,7 +16,7 @@ from wellsep.partitions import Partitions
 class Clusters(NamedTuple):
     """The clusters of one partition; centres are relative to ``Space.shift``."""
 
-    count: np.ndarray  # (K,) objects
+    counts: np.ndarray  # (K,) objects
     mass: np.ndarray  # (K,) summed weights
     centers: np.ndarray  # (K, d) float64, given or the weighted means
     mean: np.ndarray  # (d,) of all counted objects
@@ -25,7 +25,7 @@ class Clusters(NamedTuple):
 
 def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | None) -> sp.csr_array:
     """(n, ΣK) memberships of all partitions side by side; ``codes`` (M, n)."""
-    n_partitions, n = codes.shape
+    n = codes.shape[1]
     offsets = np.concatenate([[0], np.cumsum(n_clusters)])
     columns = (codes + offsets[:-1, None]).T  # (n, M)
     counted = (codes >= 0).T

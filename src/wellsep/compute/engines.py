@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class Space:
         return device(self.X)
 
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
-        """Consecutive rows such that ``copies`` float64 tables of ``width`` columns fit the budget."""
+        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
         rows = int(budget_bytes() / (8 * max(width, 1) * copies))
         rows = max(256, min(rows, self.n, 1 << 16))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
@@ -103,7 +104,7 @@ class Space:
 
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
-    if device is not None and str(device) != "cpu" or (device is not None and is_torch(X)):
+    if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
         X = _to_torch(X, device)
     if sp.issparse(X):
         return Space(X, np, "sparse", effective_jobs(n_jobs))
@@ -199,8 +200,8 @@ def cut(n: int, rows: int, groups: np.ndarray | None = None) -> list[slice]:
     """Consecutive blocks of at most ``rows``; none straddles two of the (sorted) groups."""
     edges = [0, n] if groups is None else [0, *(np.flatnonzero(np.diff(groups)) + 1), n]
     blocks = []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges):
         pieces = -(-(b - a) // rows)
         marks = np.linspace(a, b, pieces + 1).astype(int)
-        blocks += [slice(int(i), int(j)) for i, j in zip(marks[:-1], marks[1:], strict=True)]
+        blocks += [slice(int(i), int(j)) for i, j in pairwise(marks)]
     return blocks

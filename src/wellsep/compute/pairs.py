@@ -13,7 +13,6 @@ from wellsep.compute.clusters import one_hot
 from wellsep.compute.engines import (
     ROWS,
     TENSOR_ROWS,
-    Space,
     budget_bytes,
     cut,
     host,
@@ -142,7 +141,7 @@ def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 
 def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Widths and within-cluster sums, straight from the sums or strip by strip if they are too big."""
+    """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
     partitions, space = task.partitions, task.space
     mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
     count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
@@ -188,7 +187,7 @@ def _strips(task: Task, metric: Any) -> Any:
 
 
 def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
-    """Where n × ΣK sums exceed the budget: each strip of rows against everything, twice the work."""
+    """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
     sides = Sides(task, metric)
     space, width = task.space, int(task.partitions.offsets[-1])
     block = kernels.choose(metric, space.xp)

@@ -73,7 +73,7 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
 @provides("objects")
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """The data, codes and weights themselves, for formulas that reduce per-object values."""
-    codes, weights = task.partitions.codes, task.weights_or_ones()
+    weights = task.weights_or_ones()
     entries = [Objects(task.space.X, c, weights, len(k)) for c, k in _each(task.partitions)]
     return {one: entries for one in wants}
 

@@ -1,4 +1,4 @@
-"""Indices that need only cluster centres: CFQ, Calinski-Harabasz, Davies-Bouldin, simplified silhouette."""
+"""Indices of cluster centres: CFQ, Calinski-Harabasz, Davies-Bouldin, simplified silhouette."""
 
 from __future__ import annotations
 
@@ -105,8 +105,7 @@ def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> f
     apart = centre_distances(clusters.centers)
     if not apart.any():
         raise UndefinedIndex("all cluster centres coincide")
-    with np.errstate(divide="ignore"):
-        ratio = np.where(apart > 0, (size[:, None] + size) / apart, 0)
+    ratio = np.divide(size[:, None] + size, apart, out=np.zeros_like(apart), where=apart > 0)
     return float(ratio.max(axis=1).mean())
 
 

@@ -65,6 +65,7 @@ class Index:
     sparse: bool = False
     weighted: bool = True
     minimum_clusters: int = 2
+    counts_noise: bool = False  # excluded objects still enter the value, as in DBCV
     caution: str = ""
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:

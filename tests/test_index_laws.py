@@ -1,0 +1,238 @@
+"""Every index in the registry obeys the laws it declares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wellsep as ws
+
+NAMES = list(ws.INDICES)
+
+
+def _obeying(law):
+    return [name for name in NAMES if law in ws.INDICES[name].laws]
+
+
+def _blobs(seed: int, n: int = 60, d: int = 3, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Overlapping, unequal, tie-free blobs away from the origin."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    centres = rng.normal(size=(k, d)) * 3 + 1
+    scales = rng.uniform(0.5, 1.5, k)
+    return centres[labels] + scales[labels, None] * rng.normal(size=(n, d)), labels
+
+
+def _value(name: str, X, labels, **options) -> float:
+    return float(ws.score_partitions(X, labels, [name], **options).values[0, 0])
+
+
+def _rotation(d: int, seed: int) -> np.ndarray:
+    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
+
+
+seeds = st.integers(0, 10_000)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_index_declares_what_a_user_needs_to_know(name):
+    index = ws.INDICES[name]
+    assert index.direction in (1, -1)
+    assert index.range[0] < index.range[1]
+    assert index.title
+    assert index.cost in ("n·d", "n·K·d", "n²·d", "fits")
+    assert index.citation
+
+
+@pytest.mark.parametrize("name", _obeying("labels"))
+@given(seed=seeds)
+def test_names_of_clusters_do_not_matter(name, seed):
+    X, y = _blobs(seed)
+    renamed = np.array(["zebra", "ant", "mole"])[y]
+    assert _value(name, X, renamed) == pytest.approx(_value(name, X, y), rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", _obeying("order"))
+@given(seed=seeds)
+def test_order_of_objects_does_not_matter(name, seed):
+    X, y = _blobs(seed)
+    order = np.random.default_rng(seed + 1).permutation(len(y))
+    assert _value(name, X[order], y[order]) == pytest.approx(
+        _value(name, X, y), rel=1e-9, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", _obeying("translation"))
+@given(seed=seeds)
+def test_translation_does_not_matter(name, seed):
+    X, y = _blobs(seed)
+    moved = X + np.array([1.0, -20.0, 300.0])
+    assert _value(name, moved, y) == pytest.approx(_value(name, X, y), rel=1e-7, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", _obeying("rotation"))
+@given(seed=seeds)
+def test_rotation_does_not_matter(name, seed):
+    X, y = _blobs(seed)
+    turned = X @ _rotation(X.shape[1], seed)
+    assert _value(name, turned, y) == pytest.approx(_value(name, X, y), rel=1e-8, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", _obeying("scale"))
+@given(seed=seeds, factor=st.sampled_from([1e-9, 0.5, 1e6]))
+def test_scale_does_not_matter(name, seed, factor):
+    X, y = _blobs(seed)
+    assert _value(name, factor * X, y) == pytest.approx(_value(name, X, y), rel=1e-8, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(seed=seeds)
+def test_a_value_lies_in_the_declared_range(name, seed):
+    value = _value(name, *_blobs(seed))
+    low, high = ws.INDICES[name].range
+    assert low <= value <= high
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_partition_scores_as_it_does_among_many(name):
+    X, y = _blobs(5, n=90)
+    rng = np.random.default_rng(0)
+    many = [rng.integers(0, k, len(y)) for k in (2, 5)] + [y]
+    together = ws.score_partitions(X, many, [name]).values[:, 0]
+    alone = [_value(name, X, labels) for labels in many]
+    assert together == pytest.approx(alone, rel=1e-10, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_indices_together_equal_each_alone(name):
+    X, y = _blobs(6, n=80)
+    together = ws.score_partitions(X, y, NAMES)
+    column = together.indices.index(name)
+    assert together.values[0, column] == pytest.approx(_value(name, X, y), rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", _obeying("translation"))
+def test_data_at_an_offset_of_a_million_score_the_same(name):
+    X, y = _blobs(7)
+    assert _value(name, X + 1e6, y) == pytest.approx(_value(name, X, y), rel=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(seed=seeds)
+def test_float32_stays_close_to_float64(name, seed):
+    X, y = _blobs(seed)
+    X = X.astype(np.float32)
+    assert _value(name, X, y) == pytest.approx(
+        _value(name, X.astype(np.float64), y), rel=1e-4, abs=1e-5, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.bool_])
+def test_integer_data_are_cast_before_any_arithmetic(name, dtype):
+    X, y = _blobs(8)
+    X = np.abs(X * 20).clip(0, 127).astype(dtype)
+    X[:, 0] += np.arange(len(X), dtype=X.dtype) % 2 if dtype is not np.bool_ else X[:, 0]
+    assert _value(name, X, y) == pytest.approx(
+        _value(name, X.astype(np.float64), y), rel=1e-12, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "kind", ["list", "pandas", "polars", "torch", "array-api-strict", "fortran"]
+)
+def test_every_kind_of_array_gives_the_same_value(name, kind):
+    X, y = _blobs(9)
+    given_X, given_y = _as_kind(X, y, kind)
+    assert _value(name, given_X, given_y) == pytest.approx(
+        _value(name, X, y), rel=1e-10, nan_ok=True
+    )
+
+
+def _as_kind(X, y, kind):
+    if kind == "list":
+        return X.tolist(), y.tolist()
+    if kind == "pandas":
+        pd = pytest.importorskip("pandas")
+        return pd.DataFrame(X), pd.Series(y)
+    if kind == "polars":
+        pl = pytest.importorskip("polars")
+        return pl.DataFrame(X, schema=["a", "b", "c"]), pl.Series(y)
+    if kind == "torch":
+        torch = pytest.importorskip("torch")
+        return torch.asarray(X), torch.asarray(y)
+    if kind == "array-api-strict":
+        strict = pytest.importorskip("array_api_strict")
+        return strict.asarray(X), strict.asarray(y)
+    return np.asfortranarray(X), y
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].sparse])
+def test_sparse_data_score_as_dense_ones_do(name):
+    import scipy.sparse as sp
+
+    X, y = _blobs(10)
+    X[np.abs(X) < 1] = 0
+    assert _value(name, sp.csr_array(X), y) == pytest.approx(_value(name, X, y), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].sparse])
+def test_sparse_data_are_refused_with_the_indices_that_take_them(name):
+    import scipy.sparse as sp
+
+    X, y = _blobs(10)
+    with pytest.raises(TypeError, match="must be dense.*calinski_harabasz"):
+        _value(name, sp.csr_array(X), y)
+
+
+WEIGHTED = [name for name in NAMES if ws.INDICES[name].weighted]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@given(seed=seeds)
+def test_an_object_of_weight_zero_is_as_good_as_absent(name, seed):
+    X, y = _blobs(seed)
+    weight = np.random.default_rng(seed).uniform(0.5, 2, len(y))
+    weight[::7] = 0
+    kept = weight > 0
+    assert _value(name, X, y, sample_weight=weight) == pytest.approx(
+        _value(name, X[kept], y[kept], sample_weight=weight[kept]), rel=1e-9, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_of_one_change_nothing(name):
+    X, y = _blobs(11)
+    assert _value(name, X, y, sample_weight=np.ones(len(y))) == pytest.approx(
+        _value(name, X, y), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].weighted])
+def test_weights_are_refused_where_the_definition_knows_none(name):
+    X, y = _blobs(11)
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        _value(name, X, y, sample_weight=np.ones(len(y)))
+
+
+@pytest.mark.parametrize(
+    "name", ["calinski_harabasz", "davies_bouldin", "cfq", "simplified_silhouette"]
+)
+def test_integer_weights_count_as_repetitions_for_centroid_indices(name):
+    X, y = _blobs(12)
+    weight = np.random.default_rng(1).integers(1, 4, len(y))
+    repeated = _value(name, np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert _value(name, X, y, sample_weight=weight) == pytest.approx(repeated, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].counts_noise])
+def test_excluded_noise_scores_as_if_it_were_not_there(name):
+    X, y = _blobs(13)
+    y = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    kept = y >= 0
+    scores = ws.score_partitions(X, y, [name], noise="exclude")
+    assert scores.values[0, 0] == pytest.approx(_value(name, X[kept], y[kept]), rel=1e-9)
+    assert scores.coverage[0] == pytest.approx(kept.mean())
