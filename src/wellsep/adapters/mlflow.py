@@ -1,0 +1,296 @@
+"""Runs from MLflow: arrays logged as artifacts, with params and metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+
+from wellsep.adapters.shared import require, scratch_folder, sqlite_file
+from wellsep.runs import NoRuns, Run, Runs
+from wellsep.runs.agreement import listed
+from wellsep.runs.load import check_manifest
+from wellsep.runs.npy import stored_npy
+from wellsep.runs.plain import read_json
+from wellsep.runs.store import FILES, write_run_files
+
+
+def runs_from_mlflow(
+    tracking_uri: str | os.PathLike[str] | None = None,
+    experiment: str | None = None,
+    *,
+    embedding: str = "embedding.npy",
+    labels: str = "labels.npy",
+    ids: str = "ids.npy",
+    filter_string: str = "",
+    states: Iterable[str] = ("FINISHED",),
+    cache: str | os.PathLike[str] | None = None,
+) -> Runs:
+    """Load the runs of an MLflow experiment that have labels or an embedding among their artifacts.
+
+    Parameters
+    ----------
+    tracking_uri : str or path, optional
+        A tracking server, a database (``sqlite:///mlflow.db``) or a folder (``mlruns``). By
+        default what MLflow is set to.
+    experiment : str, optional
+        Its name; may be left out when only one experiment has runs.
+    embedding, labels, ids : str
+        Paths of the artifacts, plain ``.npy`` files. A run with neither labels nor embedding is
+        passed over.
+    filter_string : str
+        MLflow's own query, such as ``"params.k > '3'"``.
+    states : iterable of str
+        Only runs in these states; a run that is still going may have half its artifacts.
+    cache : path, optional
+        Folder for artifacts that come from a remote store, used again the next time. By default
+        a temporary one. Local artifacts are memory-mapped where they are.
+
+    Returns
+    -------
+    Runs
+        Params as logged (numbers as numbers); metrics, tags and the run's id in metadata. Names
+        that MLflow gave twice get the beginning of the run's id behind them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.adapters import log_run, runs_from_mlflow
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> for k in (2, 3):
+    ...     labels = [i % k for i in range(6)]
+    ...     _ = log_run(labels, tracking_uri=folder.name, name=f"k{k}", params={"k": k})
+    >>> runs_from_mlflow(folder.name).params
+    {'k2': {'k': 2}, 'k3': {'k': 3}}
+    """
+    client = _client(tracking_uri, reading=True)
+    chosen = _experiment(client, experiment)
+    found, states = [], tuple(states)
+    passed: Counter[str] = Counter()
+    for logged in _search(client, chosen.experiment_id, filter_string):
+        if logged.info.status not in states:
+            passed[logged.info.status] += 1
+            continue
+        wanted = {"labels": labels, "embedding": embedding, "ids": ids}
+        files = _artifacts(client, logged, wanted, cache)
+        if "labels" in files or "embedding" in files:
+            found.append((logged, files))
+        else:
+            passed["without artifacts"] += 1
+    if not found:
+        seen = ", ".join(f"{n} {why}" for why, n in passed.items()) or "none"
+        raise NoRuns(
+            f"experiment {chosen.name!r} must have runs with an artifact {labels!r} or "
+            f"{embedding!r}, got {seen}."
+        )
+    names = Counter(logged.info.run_name for logged, _ in found)
+    return Runs(
+        tuple(_read(logged, files, names[logged.info.run_name] > 1) for logged, files in found)
+    )
+
+
+def log_run(
+    labels: Any,
+    embedding: Any = None,
+    *,
+    tracking_uri: str | None = None,
+    experiment: str | None = None,
+    run_id: str | None = None,
+    name: str | None = None,
+    params: Any = None,
+    metrics: Any = None,
+    metadata: Any = None,
+    ids: Any = None,
+) -> str:
+    """Log labels and embedding to MLflow, as `runs_from_mlflow` reads them.
+
+    Without ``run_id`` a new run is made and finished; with one, the artifacts are added to that
+    run, which stays open. Params, metrics and artifacts go in before the run counts as finished.
+
+    Parameters
+    ----------
+    labels, embedding, params, metadata, ids
+        As in `wellsep.save_run`.
+    tracking_uri, experiment : str, optional
+        Where to; by default what MLflow is set to. An experiment that is not there is made.
+    run_id : str, optional
+        An existing run, such as ``mlflow.active_run().info.run_id``.
+    name : str, optional
+        Name of a new run; MLflow makes one up otherwise.
+    metrics : mapping of str to float, optional
+
+    Returns
+    -------
+    str
+        The id of the run.
+    """
+    client = _client(tracking_uri)
+    record = Run(name or "run", labels, embedding, params=params, metadata=metadata, ids=ids)
+    made = run_id is None
+    if run_id is None:
+        created = client.create_run(_experiment_id(client, experiment), run_name=name)
+        run_id = str(created.info.run_id)
+    try:
+        for key, value in record.params.items():
+            client.log_param(run_id, key, value if isinstance(value, str) else json.dumps(value))
+        for key, value in dict(metrics or {}).items():
+            client.log_metric(run_id, key, float(value))
+        with tempfile.TemporaryDirectory() as folder:
+            write_run_files(Path(folder), record)
+            client.log_artifacts(run_id, folder)
+    except BaseException:
+        if made:
+            client.set_terminated(run_id, "FAILED")
+        raise
+    if made:
+        client.set_terminated(run_id, "FINISHED")
+    return run_id
+
+
+def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) -> Any:
+    mlflow = require("mlflow", "mlflow")
+    uri = None if tracking_uri is None else str(tracking_uri)
+    folder = None
+    if uri is not None:
+        if reading:
+            sqlite_file(uri)
+        scheme = urlparse(uri).scheme
+        if scheme == "file" or (len(scheme) < 2 and uri != "databricks"):
+            folder = Path(url2pathname(urlparse(uri).path) if scheme == "file" else uri)
+            if reading and not folder.is_dir():
+                raise FileNotFoundError(
+                    f"tracking_uri must be an existing folder, got no folder {folder}."
+                )
+            uri = folder.resolve().as_uri()
+    try:
+        with _folder_store_allowed(folder is not None):
+            return mlflow.MlflowClient(tracking_uri=uri)
+    except mlflow.exceptions.MlflowException as error:
+        raise ValueError(
+            f"tracking_uri must be a tracking store that MLflow can open, got {uri}: {error} "
+            "Databases need sqlalchemy and alembic: pip install 'wellsep[mlflow]'."
+        ) from error
+
+
+@contextlib.contextmanager
+def _folder_store_allowed(needed: bool) -> Iterator[None]:
+    """Recent MLflow opens a folder store only when this variable says it is meant."""
+    key = "MLFLOW_ALLOW_FILE_STORE"
+    before = os.environ.get(key)
+    if needed and before is None:
+        os.environ[key] = "true"
+    try:
+        yield
+    finally:
+        if needed and before is None:
+            os.environ.pop(key, None)
+
+
+def _experiment(client: Any, name: str | None) -> Any:
+    there = list(client.search_experiments())
+    names = [experiment.name for experiment in there]
+    if name is not None:
+        if name not in names:
+            raise ValueError(f"experiment must be one of {listed(names, 20)}, got {name!r}.")
+        return there[names.index(name)]
+    used = [e for e in there if client.search_runs([e.experiment_id], max_results=1)]
+    if not used:
+        raise NoRuns(f"tracking_uri must hold runs, got none in the experiments {listed(names)}.")
+    if len(used) > 1:
+        raise ValueError(
+            f"experiment must be named when several have runs, got None; there are "
+            f"{listed((e.name for e in used), 20)}."
+        )
+    return used[0]
+
+
+def _experiment_id(client: Any, name: str | None) -> str:
+    there = client.get_experiment_by_name(name or "Default")
+    return client.create_experiment(name or "Default") if there is None else there.experiment_id
+
+
+def _search(client: Any, experiment_id: str, filter_string: str) -> Iterator[Any]:
+    token = None
+    while True:
+        page = client.search_runs(
+            [experiment_id],
+            filter_string=filter_string,
+            max_results=500,
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def _artifacts(client: Any, logged: Any, wanted: dict[str, str], cache: Any) -> dict[str, Path]:
+    """The wanted artifacts that exist, as local files; a manifest beside the labels too."""
+    parent = wanted["labels"].rpartition("/")[0]
+    wanted = {**wanted, "manifest": f"{parent}/run.json".lstrip("/")}
+    parsed = urlparse(logged.info.artifact_uri)
+    if parsed.scheme == "file" or len(parsed.scheme) < 2:
+        uri = logged.info.artifact_uri
+        root = Path(url2pathname(parsed.path) if parsed.scheme == "file" else uri)
+        return {kind: root / path for kind, path in wanted.items() if (root / path).is_file()}
+    run_id = logged.info.run_id
+    folders = {path.rpartition("/")[0] for path in wanted.values()}
+    there = {
+        entry.path for folder in folders for entry in client.list_artifacts(run_id, folder or None)
+    }
+    kinds = [kind for kind, path in wanted.items() if path in there]
+    if not kinds:
+        return {}
+    target = scratch_folder(cache, run_id)
+    for kind in kinds:
+        if not (target / wanted[kind]).is_file():
+            _download(client, run_id, wanted[kind], target)
+    return {kind: target / wanted[kind] for kind in kinds}
+
+
+def _download(client: Any, run_id: str, path: str, target: Path) -> None:
+    # Beside its place first: a download that is cut short must not look like a cached one.
+    with tempfile.TemporaryDirectory(dir=target) as beside:
+        got = client.download_artifacts(run_id, path, beside)
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(got, target / path)
+
+
+def _read(logged: Any, files: dict[str, Path], ambiguous: bool) -> Run:
+    info, data = logged.info, logged.data
+    name = f"{info.run_name} ({info.run_id[:8]})" if ambiguous else info.run_name or info.run_id
+    manifest: dict[str, Any] = {}
+    if "manifest" in files:
+        what = f"run.json of run {name!r}"
+        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+    tags = {k: v for k, v in data.tags.items() if not k.startswith("mlflow.")}
+    arrays: dict[str, Any] = {
+        kind: stored_npy(files[kind], f"{kind} of run {name!r}") for kind in FILES if kind in files
+    }
+    return Run(
+        name,
+        **arrays,
+        params={**{k: _number(v) for k, v in data.params.items()}, **manifest.get("params", {})},
+        metadata={
+            **manifest.get("metadata", {}),
+            "metrics": dict(data.metrics),
+            "tags": tags,
+            "run_id": info.run_id,
+        },
+    )
+
+
+def _number(text: str) -> Any:
+    """MLflow keeps params as text; numbers become numbers again."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

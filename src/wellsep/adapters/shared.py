@@ -1,0 +1,74 @@
+"""What the adapters share: optional libraries, patterns, databases, downloads."""
+
+from __future__ import annotations
+
+import atexit
+import fnmatch
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wellsep.runs.agreement import listed
+
+
+def require(module: str, extra: str) -> Any:
+    """Import an optional library, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        root = module.partition(".")[0]
+        raise ImportError(
+            f"{root} must be installed to read this source, got: {error}; "
+            f"pip install 'wellsep[{extra}]'."
+        ) from error
+
+
+def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> list[str]:
+    """Names that fit one of the patterns (``*``, ``?``, ``[…]``), in the order they are there.
+
+    A text is split at commas. A name that is spelt exactly is taken before it is read as a
+    pattern; a pattern without a match is refused.
+
+    >>> matching("leiden_*,batch", ["batch", "leiden_1", "leiden_2", "n_genes"], "labels")
+    ['batch', 'leiden_1', 'leiden_2']
+    """
+    there = list(there)
+    patterns = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+    found: set[str] = set()
+    for pattern in (p.strip() for p in patterns):
+        fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
+        if not fits:
+            raise ValueError(f"{what} must match one of {listed(there, 20)}, got {pattern!r}.")
+        found.update(fits)
+    if not found:
+        raise ValueError(f"{what} must name at least one of {listed(there, 20)}, got none.")
+    return [name for name in there if name in found]
+
+
+def sqlite_file(url: str) -> Path | None:
+    """The file behind ``sqlite:///file.db``, which must exist; None for other databases.
+
+    Opening a database that is not there would create it.
+    """
+    scheme, _, rest = url.partition(":///")
+    if scheme.partition("+")[0] != "sqlite" or not rest or rest == ":memory:":
+        return None
+    path = Path(rest.partition("?")[0])
+    if not path.is_file():
+        raise FileNotFoundError(f"source must be an existing database, got no file {path}.")
+    return path
+
+
+def scratch_folder(cache: str | os.PathLike[str] | None, key: str) -> Path:
+    """Where downloads of one run go: under ``cache``, or in a folder removed at exit."""
+    if cache is None:
+        folder = Path(tempfile.mkdtemp(prefix="wellsep-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    else:
+        folder = Path(cache) / key
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder

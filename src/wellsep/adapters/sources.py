@@ -1,0 +1,153 @@
+"""One door for every kind of source."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wellsep.adapters.anndata import runs_from_anndata
+from wellsep.adapters.mlflow import runs_from_mlflow
+from wellsep.adapters.optuna import runs_from_optuna
+from wellsep.adapters.shared import matching, sqlite_file
+from wellsep.runs import Runs, load_runs
+
+_DATABASES = (".db", ".sqlite", ".sqlite3")
+_JOURNALS = (".log", ".journal")
+
+
+def load_any(
+    source: Any,
+    *,
+    spaces: str | Iterable[str] | None = None,
+    labels: str | Iterable[str] | None = None,
+    name: str | None = None,
+    artifacts: Any = None,
+) -> Runs:
+    """Load runs from whatever holds them.
+
+    Parameters
+    ----------
+    source : str, path, AnnData, Study or Runs
+        * a folder of runs or an ``.npz`` file (see `load_runs`);
+        * an ``.h5ad`` file, a ``.zarr`` folder or an AnnData object;
+        * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
+        * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
+
+        What a SQLite file belongs to is seen from its tables; before other databases write
+        ``mlflow+`` or ``optuna+``. An experiment or a study may be named behind a ``#``:
+        ``sqlite:///mlflow.db#digits``.
+    spaces, labels : str or iterable of str, optional
+        Which spaces and which partitions to take, as patterns; a text is split at commas. AnnData
+        needs ``labels``.
+    name : str, optional
+        The MLflow experiment or the Optuna study.
+    artifacts : path or artifact store, optional
+        Where an Optuna study's files are.
+
+    Returns
+    -------
+    Runs
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.adapters import load_any
+    >>> from wellsep.runs import Runs
+    >>> runs = Runs.from_parts({"pca": [[0.0], [1.0]]}, {"k1": [0, 0], "k2": [0, 1], "x": [1, 0]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     runs.save(folder)
+    ...     list(load_any(folder, labels="k*").partitions)
+    ['k1', 'k2']
+    """
+    kind, place, fragment = _kind_of(source)
+    name = name or fragment
+    if kind == "anndata":
+        return runs_from_anndata(place, spaces, labels)
+    if kind == "mlflow":
+        runs = runs_from_mlflow(place, name)
+    elif kind == "optuna":
+        runs = runs_from_optuna(place, name, artifacts=artifacts)
+    elif kind == "runs":
+        runs = place
+    else:
+        runs = load_runs(place)
+    if spaces is None and labels is None:
+        return runs
+    return runs.subset(
+        spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
+        partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
+    )
+
+
+def _kind_of(source: Any) -> tuple[str, Any, str | None]:
+    """What holds the runs, where it is, and the name behind the #."""
+    if isinstance(source, Runs):
+        return "runs", source, None
+    if not isinstance(source, str | os.PathLike):
+        root = type(source).__module__.partition(".")[0]
+        if root in ("anndata", "optuna"):
+            return root, source, None
+        raise TypeError(
+            "source must be a path, a URL, Runs, AnnData or an Optuna study, "
+            f"got {type(source).__name__}."
+        )
+    text = os.fspath(source)
+    if Path(text).exists():
+        return *_kind_of_path(Path(text)), None
+    text, _, fragment = text.partition("#")
+    for kind in ("mlflow", "optuna"):
+        if text.startswith(f"{kind}+"):
+            return kind, text.removeprefix(f"{kind}+"), fragment or None
+    if "://" in text:
+        return _kind_of_url(text), text, fragment or None
+    if Path(text).exists():
+        return *_kind_of_path(Path(text)), fragment or None
+    raise FileNotFoundError(
+        f"source must be a folder, a file or a URL that is there, got {text!r}."
+    )
+
+
+def _kind_of_url(url: str) -> str:
+    scheme = url.partition("://")[0]
+    if scheme in ("http", "https", "file", "databricks"):
+        return "mlflow"
+    path = sqlite_file(url)
+    if path is None:
+        raise ValueError(
+            f"source must say whose database it is, got {url!r}; "
+            "write mlflow+ or optuna+ before the URL."
+        )
+    return _owner(path)
+
+
+def _kind_of_path(path: Path) -> tuple[str, Any]:
+    if path.suffix in (".h5ad", ".zarr"):
+        return "anndata", path
+    if path.is_file() and path.suffix in _DATABASES:
+        return _owner(path), f"sqlite:///{path}"
+    if path.is_file() and path.suffix in _JOURNALS:
+        return "optuna", path
+    if path.is_dir() and any(path.glob("*/meta.yaml")):
+        return "mlflow", path
+    return "folder", path
+
+
+def _owner(path: Path) -> str:
+    """Whose tables a SQLite file has."""
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        ) as db:
+            tables = {row[0] for row in db.execute("select name from sqlite_master")}
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"source must be a SQLite database, got {path}: {error}.") from None
+    for kind, table in (("optuna", "studies"), ("mlflow", "experiments")):
+        if table in tables:
+            return kind
+    raise ValueError(
+        f"source must be a database of MLflow or Optuna, got {path} with neither's tables."
+    )
