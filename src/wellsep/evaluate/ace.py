@@ -1,0 +1,349 @@
+"""ACE, adaptive clustering evaluation: which spaces to believe, and what they say of partitions.
+
+Wang, Ye (2024), "Deep clustering evaluation: how to validate internal clustering validation
+measures", arXiv:2403.14830, algorithms 1 and 2. The steps stand below in the order of the paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from .._checks import check_choice, check_fraction, check_number
+from .baselines import UNDEFINED, fill_undefined, paired, passing_spaces
+from .correlation import CORRELATIONS, RankAgreement, tied_classes
+from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
+from .links import LINKS
+from .records import freeze
+from .result import AceResult, Dropped, Subgroup
+from .scores import NothingToRank, Scores
+
+SPLIT_ABOVE = 5  # groups with more spaces than this are looked at again (phase 2)
+OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
+
+
+class _Choice(NamedTuple):
+    kind: str
+    winners: tuple[int, ...]
+    spaces: tuple[int, ...]
+    weights: np.ndarray
+    scores: np.ndarray
+    test: dict[str, float] | None
+
+
+def ace(
+    scores: Scores,
+    *,
+    index: str | None = None,
+    dip: bool = True,
+    dip_alpha: float = 0.05,
+    alpha: float | None = 0.10,
+    correlation: str = "spearman",
+    grouping: str = "hdbscan",
+    eps: float = 0.1,
+    links: str = "pagerank",
+    outliers: str = "drop",
+    undefined: str = "worst",
+    tie_tolerance: float = TIE,
+) -> AceResult:
+    """Judge M partitions by the spaces that agree on them (adaptive clustering evaluation).
+
+    Spaces without cluster structure (dip test, Holm) leave; the others are grouped by the rank
+    agreement of their scores; within each group spaces count by their links; the group with the
+    largest mean score answers. The answer is the same for any order and names of the runs: tied
+    edges merge together, and scores that differ only by rounding are tied.
+
+    Parameters
+    ----------
+    scores : Scores
+        From :func:`wellsep.score_runs`, or :meth:`Scores.from_matrix`.
+    index : str, optional
+        Which index of `scores`; the first by default.
+    dip : bool
+        Leave out spaces the dip test finds unimodal. If none passes, all stay and a note says so.
+    dip_alpha : float
+        Family-wise level of that test.
+    alpha : float or None
+        Family-wise level of the edge test; None: every positive correlation is an edge.
+    correlation : {"spearman", "kendall"}
+    grouping : {"hdbscan", "dbscan"}
+        Phase 1; phase 2 (inside groups of more than 5 spaces) is always HDBSCAN.
+    eps : float
+        DBSCAN's reach in 1 - correlation.
+    links : {"pagerank", "hits"}
+    outliers : {"drop", "compete"}
+        "compete": the best space outside the groups wins if its mean is no smaller and a paired
+        one-sided t-test says so at .05.
+    undefined : {"worst", "error"}
+        "worst": undefined scores take the smallest of the whole matrix, reasons are kept.
+    tie_tolerance : float
+        Relative difference under which scores, distances and means are equal.
+
+    Returns
+    -------
+    AceResult
+
+    Raises
+    ------
+    NothingToRank
+        With fewer than two partitions, or if no space tells them apart.
+
+    References
+    ----------
+    Wang, Ye (2024), "Deep clustering evaluation: how to validate internal clustering validation
+    measures", arXiv:2403.14830. Departs from the authors' code, whose answer depends on the order
+    of the runs and on the CPU's sort wherever edges tie.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> scores = ws.Scores.from_matrix([
+    ...     [0.1, 0.5, 0.3, 0.4, 0.2], [0.2, 0.6, 0.3, 0.5, 0.1], [0.1, 0.7, 0.4, 0.5, 0.3],
+    ...     [0.4, 0.1, 0.2, 0.0, 0.3], [0.5, 0.2, 0.3, 0.1, 0.3], [0.5, 0.2, 0.1, 0.0, 0.4]],
+    ...     paired=False)
+    >>> result = ws.ace(scores, dip=False)
+    >>> result.winning_spaces
+    (0, 1, 2)
+    >>> result.scores.argmax()
+    np.int64(1)
+    """
+    if not isinstance(scores, Scores):
+        raise TypeError(f"scores must be a Scores record, got {type(scores).__name__}.")
+    check_fraction("dip_alpha", dip_alpha)
+    if alpha is not None:
+        check_fraction("alpha", alpha)
+    check_choice("correlation", correlation, CORRELATIONS)
+    check_choice("grouping", grouping, ("hdbscan", "dbscan"))
+    check_choice("links", links, LINKS)
+    check_choice("outliers", outliers, ("drop", "compete"))
+    check_choice("undefined", undefined, UNDEFINED)
+    check_number("eps", eps, 0.0, 2.0)
+    check_number("tie_tolerance", tie_tolerance, 0.0, 0.1)
+    index = scores.check_index(index)
+    if len(scores.partitions) < 2:
+        raise NothingToRank(
+            f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r})."
+        )
+
+    # step 1: scores, larger is better, without gaps
+    matrix, gaps, fill = fill_undefined(scores, index, undefined=undefined)
+    # step 2: multimodality
+    passed = passing_spaces(scores, dip=dip, alpha=dip_alpha)
+    varying = [
+        i for i in passed.kept.tolist() if tied_classes(matrix[i], tolerance=tie_tolerance).any()
+    ]
+    if not varying:
+        raise NothingToRank(
+            f"No space tells the {len(scores.partitions)} partitions apart: each gives all of them "
+            f"the same {index}; are the partitions identical?"
+        )
+    dropped = _dropped_spaces(scores, passed, varying)
+    base: dict[str, np.ndarray] = {}
+    if scores.is_paired:
+        base["paired"] = freeze(paired(scores, index=index, undefined=undefined))
+    base["pooled"] = freeze(matrix[passed.kept].mean(axis=0))
+    base["pooled_all"] = freeze(matrix.mean(axis=0))
+    common: dict[str, Any] = dict(
+        index=index,
+        direction=int(scores.directions[index]),
+        options=dict(
+            dip=dip,
+            dip_alpha=dip_alpha,
+            alpha=alpha,
+            correlation=correlation,
+            grouping=grouping,
+            eps=eps,
+            links=links,
+            outliers=outliers,
+            undefined=undefined,
+            tie_tolerance=tie_tolerance,
+        ),
+        spaces=scores.spaces,
+        partitions=scores.partitions,
+        retained=tuple(varying),
+        baselines=base,
+        dip_pvalue=scores.dip.pvalue if dip and scores.dip is not None else None,
+        dip_adjusted=None if passed.adjusted is None else freeze(passed.adjusted),
+        no_space_passed=passed.none_passed,
+        n_clusters=scores.n_clusters,
+        coverage=scores.coverage,
+        undefined=gaps,
+        fill=fill,
+        notes=_notes(scores, dip),
+    )
+    if len(varying) == 1:
+        return AceResult(
+            **common,
+            dropped=dropped,
+            scores=freeze(matrix[varying[0]]),
+            kind="single space",
+            winning_spaces=tuple(varying),
+            weights=freeze([1.0]),
+        )
+
+    # step 3: rank agreement
+    rows = matrix[varying]
+    agreement = CORRELATIONS[correlation](rows, tolerance=tie_tolerance)
+    edges, adjusted = edge_weights(agreement, alpha)
+    # steps 4 and 5: grouping
+    if grouping == "dbscan":
+        first = Grouping(dbscan(agreement.distance, eps, tolerance=tie_tolerance))
+    else:
+        first = density_groups(agreement.distance, tolerance=tie_tolerance)
+    labels = split_groups(rows, first.labels, tolerance=tie_tolerance)
+    # steps 6 and 7: link analysis and choice
+    subgroups = tuple(
+        _weigh(np.flatnonzero(labels == label), rows, edges, first.labels, LINKS[links])
+        for label in range(labels.max(initial=-1) + 1)
+    )
+    outside = np.flatnonzero(first.labels < 0)
+    choice = _choose(subgroups, outside, rows, outliers == "compete", tie_tolerance)
+    place = np.array(varying)
+    if choice.kind == "group":
+        names = (scores.spaces[place[i]] for i in outside)
+        dropped += tuple(Dropped(n, "grouping", _why_outside(grouping, eps)) for n in names)
+    return AceResult(
+        **common,
+        dropped=dropped,
+        scores=freeze(choice.scores),
+        kind=choice.kind,
+        winning_spaces=_positions(place, choice.spaces),
+        weights=freeze(choice.weights),
+        agreement=freeze(agreement.correlation),
+        pvalue=freeze(agreement.pvalue),
+        adjusted=None if adjusted is None else freeze(adjusted),
+        edges=freeze(edges),
+        groups=tuple(
+            _positions(place, np.flatnonzero(first.labels == g))
+            for g in range(first.labels.max(initial=-1) + 1)
+        ),
+        outliers=_positions(place, outside),
+        subgroups=tuple(
+            Subgroup(_positions(place, s.members), s.group, s.weights, s.n_edges, s.mean, s.scores)
+            for s in subgroups
+        ),
+        winners=choice.winners,
+        fallback=first.fallback,
+        outlier_test=choice.test,
+    )
+
+
+def edge_weights(
+    agreement: RankAgreement, alpha: float | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Correlations that are positive and significant after Holm over all pairs; else 0.
+
+    With two partitions no p-value exists and every positive correlation stays.
+    """
+    positive = np.where(agreement.correlation > 0, agreement.correlation, 0.0)
+    np.fill_diagonal(positive, 0.0)
+    pair = np.triu_indices(len(positive), 1)
+    pvalues = agreement.pvalue[pair]
+    if alpha is None or np.isnan(pvalues).all():
+        return positive, None
+    from ..spaces import holm
+
+    tested = holm(pvalues, alpha)
+    significant = np.zeros(positive.shape, dtype=bool)
+    significant[pair] = tested.reject
+    adjusted = np.full(positive.shape, np.nan)
+    adjusted[pair] = tested.adjusted
+    adjusted = np.where(np.isnan(adjusted), adjusted.T, adjusted)
+    return np.where(significant | significant.T, positive, 0.0), adjusted
+
+
+def split_groups(rows: np.ndarray, labels: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+    """Phase 2: HDBSCAN on the score rows inside each large group; its noise become singletons."""
+    fine = np.full(len(labels), -1)
+    following = 0
+    for group in range(labels.max(initial=-1) + 1):
+        members = np.flatnonzero(labels == group)
+        inner = np.zeros(len(members), dtype=np.intp)
+        if len(members) > SPLIT_ABOVE:
+            distance = row_distances(rows[members], tolerance=tolerance)
+            inner = density_groups(distance, tolerance=tolerance).labels.copy()
+            alone = inner < 0
+            inner[alone] = inner.max() + 1 + np.arange(alone.sum())
+        fine[members] = following + inner
+        following = int(fine.max()) + 1
+    return renumber(fine)
+
+
+def _weigh(members, rows, edges, groups, link) -> Subgroup:
+    inside = edges[np.ix_(members, members)]
+    weights = link(inside)
+    answer = weights @ rows[members]
+    return Subgroup(
+        tuple(members.tolist()),
+        int(groups[members[0]]),
+        freeze(weights),
+        int(np.count_nonzero(np.triu(inside, 1))),
+        float(answer.mean()),
+        freeze(answer),
+    )
+
+
+def _choose(subgroups, outside, rows, compete, tolerance) -> _Choice:
+    """The subgroup with the largest mean; those that tie share the win. No group: best outlier."""
+    test = None
+    if subgroups:
+        best = _largest([s.mean for s in subgroups], tolerance)
+        members = np.concatenate([subgroups[i].members for i in best])
+        weights = np.concatenate([subgroups[i].weights for i in best]) / len(best)
+        answer = np.mean([subgroups[i].scores for i in best], axis=0)
+        group = _Choice("group", best, _sorted(members), weights[np.argsort(members)], answer, None)
+        if not compete or len(outside) == 0:
+            return group
+    alone = outside[list(_largest(rows[outside].mean(axis=1), tolerance))]
+    answer = rows[alone].mean(axis=0)
+    if subgroups:
+        gain = answer.mean() - group.scores.mean()
+        if gain < -tolerance * np.abs([answer.mean(), group.scores.mean()]).max():
+            return group
+        with np.errstate(divide="ignore", invalid="ignore"):
+            outcome = stats.ttest_rel(answer, group.scores, alternative="greater")
+        test = {"statistic": float(outcome.statistic), "pvalue": float(outcome.pvalue)}
+        if not outcome.pvalue < OUTLIER_LEVEL:
+            return group._replace(test=test)
+    weights = np.full(len(alone), 1.0 / len(alone))
+    return _Choice("outlier", (), _sorted(alone), weights, answer, test)
+
+
+def _largest(values, tolerance) -> tuple[int, ...]:
+    classes = tied_classes(values, tolerance=tolerance)
+    return tuple(np.flatnonzero(classes == classes.max()).tolist())
+
+
+def _sorted(positions) -> tuple[int, ...]:
+    return tuple(np.sort(positions).tolist())
+
+
+def _positions(place: np.ndarray, local) -> tuple[int, ...]:
+    return tuple(int(place[i]) for i in local)
+
+
+def _dropped_spaces(scores: Scores, passed, varying) -> tuple[Dropped, ...]:
+    kept = set(passed.kept.tolist())
+    found = []
+    for i, name in enumerate(scores.spaces):
+        if i not in kept:
+            reason = f"the dip test finds one mode (adjusted p = {passed.adjusted[i]:.3g})"
+            found.append(Dropped(name, "dip", reason))
+        elif i not in varying:
+            found.append(Dropped(name, "constant", "it gives every partition the same score"))
+    return tuple(found)
+
+
+def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
+    if not dip or scores.dip is None:
+        return ()
+    told = zip(scores.spaces, scores.dip.notes, strict=False)
+    return tuple(f"Space {name!r}: {note}" for name, note in told if note)
+
+
+def _why_outside(grouping: str, eps: float) -> str:
+    if grouping == "dbscan":
+        return f"no other space's ranking is within {eps:g} of its own"
+    return "its ranking agrees with no group of spaces"

@@ -1,0 +1,135 @@
+"""Had we known the truth: how well each way of ranking agrees with it. The only place it enters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from .._checks import to_numpy
+from ..indices import clustering_accuracy, nmi_score
+from ..partitions import NOISE
+from .explain import ranks
+from .ranking import Ranking
+from .records import Record, freeze
+
+MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement(Record):
+    """Rankings held against true classes.
+
+    Attributes
+    ----------
+    partitions : tuple of str
+    external : dict "nmi" and "acc" to (M,) values of every partition
+    correlations : dict of ranking name ("ace", "paired", "pooled" …) to a dict with
+        ``spearman nmi``, ``kendall nmi``, ``spearman acc``, ``kendall acc``
+    picks : dict of ranking name to the partitions it puts first
+    """
+
+    partitions: tuple[str, ...]
+    external: Mapping[str, np.ndarray]
+    correlations: Mapping[str, Mapping[str, float]]
+    picks: Mapping[str, tuple[str, ...]]
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns: each way of ranking, its correlations, what it would have picked."""
+        names = list(self.correlations)
+        columns: dict[str, list[Any]] = {"ranking": names}
+        for key, title in _TITLES.items():
+            columns[title] = [self.correlations[name][key] for name in names]
+        columns["picks"] = [", ".join(self.picks[name]) for name in names]
+        for measure, values in self.external.items():
+            columns[f"its {measure.upper()}"] = [
+                float(np.mean([values[self.partitions.index(p)] for p in self.picks[name]]))
+                for name in names
+            ]
+        return columns
+
+    def to_frame(self) -> Any:
+        """A pandas frame, one row per way of ranking."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table())
+
+
+_TITLES = {
+    "spearman nmi": "r_s NMI",
+    "kendall nmi": "τ_b NMI",
+    "spearman acc": "r_s ACC",
+    "kendall acc": "τ_b ACC",
+}
+
+
+def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
+    """Compare ACE and every baseline with the true classes.
+
+    NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
+    compared with the scores by Spearman's r_s and Kendall's τ_b. Noise (-1) counts as one more
+    cluster, so that dropping objects does not pay.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    runs : Runs, or a mapping of partition names to label vectors
+    truth : array-like of shape (n,)
+
+    Returns
+    -------
+    Agreement
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> scores = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["good", "bad"],
+    ...                                paired=False)
+    >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
+    >>> found = ws.agreement(ws.rank(ws.ace(scores, dip=False)), labels, [0, 0, 1, 1])
+    >>> found.picks["ace"], found.external["nmi"].tolist()
+    (('good',), [1.0, 0.0])
+    """
+    partitions = getattr(runs, "partitions", runs)
+    classes = to_numpy(truth).reshape(-1)
+    values: dict[str, list[float]] = {name: [] for name in MEASURES}
+    for name in ranking.names:
+        labels = to_numpy(partitions[name])
+        if len(labels) != len(classes):
+            raise ValueError(
+                f"truth must have one class per object ({len(labels)} in {name!r}), "
+                f"got {len(classes)}."
+            )
+        if labels.dtype.kind in "iu" and (labels == NOISE).any():
+            labels = np.unique(labels, return_inverse=True)[1]
+        for measure, function in MEASURES.items():
+            values[measure].append(float(function(classes, labels)))
+    rankings = {"ace": ranking.score, **ranking.baselines}
+    rankings |= {f"ace by {name}": scores for name, scores in ranking.beside.items()}
+    external = {name: freeze(v) for name, v in values.items()}
+    picks = {
+        name: tuple(
+            ranking.names[i]
+            for i in np.flatnonzero(ranks(scores, tolerance=ranking.tie_tolerance) == 1)
+        )
+        for name, scores in rankings.items()
+    }
+    found = {
+        name: {
+            f"{kind} {measure}": _correlation(kind, scores, truth_scores)
+            for measure, truth_scores in external.items()
+            for kind in ("spearman", "kendall")
+        }
+        for name, scores in rankings.items()
+    }
+    return Agreement(ranking.names, external, found, picks)
+
+
+def _correlation(kind: str, scores: np.ndarray, other: np.ndarray) -> float:
+    if len(scores) < 2 or np.ptp(scores) == 0 or np.ptp(other) == 0:
+        return float("nan")
+    function = stats.spearmanr if kind == "spearman" else stats.kendalltau
+    return float(function(scores, other).statistic)

@@ -1,0 +1,150 @@
+"""What stands beside ACE: paired, pooled and raw scores, and the two steps they share with it.
+
+All scores here are turned so that larger is better.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._checks import check_choice, check_fraction
+from .scores import NothingToRank, Scores
+
+UNDEFINED = ("worst", "error")
+
+
+class Filled(NamedTuple):
+    """An oriented score matrix without gaps."""
+
+    matrix: np.ndarray  # (L, M), larger is better
+    undefined: tuple[tuple[str, str, str], ...]  # (space, partition, reason)
+    fill: float | None  # what took the place of undefined values
+
+
+class Passed(NamedTuple):
+    """Outcome of the dip test over all spaces."""
+
+    kept: np.ndarray  # positions of the spaces that stay
+    adjusted: np.ndarray | None  # (L,) Holm-adjusted p-values
+    none_passed: bool
+
+
+def fill_undefined(scores: Scores, index: str | None = None, *, undefined: str = "worst") -> Filled:
+    """Orient the scores of one index; undefined values take the smallest of the whole matrix."""
+    check_choice("undefined", undefined, UNDEFINED)
+    index = scores.check_index(index)
+    matrix = scores.oriented(index)
+    gaps = tuple(
+        (
+            scores.spaces[i],
+            scores.partitions[j],
+            scores.why(scores.spaces[i], scores.partitions[j], index) or "",
+        )
+        for i, j in np.argwhere(np.isnan(matrix))
+    )
+    if not gaps:
+        return Filled(matrix, (), None)
+    space, partition, reason = gaps[0]
+    if len(gaps) == matrix.size:
+        raise NothingToRank(
+            f"{index} is undefined for every partition in every space; "
+            f"{partition!r} in {space!r}: {reason}"
+        )
+    if undefined == "error":
+        raise ValueError(
+            f"scores must be defined with undefined='error', got no {index} for {partition!r} "
+            f"in {space!r} ({reason}); choose undefined='worst'."
+        )
+    fill = float(np.nanmin(matrix))
+    return Filled(np.where(np.isnan(matrix), fill, matrix), gaps, fill)
+
+
+def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> Passed:
+    """Spaces that Holm rejects as unimodal at `alpha`; all if none is, or without the test."""
+    everything = np.arange(len(scores.spaces))
+    if not dip:
+        return Passed(everything, None, False)
+    check_fraction("dip_alpha", alpha)
+    if scores.dip is None:
+        raise ValueError(
+            "scores must carry dip p-values for dip=True, got none; "
+            "score the runs with dip=True or choose dip=False."
+        )
+    from ..spaces import holm
+
+    pvalue = np.asarray(scores.dip.pvalue, dtype=float)
+    tested = holm(np.where(np.isnan(pvalue), 1.0, pvalue), alpha)
+    kept = np.flatnonzero(tested.reject)
+    adjusted = np.asarray(tested.adjusted)
+    if len(kept) == 0:
+        return Passed(everything, adjusted, True)
+    return Passed(kept, adjusted, False)
+
+
+def paired(scores: Scores, *, index: str | None = None, undefined: str = "worst") -> np.ndarray:
+    """Score of every partition in the space it was made in (the diagonal), larger is better.
+
+    Examples
+    --------
+    >>> from wellsep.evaluate import Scores, paired
+    >>> paired(Scores.from_matrix([[0.2, 0.5], [0.1, 0.4]]))
+    array([0.2, 0.4])
+    """
+    if not scores.is_paired:
+        alone = scores.partitions[int(np.flatnonzero(scores.pairing < 0)[0])]
+        raise ValueError(
+            "paired must know the space each partition was made in, "
+            f"got none for {alone!r}; use pooled or ace instead."
+        )
+    matrix = fill_undefined(scores, index, undefined=undefined).matrix
+    return matrix[scores.pairing, np.arange(matrix.shape[1])]
+
+
+def pooled(
+    scores: Scores,
+    *,
+    index: str | None = None,
+    dip: bool = True,
+    dip_alpha: float = 0.05,
+    undefined: str = "worst",
+) -> np.ndarray:
+    """Mean score of every partition over the spaces that pass the dip test (or over all).
+
+    Examples
+    --------
+    >>> from wellsep.evaluate import Scores, pooled
+    >>> pooled(Scores.from_matrix([[0.25, 0.5], [0.75, 1.0]]), dip=False)
+    array([0.5 , 0.75])
+    """
+    matrix = fill_undefined(scores, index, undefined=undefined).matrix
+    return matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept].mean(axis=0)
+
+
+def raw(
+    X: Any,
+    runs: Any,
+    *,
+    indices: Any = ("silhouette",),
+    noise: str = "error",
+    convention: str | None = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, np.ndarray]:
+    """Score of every partition in the input space `X`, per index, larger is better; NaN undefined.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, p)
+    runs : Runs, or a mapping of names to label vectors
+    indices, noise, convention, device, n_jobs : as in :func:`wellsep.score_partitions`
+    """
+    from ..indices import score_partitions
+
+    labels = getattr(runs, "partitions", runs)
+    result = score_partitions(
+        X, dict(labels), indices, noise=noise, convention=convention, device=device, n_jobs=n_jobs
+    )
+    values = np.asarray(result.values, dtype=float) * np.asarray(result.directions)
+    return {name: values[:, i] for i, name in enumerate(result.indices)}

@@ -1,0 +1,282 @@
+"""Sentences and small tables that say what ACE did and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .correlation import tied_classes
+
+if TYPE_CHECKING:
+    from .ranking import Ranking
+    from .result import AceResult
+    from .sureness import Sureness
+
+MOST = 8  # names written out before a list is cut
+BASELINES = {
+    "paired": "Paired scores (each partition in its own space)",
+    "pooled": "Pooled scores (mean over the spaces that pass)",
+    "pooled_all": "Pooled scores over all spaces",
+    "raw": "Raw scores (the input space)",
+}
+
+
+def ranks(scores: np.ndarray, *, tolerance: float = 1e-12) -> np.ndarray:
+    """Competition ranks, 1 = best (largest); ties share the better rank.
+
+    Examples
+    --------
+    >>> ranks([0.3, 0.9, 0.3, 0.1])
+    array([2, 1, 2, 4])
+    """
+    classes = tied_classes(scores, tolerance=tolerance)
+    better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
+    return better[classes + 1] + 1
+
+
+def listing(items: Iterable[str], most: int = MOST) -> str:
+    """Names in a row, cut after a few."""
+    items = list(items)
+    if len(items) > most:
+        return ", ".join(items[:most]) + f" and {len(items) - most} more"
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def count(number: int, noun: str) -> str:
+    """``1 space``, ``2 spaces``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def explain_ace(result: AceResult, sureness: Sureness | None = None) -> list[str]:
+    """The whole story, one paragraph per step."""
+    steps = (
+        _question(result),
+        _multimodality(result),
+        _undefined(result),
+        _agreement(result),
+        _groups(result),
+        _winner(result),
+        _answer(result),
+        _beside(result),
+        _how_sure(result, sureness),
+        result.notes,
+    )
+    paragraphs = (" ".join(step) for step in steps)
+    return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def _question(result: AceResult) -> Iterator[str]:
+    turned = "" if result.direction > 0 else ", negated because smaller is better"
+    yield (
+        f"{count(len(result.partitions), 'partition')} were judged in "
+        f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
+    )
+
+
+def _multimodality(result: AceResult) -> Iterator[str]:
+    if not result.options["dip"]:
+        yield "The dip test was not asked for, so every space may judge."
+    elif result.no_space_passed:
+        yield (
+            "No space passes the dip test for more than one mode "
+            f"(Holm, level {result.options['dip_alpha']:g}): either there are no clusters, or they "
+            "do not show along the tested direction. All spaces are kept; read the answer with "
+            "care, beside the pooled scores."
+        )
+    else:
+        gone = [d for d in result.dropped if d.step == "dip"]
+        passed = len(result.spaces) - len(gone)
+        yield (
+            f"{passed} of {count(len(result.spaces), 'space')} pass the dip test for more than one "
+            f"mode (Holm, level {result.options['dip_alpha']:g})."
+        )
+        if gone:
+            names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
+            yield f"Left out, because the test finds one mode only: {names}."
+    constant = [d.space for d in result.dropped if d.step == "constant"]
+    if constant:
+        yield (
+            f"Left out, because every partition scores the same there: "
+            f"{listing(map(repr, constant))}."
+        )
+
+
+def _undefined(result: AceResult) -> Iterator[str]:
+    if not result.undefined:
+        return
+    space, partition, reason = result.undefined[0]
+    yield (
+        f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
+        f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
+        f"({result.fill:.4g}), for instance {partition!r} in {space!r}: {reason.rstrip('.')}."
+    )
+
+
+def _agreement(result: AceResult) -> Iterator[str]:
+    if result.agreement is None or result.edges is None:
+        last = result.spaces[result.retained[0]]
+        yield f"One space is left, {last!r}; its scores are the answer."
+        return
+    n = len(result.retained)
+    edges = int(np.count_nonzero(np.triu(result.edges, 1)))
+    name = result.options["correlation"].capitalize()
+    if result.adjusted is None:
+        rule = "no test" if result.options["alpha"] is None else "two partitions allow no test"
+    else:
+        rule = f"one-sided, Holm, level {result.options['alpha']:g}"
+    yield (
+        f"{edges} of {count(n * (n - 1) // 2, 'pair')} of the {n} spaces left "
+        f"{'ranks' if edges == 1 else 'rank'} the partitions alike ({name}, {rule})."
+    )
+
+
+def _groups(result: AceResult) -> Iterator[str]:
+    if result.agreement is None:
+        return
+    if not result.groups:
+        yield "No two spaces form a group."
+        return
+    how = "by their rank agreement"
+    if result.fallback:
+        how = "by the outlier rule, since density alone shows no group"
+    yield f"Spaces form {count(len(result.groups), 'group')} {how}"
+    split = len(result.subgroups) - len(result.groups)
+    if split:
+        yield f"(then {count(len(result.subgroups), 'subgroup')} by the scores themselves)"
+    sizes = ", ".join(str(len(s.members)) for s in result.subgroups)
+    yield f"of {sizes} {'space' if sizes == '1' else 'spaces'}."
+    if result.outliers:
+        yield f"In no group: {listing(repr(result.spaces[i]) for i in result.outliers)}."
+
+
+def _winner(result: AceResult) -> Iterator[str]:
+    if result.kind == "single space":
+        return
+    names = [result.spaces[i] for i in result.winning_spaces]
+    shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, result.weights, strict=True)]
+    if result.kind == "outlier":
+        yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
+        if result.outlier_test:
+            yield (
+                "its mean score is larger than the best group's "
+                f"(paired t-test, p = {result.outlier_test['pvalue']:.3g})."
+            )
+        else:
+            yield "there is no group, and its mean score is the largest."
+        return
+    mean = result.scores.mean()
+    if len(result.winners) > 1:
+        yield f"{len(result.winners)} groups tie with the largest mean score ({mean:.4g}) and share"
+        yield f"the answer: {listing(shown)}."
+    elif len(result.subgroups) == 1:
+        yield f"The answer is the weighted mean of {listing(shown)}."
+    else:
+        others = [s.mean for i, s in enumerate(result.subgroups) if i not in result.winners]
+        yield (
+            f"The group with the largest mean score ({mean:.4g}; next {max(others):.4g}) wins: "
+            f"{listing(shown)}."
+        )
+    if result.outlier_test:
+        yield (
+            "A space outside has a larger mean, but not significantly "
+            f"(paired t-test, p = {result.outlier_test['pvalue']:.3g})."
+        )
+
+
+def _answer(result: AceResult) -> Iterator[str]:
+    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    best = [repr(result.partitions[i]) for i in np.flatnonzero(place == 1)]
+    top = result.scores.max()
+    if len(best) > 1:
+        yield f"Best, tied: {listing(best)} (score {top:.4g})."
+    else:
+        yield f"Best: {best[0]} (score {top:.4g})."
+    if len(best) < len(place):
+        second = np.flatnonzero(place == place[place > 1].min())
+        names = listing(repr(result.partitions[i]) for i in second)
+        yield f"Next: {names} ({result.scores[second[0]]:.4g})."
+    if result.coverage is not None:
+        low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
+        if low:
+            share = min(result.coverage[i] for i in low)
+            yield f"Note that it counts only {share:.0%} of the objects; the rest is noise to it."
+
+
+def _beside(result: AceResult) -> Iterator[str]:
+    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    for name, scores in result.baselines.items():
+        if name == "pooled_all" and np.array_equal(scores, result.baselines["pooled"]):
+            continue
+        pick = np.flatnonzero(ranks(scores, tolerance=result.options["tie_tolerance"]) == 1)
+        if (place[pick] == 1).any():
+            yield f"{BASELINES[name]} pick the same."
+        else:
+            chosen = listing(repr(result.partitions[i]) for i in pick)
+            yield f"{BASELINES[name]} pick {chosen}, which ACE ranks {place[pick].min()}."
+
+
+def _how_sure(result: AceResult, sureness: Sureness | None) -> Iterator[str]:
+    together = result.kind == "group" and len(result.winning_spaces) > 1
+    if together and result.agreement is not None and result.edges is not None:
+        local = [result.retained.index(i) for i in result.winning_spaces]
+        inner = result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)]
+        yield f"How sure: the winning spaces agree with a mean correlation of {inner.mean():.2f}."
+        linked = result.edges[np.ix_(local, local)].any()
+        if not linked:
+            yield "None of these correlations is significant, so they count alike."
+    else:
+        yield "How sure: one space alone gives the answer, and no other confirms it."
+    if sureness is None:
+        yield "The probability of being best was not asked for (see sureness)."
+    else:
+        yield from describe_sureness(sureness, result.partitions)
+
+
+def describe_sureness(sureness: Sureness, partitions: Sequence[str]) -> Iterator[str]:
+    """Two sentences on the resampled ranks."""
+    order = np.argsort(-sureness.probability_best, kind="stable")
+    first = int(order[0])
+    low, high = sureness.interval[first]
+    yield (
+        f"Over {sureness.n_draws} half-samples of the objects"
+        f"{' that also leave out spaces' if sureness.spaces_left_out else ''}, "
+        f"{partitions[first]!r} is best in {sureness.probability_best[first]:.0%} of them "
+        f"(rank {low:g} to {high:g} in {sureness.level:.0%})."
+    )
+    if len(order) > 1 and sureness.probability_best[order[1]] > 0:
+        second = int(order[1])
+        yield f"Next is {partitions[second]!r} with {sureness.probability_best[second]:.0%}."
+
+
+def ace_html(result: AceResult) -> str:
+    """A compact box for a notebook."""
+    story = "".join(f"<p>{escape(line)}</p>" for line in explain_ace(result))
+    return f"<details open><summary><b>ACE by {escape(result.index)}</b></summary>{story}</details>"
+
+
+def ranking_html(ranking: Ranking, most: int = 20) -> str:
+    """A compact table for a notebook, best first."""
+    table = ranking.table()
+    head = "".join(f"<th>{escape(name)}</th>" for name in table)
+    rows = []
+    for i in range(min(most, len(ranking.names))):
+        cells = (column[i] for column in table.values())
+        rows.append("<tr>" + "".join(f"<td>{escape(shown(cell))}</td>" for cell in cells) + "</tr>")
+    rest = len(ranking.names) - most
+    more = f"<p>and {rest} more</p>" if rest > 0 else ""
+    return (
+        f"<b>Ranking by ACE ({escape(ranking.index)})</b>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
+    )
+
+
+def shown(cell: object) -> str:
+    """A table cell as text."""
+    if cell is None:
+        return "–"
+    if isinstance(cell, float | np.floating):
+        return "–" if np.isnan(cell) else f"{cell:.4g}"
+    return str(cell)

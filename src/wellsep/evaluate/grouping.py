@@ -1,0 +1,247 @@
+"""Groups of spaces on a small distance matrix: HDBSCAN that depends on no order, and DBSCAN.
+
+Mutual reachability with ``min_samples = 2`` gives many edges the same weight, and a hierarchy built
+from sorted edges then depends on the sort. Here all edges of one weight (up to a relative
+tolerance) merge at once, so a node of the hierarchy may have more than two children.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+TIE = 1e-12  # relative; weights, stabilities and scores closer than this are equal
+
+
+class Density(NamedTuple):
+    """What the condensed hierarchy says about every point."""
+
+    labels: np.ndarray  # (L,) group of each point, -1 = in no group
+    outlier_scores: np.ndarray  # (L,) GLOSH, 0 = inside, near 1 = far out
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Groups of points and how they came about."""
+
+    labels: np.ndarray  # (L,) -1 = outlier
+    fallback: bool = False  # no group was found: one group by the outlier-score rule
+    outlier_scores: np.ndarray | None = None  # (L,) when the fallback ran
+    threshold: float | None = None
+
+
+def mutual_reachability(distance: np.ndarray, min_samples: int) -> np.ndarray:
+    """Largest of the distance and the two core distances; the point itself is not counted."""
+    rank = min(min_samples, len(distance) - 1)
+    core = np.sort(distance, axis=1)[:, rank]
+    return np.maximum(distance, np.maximum.outer(core, core))
+
+
+def tree_weights(distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Prim's order of the points, and the distance at which each joined the tree."""
+    n = len(distance)
+    order = np.zeros(n, dtype=np.intp)
+    weight = np.zeros(n)
+    nearest = distance[0].astype(float)
+    nearest[0] = np.nan
+    for step in range(1, n):
+        point = int(np.nanargmin(nearest))
+        order[step], weight[step] = point, nearest[point]
+        nearest = np.minimum(nearest, distance[point])  # NaN marks points already in the tree
+        nearest[point] = np.nan
+    return order, weight
+
+
+class _Node(NamedTuple):
+    density: float  # lambda = 1 / distance of the merge
+    children: tuple
+    size: int
+
+
+def _merge_tree(distance: np.ndarray, tolerance: float) -> list:
+    """Single linkage with equal weights merged together; node id n + i is the i-th merge.
+
+    In Prim's order every component of a threshold graph is a run of neighbours, so the points merge
+    along that order.
+    """
+    n = len(distance)
+    order, weight = tree_weights(distance)
+    nodes: list = [_Node(np.inf, (), 1)] * n
+    # runs: [first position, last position] -> node, kept at both ends
+    node_at = order.copy()
+    left, right = np.arange(n), np.arange(n)
+    by_weight = np.argsort(weight[1:], kind="stable") + 1
+    start = 0
+    while start < n - 1:
+        stop = start + 1
+        while stop < n - 1 and weight[by_weight[stop]] <= weight[by_weight[stop - 1]] * (
+            1 + tolerance
+        ):
+            stop += 1
+        level = weight[by_weight[stop - 1]]
+        density = 1.0 / level if level > 0 else np.inf
+        gaps = np.sort(by_weight[start:stop])
+        for chain in np.split(gaps, np.flatnonzero(left[gaps[1:] - 1] != gaps[:-1]) + 1):
+            # the run before the first gap, then the run after each gap
+            children = [int(node_at[left[chain[0] - 1]])]
+            children += [int(node_at[gap]) for gap in chain]
+            first, last = left[chain[0] - 1], right[chain[-1]]
+            nodes.append(_Node(density, tuple(children), sum(nodes[c].size for c in children)))
+            node_at[first] = len(nodes) - 1
+            left[last], right[first] = first, last
+        start = stop
+    return nodes
+
+
+def _leaves(nodes: list, top: int) -> list[int]:
+    found, stack = [], [top]
+    while stack:
+        node = stack.pop()
+        if nodes[node].children:
+            stack.extend(nodes[node].children)
+        else:
+            found.append(node)
+    return found
+
+
+def hdbscan(
+    distance: np.ndarray,
+    *,
+    min_cluster_size: int = 2,
+    min_samples: int = 2,
+    tolerance: float = TIE,
+) -> Density:
+    """HDBSCAN (excess of mass, the root is never a group) with GLOSH outlier scores.
+
+    Departs from the usual algorithm in one point: edges of equal weight are merged together, so
+    that neither the order of the points nor the sort decides.
+
+    Parameters
+    ----------
+    distance : (L, L) symmetric, zero diagonal
+    min_cluster_size : smallest group
+    min_samples : neighbours, not counting the point itself, that make the core distance
+    tolerance : relative difference under which two weights are equal
+
+    References
+    ----------
+    Campello, Moulavi, Zimek, Sander (2015), "Hierarchical density estimates for data clustering,
+    visualization, and outlier detection", ACM TKDD 10(1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2])
+    >>> hdbscan(np.abs(x[:, None] - x)).labels
+    array([0, 0, 0, 1, 1, 1])
+    """
+    n = len(distance)
+    if n < 2:
+        return Density(np.full(n, -1), np.zeros(n))
+    nodes = _merge_tree(mutual_reachability(distance, min_samples), tolerance)
+
+    birth, parent, members = [0.0], [-1], [n]
+    own: list[list[float]] = [[]]  # terms of each group's excess of mass
+    death = [0.0]  # largest density inside the group
+    group_of = np.zeros(n, dtype=np.intp)  # group a point falls out of
+    falls_at = np.zeros(n)
+    stack = [(len(nodes) - 1, 0)]
+    while stack:
+        node, group = stack.pop()
+        density, children, _ = nodes[node]
+        large = [c for c in children if nodes[c].size >= min_cluster_size]
+        death[group] = max(death[group], density)
+        for child in children:
+            if nodes[child].size < min_cluster_size:
+                points = _leaves(nodes, child)
+                group_of[points], falls_at[points] = group, density
+                own[group].append(len(points) * (density - birth[group]))
+        if len(large) == 1:
+            stack.append((large[0], group))
+        elif len(large) > 1:
+            for child in large:
+                own[group].append(nodes[child].size * (density - birth[group]))
+                birth.append(density)
+                parent.append(group)
+                members.append(nodes[child].size)
+                own.append([])
+                death.append(0.0)
+                stack.append((child, len(birth) - 1))
+
+    labels = _excess_of_mass(np.array(parent), own, group_of, tolerance)
+    for group in range(len(birth) - 1, 0, -1):
+        death[parent[group]] = max(death[parent[group]], death[group])
+    deepest = np.array(death)[group_of]
+    with np.errstate(invalid="ignore"):
+        outlier_scores = np.nan_to_num((deepest - falls_at) / deepest, nan=0.0)
+    return Density(labels, outlier_scores)
+
+
+def _excess_of_mass(
+    parent: np.ndarray, own: list[list[float]], group_of: np.ndarray, tolerance: float
+) -> np.ndarray:
+    """Labels of the groups with the largest total stability; groups come after their parents."""
+    below: list[list[float]] = [[] for _ in own]
+    best = np.zeros(len(own))
+    chosen = np.zeros(len(own), dtype=bool)
+    for group in range(len(own) - 1, 0, -1):
+        stability, children = sum(sorted(own[group])), sum(sorted(below[group]))
+        chosen[group] = not children > stability * (1 + tolerance)
+        best[group] = stability if chosen[group] else children
+        below[parent[group]].append(best[group])
+    top = np.full(len(own), -1)  # highest chosen group at or above each group
+    for group in range(1, len(own)):
+        inherited = top[parent[group]]
+        top[group] = inherited if inherited >= 0 else (group if chosen[group] else -1)
+    return renumber(top[group_of])
+
+
+def dbscan(distance: np.ndarray, eps: float, *, tolerance: float = TIE) -> np.ndarray:
+    """DBSCAN with ``min_samples = 2`` (the point counts): connected points within `eps`, -1 alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([0.0, 0.1, 3.0])
+    >>> dbscan(np.abs(x[:, None] - x), 0.1)
+    array([ 0,  0, -1])
+    """
+    _, labels = connected_components(distance <= eps * (1 + tolerance), directed=False)
+    alone = np.bincount(labels)[labels] == 1
+    return renumber(np.where(alone, -1, labels))
+
+
+def renumber(labels: np.ndarray) -> np.ndarray:
+    """Number groups 0, 1, ... by their first member; -1 stays."""
+    labels = np.asarray(labels)
+    seen: dict[int, int] = {}
+    for label in labels[labels >= 0].tolist():
+        seen.setdefault(label, len(seen))
+    return np.array([seen.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+
+
+def density_groups(distance: np.ndarray, *, tolerance: float = TIE) -> Grouping:
+    """HDBSCAN; if it finds no group, the points that are no outliers form one.
+
+    A point is an outlier when its GLOSH score exceeds Q3 + 1.5 IQR of all scores.
+    """
+    found = hdbscan(distance, tolerance=tolerance)
+    if (found.labels >= 0).any():
+        return Grouping(found.labels)
+    scores = found.outlier_scores
+    low, high = np.quantile(scores, [0.25, 0.75])
+    threshold = float(high + 1.5 * (high - low))
+    inside = scores <= threshold + tolerance
+    return Grouping(np.where(inside, 0, -1), True, scores, threshold)
+
+
+def row_distances(rows: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+    """Euclidean distances between score rows; what is only rounding is 0."""
+    difference = rows[:, None, :] - rows[None, :, :]
+    distance = np.sqrt((difference**2).sum(axis=2))
+    norm = np.sqrt((rows**2).sum(axis=1))
+    distance[distance <= tolerance * np.maximum.outer(norm, norm)] = 0.0
+    return distance

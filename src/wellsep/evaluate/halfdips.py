@@ -1,0 +1,85 @@
+"""Dip tests of a space on many half-samples, from moments kept per group of objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from .._checks import check_data, to_numpy
+from ..compute.engines import one_blas_thread
+from ..spaces import dip_test, multimodality
+from .halves import Halves
+
+WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
+AT_ONCE = 16  # half-samples projected together
+
+
+def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.ndarray:
+    """p-value of the dip test for each of the half-samples `draws`.
+
+    The first principal component of a half-sample follows from the sums of x and xx' over its
+    groups; all halves are then projected in one product. Other reductions are tested one by one.
+    """
+    X = to_numpy(check_data(X))
+    n, d = X.shape
+    # the same half may be drawn twice
+    _, first, again = np.unique(
+        halves.chosen[draws], axis=0, return_index=True, return_inverse=True
+    )
+    distinct = draws[first]
+    if reduction in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
+        found = _by_moments(X, halves, distinct, reduction == "pca-scaled")
+    else:
+        found = [
+            multimodality(X[halves.objects(draw)], reduction=reduction, random_state=0).pvalue
+            for draw in distinct
+        ]
+    return np.asarray(found)[again.reshape(-1)]
+
+
+def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -> list[float]:
+    n_groups, d = halves.chosen.shape[1], X.shape[1]
+    shift = X.mean(axis=0, dtype=np.float64)
+    low, high = np.empty((2, n_groups, d))
+    sums, squares = np.empty((n_groups, d)), np.empty((n_groups, d, d))
+    for g in range(n_groups):
+        rows = X[halves.group == g] - shift
+        low[g], high[g] = rows.min(axis=0), rows.max(axis=0)
+        sums[g], squares[g] = rows.sum(axis=0), rows.T @ rows
+    size = np.bincount(halves.group, minlength=n_groups)
+    weights = np.zeros((d, len(draws)))
+    with one_blas_thread():  # small matrices: threads would only wait for each other
+        for i, draw in enumerate(draws):
+            chosen = halves.chosen[draw]
+            constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
+            weights[:, i] = _first_component(
+                chosen @ sums, np.tensordot(chosen.astype(float), squares, axes=1),
+                size[chosen].sum(), constant, scale,
+            )  # fmt: skip
+    pvalues = []
+    for start in range(0, len(draws), AT_ONCE):
+        part = weights[:, start : start + AT_ONCE]
+        projected = np.empty((len(X), part.shape[1]))
+        for g in range(n_groups):
+            inside = halves.group == g
+            projected[inside] = (X[inside] - shift) @ part
+        for column, draw in zip(projected.T, draws[start:], strict=False):
+            z = column[halves.objects(draw)]
+            pvalues.append(dip_test(z).pvalue if np.ptp(z) > 0 else 1.0)
+    return pvalues
+
+
+def _first_component(total, square, n, constant, scale) -> np.ndarray:
+    """Loadings (d,) of the first component, scaled unless a column is constant."""
+    covariance = square - np.outer(total, total) / n
+    if constant.all():
+        return np.zeros(len(total))
+    unit = np.ones(len(total))
+    if scale and not constant.any():
+        unit = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
+        covariance = covariance / np.outer(unit, unit)
+    last = len(total) - 1
+    _, vector = eigh(covariance, subset_by_index=(last, last), overwrite_a=True)
+    return vector[:, 0] / unit

@@ -1,0 +1,109 @@
+"""What ACE answers, as one frozen record that explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .records import Record
+
+
+@dataclass(frozen=True, eq=False)
+class Dropped(Record):
+    """A space that takes no part in the answer."""
+
+    space: str
+    step: str  # "dip", "constant" or "grouping"
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Subgroup(Record):
+    """Spaces that judge together."""
+
+    members: tuple[int, ...]  # positions among all spaces
+    group: int  # phase-1 group it belongs to
+    weights: np.ndarray  # (members,)
+    n_edges: int
+    mean: float  # weighted mean score over all partitions
+    scores: np.ndarray  # (M,) weighted mean of its rows
+
+
+@dataclass(frozen=True, eq=False)
+class AceResult(Record):
+    """ACE's answer and how it came about. Scores are turned so that larger is better.
+
+    Attributes
+    ----------
+    index, direction : the index used, and -1 if its values were negated
+    options : the arguments of :func:`ace`
+    spaces, partitions : names
+    retained : positions of the spaces whose rank agreement was compared
+    dropped : tuple of Dropped
+    dip_pvalue, dip_adjusted : per space, or None without the test
+    agreement, pvalue, adjusted, edges : (R, R) over the retained spaces: rank correlation,
+        one-sided p, Holm-adjusted p, edge weights (0 = no edge)
+    groups : phase-1 groups, as positions among all spaces
+    outliers : retained spaces in no group
+    subgroups : tuple of Subgroup, after phase 2
+    winners : positions in `subgroups` of the winner; several if they tie, none if a space alone won
+    winning_spaces : positions of the spaces that give the answer, with `weights`
+    kind : {"group", "outlier", "single space"}
+    scores : ndarray of shape (M,), ACE's answer
+    baselines : dict of str to (M,) scores: "paired" (if the runs are), "pooled", "pooled_all"
+    n_clusters, coverage : per partition, where known
+    undefined : tuple of (space, partition, reason)
+    notes : sentences on what was unusual
+    """
+
+    index: str
+    direction: int
+    options: Mapping[str, Any]
+    spaces: tuple[str, ...]
+    partitions: tuple[str, ...]
+    retained: tuple[int, ...]
+    dropped: tuple[Dropped, ...]
+    scores: np.ndarray
+    kind: str
+    winning_spaces: tuple[int, ...]
+    weights: np.ndarray
+    baselines: Mapping[str, np.ndarray]
+    dip_pvalue: np.ndarray | None = None
+    dip_adjusted: np.ndarray | None = None
+    no_space_passed: bool = False
+    agreement: np.ndarray | None = None
+    pvalue: np.ndarray | None = None
+    adjusted: np.ndarray | None = None
+    edges: np.ndarray | None = None
+    groups: tuple[tuple[int, ...], ...] = ()
+    outliers: tuple[int, ...] = ()
+    subgroups: tuple[Subgroup, ...] = ()
+    winners: tuple[int, ...] = ()
+    fallback: bool = False
+    outlier_test: Mapping[str, float] | None = None
+    n_clusters: np.ndarray | None = None
+    coverage: np.ndarray | None = None
+    undefined: tuple[tuple[str, str, str], ...] = ()
+    fill: float | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def explain(self) -> str:
+        """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
+        from .explain import explain_ace
+
+        return "\n".join(explain_ace(self))
+
+    def to_frame(self) -> Any:
+        """A pandas frame: one row per partition with ACE's score and the baselines."""
+        import pandas as pd
+
+        columns = {"ace": self.scores, **self.baselines}
+        return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
+
+    def _repr_html_(self) -> str:
+        from .explain import ace_html
+
+        return ace_html(self)

@@ -1,0 +1,203 @@
+"""Scores: every partition judged in every space, as one frozen record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_choice
+from .records import Record, freeze
+
+
+class NothingToRank(ValueError):
+    """The input is well formed, but holds no question to answer; the message says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dip(Record):
+    """Test of every space for more than one mode."""
+
+    statistic: np.ndarray  # (L,)
+    pvalue: np.ndarray  # (L,)
+    notes: tuple[str, ...] = ()  # one per space, "" = nothing to say
+    reduction: str = "pca-scaled"
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates(Record):
+    """A plane to draw each space in, for a sample of the objects."""
+
+    objects: np.ndarray  # (s,) positions of the sampled objects
+    planes: tuple[np.ndarray, ...] = ()  # one (s, 2) array per space
+    axes: tuple[str, ...] = ()  # what the two axes of each space are
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(Record):
+    """Index values of M partitions in L spaces.
+
+    Attributes
+    ----------
+    values : dict of str to ndarray of shape (L, M)
+        Raw values with the index's own sign; NaN where undefined.
+    directions : dict of str to int
+        +1 if larger is better, -1 if smaller is better.
+    spaces, partitions : tuple of str
+    pairing : ndarray of shape (M,)
+        For each partition the space it was made in, -1 where there is none.
+    reasons : dict of str to dict
+        ``reasons[index]["space / partition"]``: why a value is undefined.
+    coverage : ndarray of shape (M,)
+        Share of the objects a partition counts (less than 1: it calls some noise).
+    n_clusters : ndarray of shape (M,)
+    dip : Dip or None
+    params : dict of run name to its hyper-parameters
+    ids : ndarray of shape (n,) or None
+        Names of the objects.
+    n_objects : int
+    dims : ndarray of shape (L,)
+        Columns of each space.
+    coordinates : Coordinates or None
+    settings : dict
+        How the scores were made (noise policy, convention, version).
+    """
+
+    values: Mapping[str, np.ndarray]
+    directions: Mapping[str, int]
+    spaces: tuple[str, ...]
+    partitions: tuple[str, ...]
+    pairing: np.ndarray
+    reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    coverage: np.ndarray | None = None
+    n_clusters: np.ndarray | None = None
+    dip: Dip | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    ids: np.ndarray | None = None
+    n_objects: int = 0
+    dims: np.ndarray | None = None
+    coordinates: Coordinates | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: Any,
+        *,
+        index: str = "score",
+        direction: int = 1,
+        spaces: Any = None,
+        partitions: Any = None,
+        dip_pvalues: Any = None,
+        paired: bool | None = None,
+    ) -> Scores:
+        """Wrap a score matrix that was computed elsewhere.
+
+        Parameters
+        ----------
+        matrix : array-like of shape (L, M)
+            Value of every partition (column) in every space (row), with the index's own sign.
+        index : its name
+        direction : {1, -1}
+            -1 if smaller values are better.
+        spaces, partitions : names; ``run 0``, ``run 1`` … by default
+        dip_pvalues : array-like of shape (L,), optional
+        paired : whether partition m was made in space m; by default if L = M
+
+        Examples
+        --------
+        >>> scores = Scores.from_matrix([[0.2, 0.5], [0.1, 0.4]], index="silhouette")
+        >>> scores.partitions
+        ('run 0', 'run 1')
+        """
+        matrix = freeze(matrix, float)
+        if matrix.ndim != 2 or 0 in matrix.shape:
+            raise ValueError(
+                f"matrix must have spaces as rows and partitions as columns, got {matrix.shape}."
+            )
+        check_choice("direction", direction, (1, -1))
+        n_spaces, n_partitions = matrix.shape
+        if paired is None:
+            paired = n_spaces == n_partitions
+        dip = None
+        if dip_pvalues is not None:
+            pvalue = freeze(dip_pvalues, float)
+            dip = Dip(freeze(np.full(n_spaces, np.nan)), pvalue, ("",) * n_spaces, "given")
+        return cls(
+            values={index: matrix},
+            directions={index: direction},
+            spaces=_names(spaces, n_spaces, "space" if not paired else "run"),
+            partitions=_names(partitions, n_partitions, "partition" if not paired else "run"),
+            pairing=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
+            dip=dip,
+        )
+
+    def __post_init__(self) -> None:
+        shape = (len(self.spaces), len(self.partitions))
+        for name, matrix in self.values.items():
+            if matrix.shape != shape:
+                raise ValueError(
+                    f"values[{name!r}] must have shape {shape} (spaces, partitions), "
+                    f"got {matrix.shape}."
+                )
+        if self.dip is not None and self.dip.pvalue.shape != shape[:1]:
+            raise ValueError(
+                f"dip must have one p-value per space ({shape[0]}), got {self.dip.pvalue.shape}."
+            )
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """Names of the indices; the first is the one that answers."""
+        return tuple(self.values)
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether every partition was made in one of the spaces."""
+        return bool((self.pairing >= 0).all())
+
+    def check_index(self, index: str | None) -> str:
+        """The index to use: the named one, or the first."""
+        if index is None:
+            return self.indices[0]
+        return check_choice("index", index, self.indices)
+
+    def oriented(self, index: str | None = None) -> np.ndarray:
+        """Scores of one index turned so that larger is better; ±inf counts as undefined (NaN)."""
+        index = self.check_index(index)
+        matrix = self.values[index] * self.directions[index]
+        return np.where(np.isfinite(matrix), matrix, np.nan)
+
+    def why(self, space: str, partition: str, index: str | None = None) -> str | None:
+        """Why the index has no value there; None where it has one."""
+        index = self.check_index(index)
+        value = self.values[index][self.spaces.index(space), self.partitions.index(partition)]
+        if np.isfinite(value):
+            return None
+        stored = self.reasons.get(index, {}).get(reason_key(space, partition))
+        return stored or ("the value is infinite" if np.isinf(value) else "the value is undefined")
+
+    def to_frame(self, index: str | None = None) -> Any:
+        """A pandas frame, spaces as rows and partitions as columns, with the index's own sign."""
+        import pandas as pd
+
+        index = self.check_index(index)
+        return pd.DataFrame(self.values[index], index=self.spaces, columns=self.partitions)
+
+
+def reason_key(space: str, partition: str) -> str:
+    """Key of a cell in `Scores.reasons`."""
+    return f"{space} / {partition}"
+
+
+def _names(names: Any, count: int, word: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{word} {i}" for i in range(count))
+    names = tuple(str(name) for name in names)
+    if len(names) != count:
+        raise ValueError(f"names must be {count}, one per {word}, got {len(names)}.")
+    if len(set(names)) != count:
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"names must differ, got {double!r} twice.")
+    return names

@@ -1,0 +1,267 @@
+"""From runs to Scores: every space opened once, all partitions and indices in one pass over it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from .._checks import check_choice
+from ..indices import score_partitions
+from ..indices.scoring import IndexSpec, parse_indices
+from ..partitions import NOISE_POLICIES, Partitions
+from ..runs import Runs
+from ..spaces import multimodality
+from .coordinates import drawn_objects, plane
+from .records import Record, freeze
+from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceScores(Record):
+    """What one space says of some partitions; the unit of the cache."""
+
+    digests: tuple[str, ...]  # of the partitions
+    values: np.ndarray  # (partitions, indices)
+    reasons: Mapping[str, str] = field(default_factory=dict)  # "digest index" -> why undefined
+    dip: Dip | None = None
+    plane: np.ndarray | None = None
+    axes: str = ""
+
+
+def score_runs(
+    runs: Runs,
+    indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
+    *,
+    noise: str = "error",
+    convention: str | None = None,
+    dip: bool = True,
+    reduction: str = "pca-scaled",
+    n_drawn: int = 2000,
+    n_jobs: int | None = None,
+    device: Any = None,
+    cache: str | os.PathLike | None = None,
+    progress: Progress | None = None,
+    random_state: Any = 0,
+) -> Scores:
+    """Score every partition in every space.
+
+    Parameters
+    ----------
+    runs : Runs
+        From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
+    indices : sequence of str or (str, dict)
+        Names from ``wellsep.INDICES``; the first is the one that answers.
+    noise : {"error", "exclude", "cluster", "singletons"}
+        What the label -1 means. An error by default: a run that calls most objects noise must not
+        win unnoticed. With "exclude" the coverage of each partition is shown.
+    convention : {None, "ace"}
+        "ace" computes what the authors of ACE computed.
+    dip : bool
+        Also test every space for more than one mode.
+    reduction : {"pca-scaled", "pca", "components", "distances"}
+        How the dip test sees a space, see :func:`wellsep.multimodality`.
+    n_drawn : int
+        Objects whose coordinates are kept for drawing; 0 for none.
+    n_jobs, device : as in :func:`wellsep.score_partitions`
+    cache : path, optional
+        Folder that keeps finished spaces by content; an interrupted call continues from it, and
+        only new partitions are scored again.
+    progress : callable, optional
+        Called as ``progress(done, total, space)`` before each space, and at the end.
+    random_state : int or Generator
+        Draws the objects to be drawn.
+
+    Returns
+    -------
+    Scores
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> X = np.concatenate([np.random.default_rng(0).normal(m, 1, (30, 2)) for m in (0, 9)])
+    >>> halves, mixed = np.arange(60) // 30, np.arange(60) % 2
+    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": halves, "bad": mixed})
+    >>> scores = ws.score_runs(runs, ["silhouette", "davies_bouldin"])
+    >>> scores.values["silhouette"].round(2)
+    array([[ 0.88, -0.03]])
+    """
+    if not isinstance(runs, Runs):
+        raise TypeError(
+            f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
+        )
+    check_choice("noise", noise, NOISE_POLICIES)
+    asked = parse_indices(indices, convention)
+    spaces, names = tuple(runs.spaces), tuple(runs.partitions)
+    if not spaces or not names:
+        missing = "space (embedding)" if not spaces else "partition (labels)"
+        raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
+    partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
+    digests = tuple(_digest(codes) for codes in partitions.codes)
+    drawn = drawn_objects(runs.n_objects, n_drawn, random_state)
+    labels = tuple(index.label(params) for index, params in asked)
+
+    found = []
+    for done, name in enumerate(spaces):
+        if progress is not None:
+            progress(done, len(spaces), name)
+        job = _Job(labels, indices, convention, dip, reduction, drawn, n_jobs, device)
+        try:
+            found.append(_score_space(runs, name, partitions, digests, job, cache))
+        except (ValueError, TypeError) as error:
+            raise _named(error, name) from error
+    if progress is not None:
+        progress(len(spaces), len(spaces), "")
+
+    tables = np.stack([one.values for one in found])  # (L, M, I)
+    reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
+    for space, one in zip(spaces, found, strict=True):
+        for partition, digest in zip(names, digests, strict=True):
+            for label in labels:
+                why = one.reasons.get(f"{digest} {label}")
+                if why:
+                    reasons[label][reason_key(space, partition)] = why
+    return Scores(
+        values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
+        directions={
+            label: index.direction for label, (index, _) in zip(labels, asked, strict=True)
+        },
+        spaces=spaces,
+        partitions=names,
+        pairing=freeze(runs.pairing),
+        reasons={label: why for label, why in reasons.items() if why},
+        coverage=freeze(partitions.coverage),
+        n_clusters=freeze(partitions.n_clusters),
+        dip=_join_dips(found) if dip else None,
+        params={run.name: run.params for run in runs if run.params},
+        ids=None if runs.ids is None else freeze(runs.ids),
+        n_objects=runs.n_objects,
+        dims=freeze([runs[name].n_features for name in spaces]),
+        coordinates=_join_planes(drawn, found) if len(drawn) else None,
+        settings={
+            "indices": {label: (i.name, p) for label, (i, p) in zip(labels, asked, strict=True)},
+            "noise": noise,
+            "convention": convention,
+            "reduction": reduction if dip else None,
+            "version": __version__,
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    labels: tuple[str, ...]
+    indices: Any
+    convention: str | None
+    dip: bool
+    reduction: str
+    drawn: np.ndarray
+    n_jobs: int | None
+    device: Any
+
+    def key(self, embedding_digest: str) -> str:
+        """Everything but the partitions that the values of a space depend on."""
+        facts = (__version__, embedding_digest, self.labels, self.dip and self.reduction,
+                 _digest(self.drawn), str(self.device))  # fmt: skip
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _score_space(
+    runs: Runs, name: str, partitions: Partitions, digests: tuple[str, ...], job: _Job, cache: Any
+) -> SpaceScores:
+    """Scores of all partitions in one space, in their order; what the cache knows is taken."""
+    if cache is None:
+        return _compute(runs.spaces[name], partitions, digests, job, None)
+    folder = Path(cache) / job.key(runs[name].digest())
+    known = _read_cache(folder)
+    seen = {} if known is None else {digest: i for i, digest in enumerate(known.digests)}
+    missing = [m for m, digest in enumerate(digests) if digest not in seen]
+    if missing or known is None:
+        part = _pick(partitions, missing)
+        fresh = _compute(runs.spaces[name], part, tuple(digests[m] for m in missing), job, known)
+        known = fresh if known is None else _merge(known, fresh)
+        known.save(folder)
+        seen = {digest: i for i, digest in enumerate(known.digests)}
+    order = [seen[digest] for digest in digests]
+    return SpaceScores(
+        digests, known.values[order], known.reasons, known.dip, known.plane, known.axes
+    )
+
+
+def _compute(
+    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job,
+    known: SpaceScores | None,
+) -> SpaceScores:  # fmt: skip
+    result = score_partitions(
+        X, partitions, job.indices, convention=job.convention, device=job.device, n_jobs=job.n_jobs
+    )
+    place = dict(zip(partitions.names, digests, strict=True))
+    reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
+    if known is not None:
+        return SpaceScores(digests, result.values, reasons, known.dip, known.plane, known.axes)
+    test = None
+    if job.dip:
+        seen = multimodality(X, reduction=job.reduction, random_state=0)
+        one = freeze([seen.statistic]), freeze([seen.pvalue])
+        test = Dip(*one, (seen.note,), job.reduction)
+    flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
+    return SpaceScores(digests, result.values, reasons, test, flat, axes)
+
+
+def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:
+    return SpaceScores(
+        old.digests + new.digests, np.vstack([old.values, new.values]),
+        {**old.reasons, **new.reasons}, old.dip, old.plane, old.axes,
+    )  # fmt: skip
+
+
+def _read_cache(folder: Path) -> SpaceScores | None:
+    try:
+        return SpaceScores.load(folder)
+    except (FileNotFoundError, ValueError):  # absent, or damaged: computed again
+        return None
+
+
+def _pick(partitions: Partitions, which: list[int]) -> Partitions:
+    return Partitions(
+        partitions.codes[which],
+        tuple(partitions.classes[m] for m in which),
+        tuple(partitions.names[m] for m in which),
+        partitions.coverage[which],
+    )
+
+
+def _digest(array: np.ndarray) -> str:
+    data = np.ascontiguousarray(array)
+    head = f"{data.dtype.str}{data.shape}".encode()
+    return hashlib.sha256(head + data.tobytes()).hexdigest()[:32]
+
+
+def _named(error: Exception, space: str) -> Exception:
+    text = str(error)
+    if repr(space) in text:
+        return error
+    return type(error)(f"space {space!r}: {text}")
+
+
+def _join_dips(found: list[SpaceScores]) -> Dip:
+    tests = [one.dip for one in found if one.dip is not None]
+    return Dip(
+        freeze(np.concatenate([t.statistic for t in tests])),
+        freeze(np.concatenate([t.pvalue for t in tests])),
+        tuple(t.notes[0] for t in tests),
+        tests[0].reduction,
+    )
+
+
+def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
+    planes = tuple(one.plane for one in found if one.plane is not None)
+    return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))

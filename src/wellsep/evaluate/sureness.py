@@ -1,0 +1,214 @@
+"""How sure a ranking is: ranks over half-samples of the objects that also leave out spaces."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._checks import check_choice, check_count, check_number
+from ..partitions import Partitions
+from .explain import ranks
+from .halfdips import half_dips
+from .halves import draw_halves, score_halves
+from .records import Record, freeze
+from .scores import Dip, NothingToRank, Scores
+
+if TYPE_CHECKING:
+    from ..runs import Runs
+    from .result import AceResult
+
+
+@dataclass(frozen=True, eq=False)
+class Sureness(Record):
+    """Ranks of M partitions over B resampled evaluations.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (B, M), 1 = best
+    probability_best : ndarray of shape (M,), ties share a win
+    interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the draws
+    level : float
+    n_draws, n_groups : int
+    spaces_left_out : int, spaces left out of each draw
+    seconds : float
+    notes : sentences
+    """
+
+    ranks: np.ndarray
+    probability_best: np.ndarray
+    interval: np.ndarray
+    level: float
+    n_draws: int
+    n_groups: int
+    spaces_left_out: int
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def sureness(
+    runs: Runs,
+    scores: Scores,
+    result: AceResult,
+    *,
+    n_draws: int = 100,
+    leave_out: float = 0.2,
+    n_groups: int = 12,
+    level: float = 0.9,
+    redo_dip: bool = True,
+    n_jobs: int | None = None,
+    device: Any = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    random_state: Any = 0,
+) -> Sureness:
+    """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
+
+    Each draw takes half of the objects without replacement (the spread of half-samples is that of
+    the whole sample; drawing with replacement would make ties that the dip test takes for modes)
+    and leaves out some spaces at random. The objects are split once into `n_groups` random groups,
+    a half-sample is a choice of half of them, and its scores follow from sums kept per group: the
+    distances of a space are computed once for all draws.
+
+    Parameters
+    ----------
+    runs : Runs
+    scores : Scores
+        Of these runs.
+    result : AceResult
+        Whose index and options are used in every draw.
+    n_draws : int
+    leave_out : float
+        Share of the spaces left out of each draw, in [0, 1); none if there are fewer than three.
+    n_groups : int
+        Even; 12 allow 924 different half-samples.
+    level : float
+        Share of the draws an interval covers.
+    redo_dip : bool
+        Test every space again on each half-sample (as it should be); False keeps the spaces'
+        p-values, which is quicker.
+    n_jobs, device : as in :func:`wellsep.score_runs`
+    progress : callable, optional
+    random_state : int or Generator
+
+    Returns
+    -------
+    Sureness
+    """
+    from .ace import ace
+
+    begin = time.perf_counter()
+    check_count("n_draws", n_draws)
+    check_number("leave_out", leave_out, 0.0, 0.95)
+    check_number("level", level, 0.0, 1.0, open_left=True)
+    n = runs.n_objects
+    n_groups = min(check_count("n_groups", n_groups, minimum=2), n)
+    n_groups -= n_groups % 2
+    if n < 4:
+        raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
+    check_choice("scores", scores.spaces, (tuple(runs.spaces),))
+    rng = np.random.default_rng(random_state)
+    halves = draw_halves(n, n_draws, n_groups, rng)
+    n_spaces = len(scores.spaces)
+    left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
+    kept = np.stack([np.sort(rng.permutation(n_spaces)[left_out:]) for _ in range(n_draws)])
+
+    noise = scores.settings.get("noise", "exclude")
+    partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
+    name, params = scores.settings["indices"][result.index]
+    values = np.empty((n_draws, n_spaces, len(partitions)))
+    pvalues = np.ones((n_draws, n_spaces))
+    reduction = scores.settings.get("reduction") or "pca-scaled"
+    test = bool(result.options["dip"]) and scores.dip is not None
+    for i, space in enumerate(scores.spaces):
+        if progress is not None:
+            progress(i, n_spaces, space)
+        X = runs.spaces[space]
+        values[:, i] = score_halves(
+            X, partitions, name, dict(params), halves, n_jobs=n_jobs, device=device
+        )
+        if test and redo_dip:
+            used = np.flatnonzero((kept == i).any(axis=1))
+            pvalues[used, i] = half_dips(X, halves, used, reduction)
+        elif test:
+            pvalues[:, i] = scores.dip.pvalue[i]  # type: ignore[union-attr]
+    if progress is not None:
+        progress(n_spaces, n_spaces, "")
+
+    places = []
+    for draw in range(n_draws):
+        part = _sub_scores(scores, result.index, values[draw], pvalues[draw], kept[draw], test)
+        try:
+            answer = ace(part, **result.options)
+        except NothingToRank:
+            continue
+        places.append(ranks(answer.scores, tolerance=result.options["tie_tolerance"]))
+    if not places:
+        raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
+    found = np.stack(places)
+    notes: tuple[str, ...] = ()
+    if len(places) < n_draws:
+        notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
+    return summarise(
+        found, level, n_groups, left_out, seconds=time.perf_counter() - begin, notes=notes
+    )
+
+
+def summarise(
+    places: np.ndarray,
+    level: float,
+    n_groups: int,
+    left_out: int,
+    *,
+    seconds: float = 0.0,
+    notes: tuple[str, ...] = (),
+) -> Sureness:
+    """Intervals and probabilities from the ranks of all draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = summarise(np.array([[1, 2], [1, 1], [2, 1], [1, 2]]), 0.9, 12, 0)
+    >>> found.probability_best
+    array([0.625, 0.375])
+    """
+    best = places == 1
+    tail = (1 - level) / 2
+    low = np.quantile(places, tail, axis=0, method="inverted_cdf")
+    high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
+    return Sureness(
+        ranks=freeze(places),
+        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)),
+        interval=freeze(np.column_stack([low, high])),
+        level=level,
+        n_draws=len(places),
+        n_groups=n_groups,
+        spaces_left_out=left_out,
+        seconds=seconds,
+        notes=notes,
+    )
+
+
+def _sub_scores(
+    scores: Scores,
+    index: str,
+    values: np.ndarray,
+    pvalues: np.ndarray,
+    kept: np.ndarray,
+    test: bool,
+) -> Scores:
+    dip = Dip(pvalues[kept], pvalues[kept], ("",) * len(kept)) if test else None
+    return dataclasses.replace(
+        scores,
+        values={index: values[kept]},
+        directions={index: scores.directions[index]},
+        spaces=tuple(scores.spaces[i] for i in kept),
+        pairing=np.full(len(scores.partitions), -1),
+        reasons={},
+        dip=dip,
+        dims=None,
+        coordinates=None,
+    )
