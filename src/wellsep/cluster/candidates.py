@@ -1,0 +1,158 @@
+"""Fitting any scikit-learn clusterer with one setting after another, and reading its labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
+
+from wellsep._checks import to_numpy
+
+
+class Fitted(NamedTuple):
+    """One fit: the estimator, its labels, the seconds it took."""
+
+    estimator: Any
+    labels: np.ndarray
+    seconds: float
+
+
+def fit_labels(estimator: Any, X: Any, fit_params: dict[str, Any] | None = None) -> Fitted:
+    """Fit and read the labels."""
+    start = time.perf_counter()
+    estimator.fit(X, **(fit_params or {}))
+    labels = labels_of(estimator, X)
+    return Fitted(estimator, labels, time.perf_counter() - start)
+
+
+def labels_of(estimator: Any, X: Any) -> np.ndarray:
+    """Labels of the data a fitted clusterer, mixture or pipeline was fitted on."""
+    for holder in (estimator, last_step(estimator)):
+        if hasattr(holder, "labels_"):
+            return to_numpy(holder.labels_)
+    if hasattr(estimator, "predict"):
+        return to_numpy(estimator.predict(X))
+    raise TypeError(
+        "estimator must have labels_ or predict after fit, "
+        f"got {type(last_step(estimator)).__name__}."
+    )
+
+
+def last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def prefix_of(estimator: Any) -> str:
+    """What stands before the parameters of the clusterer: "" or "<last step>__"."""
+    return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
+
+
+def count_parameter(estimator: Any, named: str | None = None) -> str:
+    """The parameter that holds K, with the prefix of a pipeline's last step."""
+    known = estimator.get_params()
+    options = (
+        [named] if named else [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]
+    )
+    for name in options:
+        if name in known:
+            return name
+    raise ValueError(
+        f"estimator must have a parameter {' or '.join(map(repr, options))}, "
+        f"got {type(last_step(estimator)).__name__}; name it with parameter=."
+    )
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with every random_state in it set."""
+    names = [
+        n for n in estimator.get_params() if n == "random_state" or n.endswith("__random_state")
+    ]
+    return estimator.set_params(**dict.fromkeys(names, seed))
+
+
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
+    """Fit parameters that hand the weights to the clusterer."""
+    if sample_weight is None:
+        return {}
+    if not has_fit_parameter(last_step(estimator), "sample_weight"):
+        raise TypeError(
+            "sample_weight must be None for an estimator that cannot use it, "
+            f"got weights for {type(last_step(estimator)).__name__}."
+        )
+    return {f"{prefix_of(estimator)}sample_weight": sample_weight}
+
+
+def scoring_space(space: Any, X: Any) -> Any:
+    """Where partitions are judged: X, a given array, or what a transformer makes of X."""
+    if space is None:
+        return X
+    if hasattr(space, "fit_transform"):
+        return clone(space).fit_transform(X)
+    return space
+
+
+def is_tree(estimator: Any) -> bool:
+    """Whether one fit holds the partitions of every K: an agglomerative clustering."""
+    from sklearn.cluster import AgglomerativeClustering
+
+    return isinstance(last_step(estimator), AgglomerativeClustering)
+
+
+def fit_tree(
+    estimator: Any, parameter: str, ks: Iterable[int], X: Any, fit_params: dict[str, Any]
+) -> list[Fitted]:
+    """Fit an agglomerative clustering once and cut its tree at every K."""
+    ks = list(ks)
+    prefix = prefix_of(estimator)
+    full = {parameter: min(ks), f"{prefix}compute_full_tree": True}
+    fitted = fit_labels(estimator.set_params(**full), X, fit_params)
+    children = last_step(fitted.estimator).children_
+    return [Fitted(None, cut_tree(children, k), fitted.seconds / len(ks)) for k in ks]
+
+
+def cut_tree(children: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Labels of the n_clusters clusters left before the last merges of a full tree.
+
+    Parameters
+    ----------
+    children : int array (n - 1, 2)
+        The two nodes of each merge, in the order of merging; leaf i is node i, merge j is node
+        n + j.
+    n_clusters : int, 1 to n
+    """
+    n = len(children) + 1
+    if not 1 <= n_clusters <= n:
+        raise ValueError(f"K must be between 1 and the number of objects ({n}), got {n_clusters}.")
+    root = np.arange(n + n - n_clusters)
+    # From the last kept merge down, so that a node's root is known before its children ask.
+    for merge in range(n - n_clusters - 1, -1, -1):
+        root[children[merge]] = root[n + merge]
+    return np.unique(root[:n], return_inverse=True)[1].astype(np.int32)
+
+
+_TRIALS = 16  # rows drawn for each new centre
+
+
+def grown_start(fitted: Any, n_clusters: int, X: Any, random_state: np.random.RandomState) -> Any:
+    """The centres of a fit with fewer clusters, and new ones added by greedy k-means++."""
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    inside = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
+    inside = inside if hasattr(inside, "tocsr") else to_numpy(inside)
+    centers = to_numpy(last_step(fitted).cluster_centers_)
+    squares = euclidean_distances(inside, centers, squared=True).min(axis=1)
+    while len(centers) < n_clusters:
+        total = squares.sum()
+        share = squares / total if total > 0 else None
+        rows = inside[random_state.choice(len(squares), _TRIALS, p=share)]
+        left = np.minimum(euclidean_distances(rows, inside, squared=True), squares)
+        chosen = left.sum(axis=1).argmin()
+        new = rows[[chosen]]
+        centers = np.vstack([centers, new.toarray() if hasattr(new, "toarray") else new])
+        squares = left[chosen]
+    return centers
