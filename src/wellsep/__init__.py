@@ -38,8 +38,14 @@ _HOME = {
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",
     # clusterers
+    "CFMeans": "cluster",
     "KMeans": "cluster",
     "LOFKMeans": "cluster.lofkmeans",
+    "choose_k": "cluster.choose_k",
+    "ChosenK": "cluster.chosen",
+    "ClusterSearch": "cluster.search",
+    "membership_report": "cluster.membership",
+    "MembershipReport": "cluster.membership",
     # runs
     "NoRuns": "runs",
     "Run": "runs",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.lloyd import LloydResult, lloyd
 
-__all__ = ["KMeans", "LloydResult", "lloyd"]
+__all__ = ["CFMeans", "KMeans", "LloydResult", "lloyd"]

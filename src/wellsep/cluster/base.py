@@ -18,47 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, to_numpy
-from wellsep.cluster.lloyd import publish
 from wellsep.cluster.points import METRICS, Points, assign, inertia, prepare
 from wellsep.cluster.seeding import center_distances
+from wellsep.cluster.tasks import NoTasks, Tasks
 from wellsep.compute.nearest import is_host
 
-
-class NoTasks:
-    """Nobody watches the fit."""
-
-    def begin(self, name: str) -> None:
-        pass
-
-    def end(self, points: Points, centers: np.ndarray) -> bool:
-        return False
-
-
-class Tasks(NoTasks):
-    """Reports the parts of one fit to scikit-learn's callbacks, which may ask it to stop."""
-
-    def __init__(self, estimator: CentroidClusterer, X: Any, weights: Any, n_parts: int | None):
-        self.estimator = estimator
-        self.known = {"X": X, "metadata": {"sample_weight": weights}}
-        self.context = estimator._init_callback_context(max_subtasks=n_parts)
-        self.context.call_on_fit_task_begin(estimator=estimator, **self.known)
-        self.part: Any = None
-
-    def begin(self, name: str) -> None:
-        self.part = self.context.subcontext(task_name=name)
-        self.part.call_on_fit_task_begin(estimator=self.estimator, **self.known)
-
-    def end(self, points: Points, centers: np.ndarray) -> bool:
-        return self.part.call_on_fit_task_end(
-            estimator=self.estimator,
-            reconstruction_attributes=lambda: {"cluster_centers_": publish(points, centers)},
-            **self.known,
-        )
-
-    def close(self) -> None:
-        self.context.call_on_fit_task_end(
-            estimator=self.estimator, reconstruction_attributes={}, **self.known
-        )
+__all__ = ["CentroidClusterer", "NoTasks", "Tasks", "check_clusters"]
 
 
 class CentroidClusterer(

@@ -123,7 +123,7 @@ def update(points: Points, found: Nearest, centers: np.ndarray) -> np.ndarray:
     empty = np.flatnonzero(mass == 0.0)
     if len(empty):
         sums, mass = _reseed(points, found, sums, mass, empty)
-    return _means(points, sums, mass, centers)
+    return means(points, sums, mass, centers)
 
 
 def _loop(
@@ -201,7 +201,7 @@ def _reseed(
     return sums, mass
 
 
-def _means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
+def means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
     if points.metric == "cosine":
         length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         moved = unit_rows(sums)
