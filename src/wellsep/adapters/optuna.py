@@ -137,7 +137,7 @@ def _study(study: Any, name: str | None) -> Any:
     storage = study
     if isinstance(study, str | os.PathLike):
         storage = _storage(optuna, str(study))
-    names = optuna.get_all_study_names(storage)
+    names = sorted(optuna.get_all_study_names(storage))
     if name is None and len(names) != 1:
         raise ValueError(
             f"name must say which study is meant, got None; there are {listed(names, 20)}."
