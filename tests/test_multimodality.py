@@ -11,6 +11,7 @@ from golden import needs_shared, read_arrays, read_case, read_json
 from scipy.stats import ortho_group
 
 from wellsep.spaces import dip_statistic, dip_test, holm, multimodality
+from wellsep.spaces import eigen as dip_eigen
 from wellsep.spaces import projections as dip_projections
 
 SETS = [
@@ -179,6 +180,27 @@ def test_blocks_and_both_sides_of_the_spectrum_give_one_answer(reduction, monkey
     monkeypatch.setattr(dip_projections, "BLOCK", 500)
     assert multimodality(wide, reduction=reduction).statistic == pytest.approx(whole.statistic)
     assert multimodality(tall, reduction=reduction).statistic == pytest.approx(whole.statistic)
+
+
+def test_many_columns_take_another_road_to_the_same_eigenvectors(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(700, 600))
+    X[:350, :30] += 1
+    answer = multimodality(X, reduction="components", n_components=3)
+    monkeypatch.setattr(dip_eigen, "DENSE_UP_TO", 600)
+    expected = multimodality(X, reduction="components", n_components=3)
+    assert answer.statistics == pytest.approx(expected.statistics, abs=1e-10)
+    assert answer.relative_gap == pytest.approx(expected.relative_gap, abs=1e-10)
+
+
+def test_among_many_columns_a_repeated_eigenvalue_is_seen():
+    basis = np.linalg.qr(np.random.default_rng(5).normal(size=(700, 601)))[0]
+    basis = np.linalg.qr(basis - basis.mean(axis=0))[0]
+    assert not multimodality(basis[:, :600]).defined
+    twice = basis[:, :600] * np.r_[3.0, 3.0, np.linspace(2, 1, 598)]
+    assert multimodality(twice, reduction="pca").relative_gap < 1e-12
+    once = basis[:, :600] * np.r_[3.0, np.linspace(2, 1, 599)]
+    assert multimodality(once, reduction="pca").relative_gap == pytest.approx(5 / 9, abs=1e-9)
 
 
 def test_float32_far_from_the_origin_is_close_to_float64():

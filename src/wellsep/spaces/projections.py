@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.spatial.distance import pdist
+
+from .eigen import leading_eigenpairs
 
 BLOCK = 1 << 22  # values converted to float64 at a time
 RANK = 1e-12  # components with a smaller share of the first one's variance are rounding
@@ -79,11 +80,8 @@ def principal_components(X: np.ndarray, n_components: int, *, scale: bool) -> Co
 
 def _leading(moments: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest k+1 eigenvalues, descending, and the vectors of the first k above rounding."""
-    size = len(moments)
-    values, vectors = eigh(
-        moments, subset_by_index=(max(0, size - k - 1), size - 1), overwrite_a=True
-    )
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    values, vectors = leading_eigenpairs(moments, k + 1)
+    values = np.maximum(values, 0.0)
     used = min(k, int(np.count_nonzero(values > RANK * values[0])))
     vectors = vectors[:, :used]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(used)])

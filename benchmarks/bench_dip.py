@@ -1,0 +1,124 @@
+"""How fast are one dip, the Monte Carlo test, and the dip test of a large space?"""
+
+from __future__ import annotations
+
+import os
+from unittest.mock import patch
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+import wellsep as ws
+from benchmarks.harness import report, seconds, time_ratio
+
+SEED = 0
+
+
+def dip_by_scanning(x: np.ndarray) -> float:
+    """The same algorithm as plain loops: hulls scanned anew, point by point, in each round."""
+    v, counts = np.unique(x, return_counts=True)
+    upto = np.cumsum(counts)
+    v, low, high = v.tolist(), (upto - counts).tolist(), upto.tolist()
+
+    def hull(y, first, last):
+        stack = [first]
+        for i in range(first + 1, last + 1):
+            while len(stack) > 1:
+                a, b = stack[-2], stack[-1]
+                if (y[b] - y[a]) * (v[i] - v[b]) < (y[i] - y[b]) * (v[b] - v[a]):
+                    break
+                stack.pop()
+            stack.append(i)
+        return stack
+
+    def at(points, vertices, y):
+        return np.interp([v[i] for i in points], [v[i] for i in vertices], [y[i] for i in vertices])
+
+    first, last, height = 0, len(v) - 1, 1.0
+    while first < last:
+        g, m = hull(low, first, last), hull([-y for y in high], first, last)
+        apart_g = at(g, m, high) - [low[i] for i in g]
+        apart_m = [high[i] for i in m] - at(m, g, low)
+        if max(apart_g.max(), apart_m.max()) <= height:
+            break
+        if apart_g.max() > apart_m.max():
+            start = g[int(apart_g.argmax())]
+            stop = min(i for i in m if i >= start)
+        else:
+            stop = m[int(apart_m.argmax())]
+            start = max(i for i in g if i <= stop)
+        left, right = range(first, start), range(stop + 1, last + 1)
+        height = max([height, *([high[i] for i in left] - at(left, g, low))])
+        height = max([height, *(at(right, m, high) - [low[i] for i in right])])
+        first, last = start, stop
+    return height / (2 * len(x))
+
+
+def bench_statistic() -> None:
+    x = np.random.default_rng(SEED).normal(size=10_000)
+    difference = abs(dip_by_scanning(x) - ws.dip_statistic(x))
+    if difference > 1e-12:
+        raise SystemExit(
+            f"the dip must equal that of plain loops, got a difference of {difference}"
+        )
+    ratio = time_ratio(lambda: dip_by_scanning(x), lambda: ws.dip_statistic(x))
+    report(
+        "one dip statistic of 10,000 normal values",
+        ratio,
+        baseline="the same algorithm in plain loops",
+        target=4,
+        difference=difference,
+    )
+
+
+def bench_monte_carlo() -> None:
+    x = np.random.default_rng(SEED).random(1000)
+
+    def test():
+        return ws.dip_test(x, method="monte-carlo", random_state=SEED)
+
+    def without_kernels():
+        with patch.dict(os.environ, WELLSEP_KERNELS="0"):
+            return test()
+
+    if test().pvalue != without_kernels().pvalue:
+        raise SystemExit("the compiled twin must give the p-value of its reference")
+    report(
+        "Monte Carlo dip test, n = 1000, 2000 simulations",
+        time_ratio(without_kernels, test, repeats=3),
+        baseline="ours without numba",
+        target=5,
+    )
+
+
+def bench_space() -> None:
+    X = np.random.default_rng(SEED).normal(size=(100_000, 256)).astype(np.float32)
+    X[:50_000, :40] += 1.0
+
+    def scikit_learn():
+        Z = StandardScaler().fit_transform(X)
+        return ws.dip_test(PCA(1, svd_solver="full").fit_transform(Z)[:, 0])
+
+    ours, theirs = ws.multimodality(X), scikit_learn()
+    difference = abs(ours.statistic - theirs.statistic)
+    if difference > 1e-4:
+        raise SystemExit(f"the dip must equal that of scikit-learn's PCA, got {difference} more")
+    report(
+        "dip test of a float32 space, 100,000 × 256",
+        time_ratio(scikit_learn, lambda: ws.multimodality(X), repeats=2, warm=False),
+        baseline="StandardScaler and full PCA of scikit-learn",
+        target=1,
+        difference=difference,
+        dip_alone_s=seconds(lambda: ws.dip_test(X[:, 0])),
+    )
+
+
+def main() -> None:
+    bench_statistic()
+    bench_monte_carlo()
+    bench_space()
+
+
+if __name__ == "__main__":
+    main()
