@@ -6,6 +6,7 @@ measures", arXiv:2403.14830, algorithms 1 and 2. The steps stand below in the or
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 from .._checks import check_choice, check_fraction, check_number
 from .baselines import UNDEFINED, fill_undefined, paired, passing_spaces
 from .correlation import CORRELATIONS, RankAgreement, tied_classes
+from .explain import listing
 from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from .links import LINKS
 from .records import freeze
@@ -329,7 +331,8 @@ def _dropped_spaces(scores: Scores, passed, varying) -> tuple[Dropped, ...]:
     found = []
     for i, name in enumerate(scores.spaces):
         if i not in kept:
-            reason = f"the dip test finds one mode (adjusted p = {passed.adjusted[i]:.3g})"
+            p = passed.adjusted[i]
+            reason = f"the dip test cannot rule out a single mode (adjusted p = {p:.3g})"
             found.append(Dropped(name, "dip", reason))
         elif i not in varying:
             found.append(Dropped(name, "constant", "it gives every partition the same score"))
@@ -339,8 +342,19 @@ def _dropped_spaces(scores: Scores, passed, varying) -> tuple[Dropped, ...]:
 def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
     if not dip or scores.dip is None:
         return ()
-    told = zip(scores.spaces, scores.dip.notes, strict=False)
-    return tuple(f"Space {name!r}: {note}" for name, note in told if note)
+    told: dict[str, list[str]] = {}
+    for name, note in zip(scores.spaces, scores.dip.notes, strict=False):
+        if note:
+            told.setdefault(_without_detail(note), []).append(repr(name))
+    return tuple(
+        f"Dip test of {listing(names)}: {note[:1].lower()}{note[1:]}"
+        for note, names in told.items()
+    )
+
+
+def _without_detail(note: str) -> str:
+    """The note without what differs from space to space."""
+    return re.sub(r" \(relative gap [^)]*\)", "", re.sub(r"^Column \d+", "A column", note))
 
 
 def _why_outside(grouping: str, eps: float) -> str:

@@ -139,6 +139,13 @@ def raw(
     X : array-like of shape (n, p)
     runs : Runs, or a mapping of names to label vectors
     indices, noise, convention, device, n_jobs : as in :func:`wellsep.score_partitions`
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
+    >>> ws.raw(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})["silhouette"].round(3)
+    array([ 0.802, -0.39 ])
     """
     from ..indices import score_partitions
 

@@ -64,6 +64,16 @@ def describe_choice(
     Returns
     -------
     Choice
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
+    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
+    >>> result = ws.ace(ws.score_runs(runs), dip=False)
+    >>> choice = ws.describe_choice(runs, result)
+    >>> choice.partition, choice.widths.round(2).tolist(), choice.margins.tolist()
+    ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """
     if partition is None:
         place = ranks(result.scores, tolerance=result.options["tie_tolerance"])

@@ -95,7 +95,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         )
         if gone:
             names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
-            yield f"Left out, because the test finds one mode only: {names}."
+            yield f"Left out, because the test cannot rule out a single mode there: {names}."
     constant = [d.space for d in result.dropped if d.step == "constant"]
     if constant:
         yield (
@@ -139,15 +139,13 @@ def _groups(result: AceResult) -> Iterator[str]:
     if not result.groups:
         yield "No two spaces form a group."
         return
-    how = "by their rank agreement"
-    if result.fallback:
-        how = "by the outlier rule, since density alone shows no group"
-    yield f"Spaces form {count(len(result.groups), 'group')} {how}"
-    split = len(result.subgroups) - len(result.groups)
-    if split:
-        yield f"(then {count(len(result.subgroups), 'subgroup')} by the scores themselves)"
-    sizes = ", ".join(str(len(s.members)) for s in result.subgroups)
-    yield f"of {sizes} {'space' if sizes == '1' else 'spaces'}."
+    sizes = [len(group) for group in result.groups]
+    spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
+    how = "by the outlier rule, since density alone shows none" if result.fallback else ""
+    yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
+    if len(result.subgroups) > len(result.groups):
+        fine = listing(str(len(s.members)) for s in result.subgroups)
+        yield f"The scores themselves split large groups further: {fine}."
     if result.outliers:
         yield f"In no group: {listing(repr(result.spaces[i]) for i in result.outliers)}."
 
@@ -155,8 +153,10 @@ def _groups(result: AceResult) -> Iterator[str]:
 def _winner(result: AceResult) -> Iterator[str]:
     if result.kind == "single space":
         return
-    names = [result.spaces[i] for i in result.winning_spaces]
-    shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, result.weights, strict=True)]
+    heavy = np.argsort(-result.weights, kind="stable")
+    names = [result.spaces[result.winning_spaces[i]] for i in heavy]
+    weights = result.weights[heavy]
+    shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
     if result.kind == "outlier":
         yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
         if result.outlier_test:
@@ -223,10 +223,13 @@ def _how_sure(result: AceResult, sureness: Sureness | None) -> Iterator[str]:
     if together and result.agreement is not None and result.edges is not None:
         local = [result.retained.index(i) for i in result.winning_spaces]
         inner = result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)]
-        yield f"How sure: the winning spaces agree with a mean correlation of {inner.mean():.2f}."
-        linked = result.edges[np.ix_(local, local)].any()
+        linked = int(np.count_nonzero(np.triu(result.edges[np.ix_(local, local)], 1)))
+        yield (
+            f"How sure: the winning spaces agree with a mean correlation of {inner.mean():.2f}, "
+            f"{linked} of their {count(len(inner), 'pair')} significantly."
+        )
         if not linked:
-            yield "None of these correlations is significant, so they count alike."
+            yield "So they count alike, and their agreement may be chance."
     else:
         yield "How sure: one space alone gives the answer, and no other confirms it."
     if sureness is None:

@@ -202,6 +202,7 @@ def _cosine_sums(
         members = one_hot(partitions.codes[:, inside], partitions.n_clusters, None)
         size = np.asarray(members.sum(axis=0))[:, None]
         sums[g] = size - (members.T @ unit[inside]) @ unit[order].T
+        sums[g][sums[g] <= 1e-14 * size] = 0.0  # equal directions, up to rounding
     # an object is at distance 0 from itself, also where its row is zero
     for codes, start in zip(partitions.codes, partitions.offsets[:-1], strict=True):
         counted = np.flatnonzero(codes[order] >= 0)

@@ -97,6 +97,19 @@ def sureness(
     Returns
     -------
     Sureness
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1, 2], 40)
+    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
+    >>> halves = {"three": truth, "two": truth > 0, "random": rng.integers(0, 3, 120)}
+    >>> runs = ws.Runs.from_parts(spaces, halves)
+    >>> scores = ws.score_runs(runs)
+    >>> sure = ws.sureness(runs, scores, ws.ace(scores), n_draws=10)
+    >>> sure.probability_best.tolist(), sure.interval[0].tolist()
+    ([1.0, 0.0, 0.0], [1, 1])
     """
     from .ace import ace
 
