@@ -6,6 +6,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+from itertools import permutations
+from math import factorial
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from scipy.stats import kstest
 
 from wellsep.spaces import dip_statistic, dip_test, null_dips
 from wellsep.spaces import kernels as dip_kernels
-from wellsep.spaces.null import NullTable, null_table, table_pvalue
+from wellsep.spaces.null import NullTable, null_table, smallest_share, table_pvalue
 
 LARGER_THAN_TEN = [
     *["unif_n50", "normal_n200", "bimodal_n150", "trimodal_n300", "expo_n100", "ties_n120"],
@@ -73,8 +75,18 @@ def test_the_smallest_dip_of_small_samples_has_p_one(n):
     assert dip_test(np.arange(n)).pvalue == 1
     dips = null_dips(n, 20_000, random_state=1)
     smallest = np.mean(dips * 2 * n <= 1 + 1e-9)
-    assert smallest > 0.001
-    assert table_pvalue(n, 1.0001 / (2 * n)) == pytest.approx(1 - smallest, abs=0.015)
+    assert smallest == pytest.approx(2 ** (n - 2) / factorial(n - 1), abs=0.012)
+    assert smallest_share(n) == pytest.approx(2 ** (n - 2) / factorial(n - 1))
+    assert table_pvalue(n, 1.0001 / (2 * n)) == pytest.approx(1 - smallest_share(n), abs=1e-3)
+
+
+def test_the_share_of_smallest_dips_is_that_of_orders_with_one_valley():
+    orders = list(permutations(range(5)))
+    positions = [np.cumsum([0, *(1.7 ** np.array(order))]) for order in orders]
+    smallest = [dip_statistic(x) * 12 <= 1 + 1e-9 for x in positions]
+    valleys = [all(np.diff(np.sign(np.diff(order))) >= 0) for order in orders]
+    assert smallest == valleys
+    assert np.mean(smallest) == pytest.approx(smallest_share(6))
 
 
 @pytest.mark.parametrize("x", [[1], [1, 2], [1, 1, 9], [0, 1, 50], [7] * 3])
@@ -144,7 +156,18 @@ def test_the_script_makes_the_rows_of_the_table_again():
     spec.loader.exec_module(script)
     lines = (ROOT / "src/wellsep/spaces/dip_null.csv").read_text().splitlines()
     stored = np.array(lines[1 + script.SIZES.index(6)].split(","), dtype=float)
-    assert np.array(script.row(6).split(","), dtype=float) == pytest.approx(stored, abs=2e-6)
+    assert script.quantiles_of(6) == pytest.approx(stored[2:], abs=2e-6)
+    assert pytest.approx(null_table().probabilities) == script.PROBABILITIES
+    assert null_table().n.tolist() == script.SIZES
+
+
+def test_smoothing_moves_no_quantile_by_more_than_its_error():
+    # Fifty thousand fresh samples at a smoothed size: the table must not be a picture of itself.
+    pytest.importorskip("numba", reason="fifty thousand samples need the extra `fast`")
+    dips = null_dips(300, 50_000, random_state=12)
+    for p in (0.0005, 0.01, 0.1, 0.5, 0.9, 0.99):
+        error = np.sqrt(p * (1 - p) / 50_000)
+        assert table_pvalue(300, np.quantile(dips, 1 - p)) == pytest.approx(p, abs=4 * error)
 
 
 @pytest.mark.parametrize("n", [4, 5, 17, 250, 3000])

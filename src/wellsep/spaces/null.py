@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from math import factorial
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,6 @@ class NullTable(NamedTuple):
 
     n: np.ndarray  # (rows,) sample sizes, ascending
     simulations: np.ndarray  # (rows,)
-    smallest: np.ndarray  # (rows,) share of samples whose dip is the smallest possible, 1/(2n)
     probabilities: np.ndarray  # (columns,) descending, without 1
     quantiles: np.ndarray  # (rows, columns)
 
@@ -94,9 +94,18 @@ class NullTable(NamedTuple):
 def null_table() -> NullTable:
     """Read the table, once."""
     lines = files(__package__).joinpath("dip_null.csv").read_text(encoding="utf-8").splitlines()
-    probabilities = np.array(lines[0].split(",")[3:], dtype=float)
+    probabilities = np.array(lines[0].split(",")[2:], dtype=float)
     body = np.loadtxt(lines[1:], delimiter=",", ndmin=2)
-    return NullTable(body[:, 0], body[:, 1], body[:, 2], probabilities, body[:, 3:])
+    return NullTable(body[:, 0], body[:, 1], probabilities, body[:, 2:])
+
+
+def smallest_share(n: int) -> float:
+    """Probability that n uniform values have the smallest dip, 1/(2n): 2ⁿ⁻²/(n−1)!.
+
+    The dip is smallest when the n − 1 spacings fall to one place and rise from there. All orders
+    of the spacings are equally likely, and 2ⁿ⁻² of the (n−1)! have a single valley.
+    """
+    return 2.0 ** (n - 2) / factorial(n - 1) if n < 100 else 0.0
 
 
 def table_pvalue(n: int, statistic: float) -> float:
@@ -106,7 +115,6 @@ def table_pvalue(n: int, statistic: float) -> float:
     last. Between columns p is linear above .05 and log p below.
     """
     table = null_table()
-    # The smallest dip has positive probability in small samples, and P(D >= smallest) = 1.
     if n < table.n[0] or statistic * 2 * n <= 1 + ROUNDING:
         return 1.0
     scale = -1 / np.sqrt(table.n)
@@ -114,9 +122,8 @@ def table_pvalue(n: int, statistic: float) -> float:
     above = int(np.clip(np.searchsorted(scale, at), 1, len(scale) - 1))
     share = (at - scale[above - 1]) / (scale[above] - scale[above - 1])
     pair = slice(above - 1, above + 1)
-    weights = np.array([1 - share, share])
-    quantiles = weights @ table.quantiles[pair]
-    start = 1 - weights @ table.smallest[pair]
+    quantiles = np.array([1 - share, share]) @ table.quantiles[pair]
+    start = 1 - smallest_share(n)
     past = table.probabilities < start  # columns inside the jump at 1/(2n) say nothing more
     knots = np.concatenate(([1 / (2 * np.sqrt(n))], quantiles[past]))
     p = np.concatenate(([start], table.probabilities[past]))
