@@ -13,7 +13,7 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep.cluster.lloyd import update
 from wellsep.cluster.points import Points
-from wellsep.compute.nearest import Nearest, NearestTwo, code_sums, nearest_two, to_like
+from wellsep.compute.nearest import Nearest, NearestTwo, code_sums, is_host, nearest_two, to_like
 
 SCHEDULES = ("oscillate", "attract", "repel")
 
@@ -30,6 +30,7 @@ class Pull(NamedTuple):
     inertia: float
     direction: np.ndarray  # (k, d)
     mass: np.ndarray  # (k,)
+    own: np.ndarray  # (k,) weight of the points nearest to each centre
     found: NearestTwo
 
 
@@ -61,35 +62,34 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
     k = len(centers)
     found = nearest_two(points.values, centers, points.norms)
     first, second = to_numpy(found.first), to_numpy(found.second)
-    near, far = to_numpy(found.near).astype(np.float64), to_numpy(found.far)
-    unit = np.ones(len(near)) if points.weights is None else points.weights
+    near, unit = to_numpy(found.near).astype(np.float64, copy=False), points.weights
 
-    pair = first.astype(np.intp) * k + second
+    pair = first * k + second
     apart = _squared_gaps(centers).reshape(-1)
     tiny = _COINCIDE * float(to_numpy(points.norms).mean())
     scale = np.where(apart > tiny, 0.5 / np.where(apart > tiny, apart, 1.0), 0.0)
-    w = (far - near) * scale[pair]
-    shares = unit * w
-    squares = np.bincount(pair, weights=shares * w, minlength=k * k)
-
-    codes = np.stack([first, second], axis=1)
-    coefficients = np.stack([unit - weight * shares, weight * shares], axis=1)
-    sums, total = code_sums(
-        points.values,
-        to_like(codes, points.values, integer=True),
-        _on_device(coefficients, points),
-        k,
-    )
+    w = to_numpy(found.far) - near
+    w *= scale.take(pair)
+    shares = w if unit is None else unit * w
+    lengths = np.bincount(pair, weights=shares, minlength=k * k).reshape(k, k)  # Σw of (c, a)
+    squares = np.bincount(pair, weights=shares * w, minlength=k * k).reshape(k, k)  # Σw²
     own = np.bincount(first, weights=unit, minlength=k)
-    drawn = np.bincount(second, weights=shares, minlength=k)
+    drawn = lengths.sum(axis=0)
 
-    inertia = float(near @ unit)
-    separation = float(squares @ apart)  # Σ w²‖v‖² = Σ q
-    table = squares.reshape(k, k)
-    both = table + table.T
+    sums = _signed_sums(points, first, second, weight * shares, k)
+    total = own + weight * (drawn - lengths.sum(axis=1))
+    both = squares + squares.T
     turn = both.sum(axis=1)[:, None] * centers - both @ centers
-    direction = sums - total[:, None] * centers + weight * turn
-    return Pull(inertia + weight * separation, inertia, direction, own + abs(weight) * drawn, found)
+    inertia = float(near.sum() if unit is None else near @ unit)
+    separation = float(squares.reshape(-1) @ apart)  # Σ w²‖v‖² = Σ q
+    return Pull(
+        inertia + weight * separation,
+        inertia,
+        sums - total[:, None] * centers + weight * turn,
+        own + abs(weight) * drawn,
+        own,
+        found,
+    )
 
 
 def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
@@ -101,20 +101,26 @@ def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray
     nearest = Nearest(force.found.first, force.found.near)
     if weight == 0.0:
         return update(points, nearest, centers), force
-    owners = np.bincount(to_numpy(nearest.first), weights=points.weights, minlength=len(centers))
     moved = centers + force.direction / np.where(force.mass > 0.0, force.mass, 1.0)[:, None]
-    if not owners.all():
-        reseeded = update(points, nearest, centers)
-        moved[owners == 0.0] = reseeded[owners == 0.0]
+    empty = force.own == 0.0
+    if empty.any():
+        moved[empty] = update(points, nearest, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force
 
 
-def _on_device(coefficients: np.ndarray, points: Points) -> np.ndarray:
-    return (
-        coefficients
-        if isinstance(points.norms, np.ndarray)
-        else to_like(coefficients, points.values)
-    )
+def _signed_sums(
+    points: Points, first: np.ndarray, second: np.ndarray, pulled: np.ndarray, k: int
+) -> np.ndarray:
+    """Σ over points of (unit − pulled)·x under the nearest centre and pulled·x under the second."""
+    codes = np.empty((len(first), 2), dtype=first.dtype)
+    codes[:, 0], codes[:, 1] = first, second
+    shares = np.empty((len(first), 2))
+    shares[:, 1] = pulled
+    np.subtract(1.0 if points.weights is None else points.weights, pulled, out=shares[:, 0])
+    if is_host(points.values):
+        return code_sums(points.values, codes, shares, k)
+    on_device = to_like(codes, points.values, integer=True)
+    return code_sums(points.values, on_device, to_like(shares, points.values), k)
 
 
 def _squared_gaps(centers: np.ndarray) -> np.ndarray:

@@ -144,8 +144,10 @@ def _means_after(
         index = to_like(changed, values, integer=True)
         rows = array_namespace(values).take(values, index, axis=0)
         codes, signs = to_like(codes, values, integer=True), to_like(signs, values)
-    sums, mass = code_sums(rows, codes, signs, len(state.centers))
-    sums, mass = state.sums + sums, state.mass + mass
+    k = len(state.centers)
+    sums = state.sums + code_sums(rows, codes, signs, k)
+    mass = state.mass + np.bincount(after, weights=weights, minlength=k)
+    mass -= np.bincount(state.found.first[changed], weights=weights, minlength=k)
     # Differences of sums leave crumbs of weight where nothing is left.
     mass[mass < 1e-9 * state.mass.max()] = 0.0
     return means(points, sums, mass, state.centers)

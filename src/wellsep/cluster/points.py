@@ -94,7 +94,8 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
 
 def label_sums(points: Points, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sum of the points and the total weight of every cluster."""
-    return code_sums(points.values, labels, points.device_weights, n_clusters)
+    sums = code_sums(points.values, labels, points.device_weights, n_clusters)
+    return sums, np.bincount(to_numpy(labels), weights=points.weights, minlength=n_clusters)
 
 
 def take_rows(points: Points, rows: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from wellsep._checks import to_numpy
 # graphics card busy.
 HOST_BLOCK = 1 << 16
 DEVICE_BLOCK = 1 << 25
+WIDE = 40  # centres up to which a block has a row per centre
 
 
 class Nearest(NamedTuple):
@@ -60,9 +61,7 @@ def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
     first = np.empty(X.shape[0], dtype=np.int32)
     best = np.empty(X.shape[0])
     for rows, products in _products(X, centers):
-        index = products.argmax(axis=1)
-        first[rows] = index
-        best[rows] = products[np.arange(len(index)), index]
+        first[rows], best[rows] = products.largest()
     return Nearest(first, _squared(norms, best))
 
 
@@ -81,21 +80,17 @@ near=array([1., 9.]), far=array([49.,  9.]))
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
     for rows, products in _products(X, centers):
-        row = np.arange(len(products))
-        index = products.argmax(axis=1)
-        first[rows] = index
-        best[rows] = products[row, index]
-        products[row, index] = -np.inf
-        index = products.argmax(axis=1)
-        second[rows] = index
-        runner[rows] = products[row, index]
+        first[rows], best[rows] = products.largest()
+        products.strike(first[rows])
+        second[rows], runner[rows] = products.largest()
     return NearestTwo(first, second, _squared(norms, best), _squared(norms, runner))
 
 
-def code_sums(X: Any, codes: Any, weights: Any, n_codes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sum of the rows and of the weights of each code, in float64 on the host.
+def code_sums(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+    """Weighted sum of the rows of each code, (n_codes, d) in float64 on the host.
 
-    ``codes`` and ``weights`` are (n,) or, for rows that count under several codes, (n, m).
+    ``codes`` and ``weights`` (None: all one) are (n,) or, for rows that count under several
+    codes, (n, m).
     """
     if codes.ndim == 1:
         codes = codes[:, None]
@@ -126,20 +121,62 @@ def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def _products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+class _Tall:
+    """Products with a row per point; NumPy's own argmax is the faster way for many centres."""
+
+    def __init__(self, table: np.ndarray):
+        self.flat = table.reshape(-1)
+        self.table = table
+        self.starts = np.arange(0, table.size, table.shape[1])
+
+    def largest(self) -> tuple[np.ndarray, np.ndarray]:
+        index = self.table.argmax(axis=1)
+        return index, self.flat.take(self.starts + index)
+
+    def strike(self, index: np.ndarray) -> None:
+        self.flat[self.starts + index] = -np.inf
+
+
+class _Wide:
+    """Products with a row per centre: for few centres, whole-row operations beat argmax."""
+
+    def __init__(self, table: np.ndarray):
+        self.table = table
+        self.places = np.arange(table.shape[1], dtype=np.int32)
+        self.codes = np.arange(len(table), 0, -1, dtype=np.uint8)[:, None]
+
+    def largest(self) -> tuple[np.ndarray, np.ndarray]:
+        best = self.table.max(axis=0)
+        # Descending codes, so that the first of several equal centres wins, as with argmax.
+        code = ((self.table == best).view(np.uint8) * self.codes).max(axis=0)
+        return len(self.table) - code.astype(np.int32), best
+
+    def strike(self, index: np.ndarray) -> None:
+        self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
+
+
+def _products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, _Tall | _Wide]]:
     """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
-    columns = np.ascontiguousarray(centers.T, dtype=X.dtype)
+    few = np.ascontiguousarray(centers, dtype=X.dtype)
     n, k = X.shape[0], len(centers)
-    memory = None
+    wide = k <= WIDE and not sp.issparse(X)
+    memory = np.empty(0, X.dtype)
     for rows in row_blocks(n, k, HOST_BLOCK):
+        size = rows.stop - rows.start
         if sp.issparse(X):
-            products = X[rows] @ columns
+            yield rows, _Tall(X[rows] @ few.T - half)
+            continue
+        memory = np.empty(size * k, X.dtype) if memory.size == 0 else memory
+        block = memory[: size * k]
+        if wide:
+            table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
+            table -= half[:, None]
+            yield rows, _Wide(table)
         else:
-            memory = np.empty((rows.stop - rows.start, k), X.dtype) if memory is None else memory
-            products = np.matmul(X[rows], columns, out=memory[: rows.stop - rows.start])
-        products -= half
-        yield rows, products
+            table = np.matmul(X[rows], few.T, out=block.reshape(size, k))
+            table -= half
+            yield rows, _Tall(table)
 
 
 def _squared(norms: Any, products: Any) -> Any:
@@ -182,11 +219,10 @@ def _nearest_two_device(X: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
 
 def _code_sums_host(
     X: Any, codes: np.ndarray, weights: np.ndarray | None, n_codes: int
-) -> tuple[np.ndarray, np.ndarray]:
+) -> np.ndarray:
     n, m = codes.shape
     sums = np.zeros((n_codes, X.shape[1]))
     flat = np.ones(n * m) if weights is None else np.ascontiguousarray(weights).reshape(-1)
-    mass = np.bincount(codes.reshape(-1), weights=flat, minlength=n_codes)
     # A row's codes are the columns of its row of a sparse indicator matrix: one sparse product.
     # Float32 is widened block by block, so that sums are always accumulated in float64.
     for rows in row_blocks(n, X.shape[1], n * X.shape[1] if X.dtype == np.float64 else 1 << 18):
@@ -198,15 +234,13 @@ def _code_sums_host(
         )
         part = indicator.T @ X[rows].astype(np.float64, copy=False)
         sums += part.toarray() if sp.issparse(part) else part
-    return sums, mass
+    return sums
 
 
-def _code_sums_device(
-    X: Any, codes: Any, weights: Any, n_codes: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _code_sums_device(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
     # The array standard has no scatter-add: weighted one-hot products, block by block.
     xp = array_namespace(X)
-    sums, mass = np.zeros((n_codes, X.shape[1])), np.zeros(n_codes)
+    sums = np.zeros((n_codes, X.shape[1]))
     columns = xp.arange(n_codes, device=device(X))[None, :]
     for rows in row_blocks(X.shape[0], n_codes, DEVICE_BLOCK):
         onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=device(X))
@@ -214,5 +248,4 @@ def _code_sums_device(
             hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
             onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
         sums += to_numpy(onehot.T @ X[rows, :])
-        mass += to_numpy(xp.sum(onehot, axis=0))
-    return sums, mass
+    return sums
