@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -140,6 +141,35 @@ def test_names_are_sorted_as_people_count(tmp_path):
         save_run(tmp_path, LABELS, name=name)
     assert load_runs(tmp_path).names == ("b", "k2", "k9", "k10")
     assert sorted(["1", "a1", "a", "10", "2"], key=natural_key) == ["1", "2", "10", "a", "a1"]
+    assert natural_key("9" * 5000) > natural_key("8" * 5000)
+
+
+def test_runs_are_opened_from_where_they_were_loaded(tmp_path, monkeypatch):
+    save_run(tmp_path / "runs", LABELS, SPACE, name="a")
+    monkeypatch.chdir(tmp_path)
+    runs = load_runs("runs")
+    monkeypatch.chdir("/")
+    np.testing.assert_array_equal(runs.open_space("a"), SPACE)
+
+
+def test_writers_that_replace_the_same_run_at_once_all_succeed(tmp_path):
+    def write(number):
+        for _ in range(20):
+            save_run(tmp_path, np.full(6, number), name="a", overwrite=True)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    runs = load_runs(tmp_path, verify=True)
+    assert len(set(runs["a"].labels.tolist())) == 1
+    assert names_in(tmp_path) == ["a"]
+
+
+def test_writers_without_names_share_a_folder(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: save_run(tmp_path, np.full(6, number)), range(40)))
+    runs = load_runs(tmp_path, verify=True)
+    assert runs.names == tuple(f"run-{number}" for number in range(1, 41))
+    assert {labels[0] for labels in runs.partitions.values()} == set(range(40))
 
 
 @pytest.mark.parametrize(

@@ -170,9 +170,10 @@ def _plain_params(params: Any) -> dict[str, Any]:
 def _stored(path: Path, dataset: Any) -> Stored:
     """A dataset to be mapped where it lies in one piece, or else read when opened."""
     offset = dataset.id.get_offset() if dataset.chunks is None and dataset.size else None
+    place = str(path.absolute())
     if offset is None or dataset.external or dataset.is_virtual:
-        return Stored(dataset.shape, dataset.dtype, partial(_read, str(path), dataset.name))
-    opener = partial(_map, str(path), dataset.dtype, dataset.shape, offset)
+        return Stored(dataset.shape, dataset.dtype, partial(_read, place, dataset.name))
+    opener = partial(_map, place, dataset.dtype, dataset.shape, offset)
     return Stored(dataset.shape, dataset.dtype, opener)
 
 

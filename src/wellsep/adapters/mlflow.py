@@ -100,7 +100,7 @@ def log_run(
     labels: Any,
     embedding: Any = None,
     *,
-    tracking_uri: str | None = None,
+    tracking_uri: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
     run_id: str | None = None,
     name: str | None = None,
@@ -118,8 +118,11 @@ def log_run(
     ----------
     labels, embedding, params, metadata, ids
         As in `wellsep.save_run`.
-    tracking_uri, experiment : str, optional
-        Where to; by default what MLflow is set to. An experiment that is not there is made.
+    tracking_uri : str or path, optional
+        Where to; by default what MLflow is set to.
+    experiment : str, optional
+        Made when it is not there. By default the one ``MLFLOW_EXPERIMENT_NAME`` names, or
+        "Default".
     run_id : str, optional
         An existing run, such as ``mlflow.active_run().info.run_id``.
     name : str, optional
@@ -212,8 +215,9 @@ def _experiment(client: Any, name: str | None) -> Any:
 
 
 def _experiment_id(client: Any, name: str | None) -> str:
-    there = client.get_experiment_by_name(name or "Default")
-    return client.create_experiment(name or "Default") if there is None else there.experiment_id
+    name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
+    there = client.get_experiment_by_name(name)
+    return client.create_experiment(name) if there is None else there.experiment_id
 
 
 def _search(client: Any, experiment_id: str, filter_string: str) -> Iterator[Any]:

@@ -83,7 +83,7 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
     if not found:
         seen = sorted(os.listdir(path))
         raise NoRuns(
-            f"path must hold at least one run, got a folder with {listed(map(ascii, seen), 4)} "
+            f"path must hold at least one run, got a folder with {listed(seen, 4)} "
             f"in {path}; save runs there with wellsep.save_run."
             if seen
             else f"path must hold at least one run, got the empty folder {path}; "

@@ -49,4 +49,8 @@ def safe_name(name: str) -> str:
 def natural_key(name: str) -> tuple[Any, ...]:
     """Sort key that puts k2 before k10."""
     parts = re.split(r"(\d+)", name)
-    return tuple((int(p), "") if i % 2 else (-1, p) for i, p in enumerate(parts)), name
+    numbers = (part.lstrip("0") for part in parts)
+    return tuple(
+        (len(number), number) if i % 2 else (-1, part)
+        for i, (part, number) in enumerate(zip(parts, numbers, strict=True))
+    ), name

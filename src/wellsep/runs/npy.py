@@ -32,7 +32,7 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
     except OSError as error:
         raise OSError(error.errno, f"{what} must be readable, got: {error.strerror}.") from None
     _check_complete(size - offset, shape, dtype, what)
-    return Stored(shape, dtype, partial(_map, str(path), dtype, shape, order, offset))
+    return Stored(shape, dtype, partial(_map, os.path.abspath(path), dtype, shape, order, offset))
 
 
 def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Stored:
@@ -47,9 +47,10 @@ def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Store
         raise damaged(what, error) from None
     _check_complete(info.file_size - head, shape, dtype, what)
     start = _data_offset(path, info) if info.compress_type == zipfile.ZIP_STORED else None
+    place = os.path.abspath(path)
     if start is None:
-        return Stored(shape, dtype, partial(_read_member, str(path), member, what))
-    return Stored(shape, dtype, partial(_map, str(path), dtype, shape, order, start + head))
+        return Stored(shape, dtype, partial(_read_member, place, member, what))
+    return Stored(shape, dtype, partial(_map, place, dtype, shape, order, start + head))
 
 
 def damaged(what: str, error: Exception) -> ValueError:

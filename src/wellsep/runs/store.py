@@ -25,6 +25,7 @@ FORMAT, VERSION = "wellsep-run", 1
 MANIFEST = "run.json"
 FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
 TEMPORARY, OLD = ".tmp", ".old"
+_ATTEMPTS = 50  # at replacing a run that other writers replace at the same time
 _LEFT_BEHIND = 3600.0  # seconds without a change after which a temporary folder has no writer
 
 
@@ -175,21 +176,26 @@ def _write_text(path: Path, manifest: dict[str, Any]) -> None:
 
 
 def _move(temporary: Path, target: Path, *, overwrite: bool) -> None:
-    if not target.exists():
-        _rename(temporary, target)
-        return
-    if not overwrite:
-        raise FileExistsError(errno.EEXIST, "exists", str(target))
+    """Put the run in its place; a run that is there makes way only when it may."""
     # A reader that comes between the two renames, or after a crash there, finds the old run.
     old = target.with_name(f".{target.name}{OLD}")
-    shutil.rmtree(old, ignore_errors=True)
-    os.rename(target, old)
-    try:
-        _rename(temporary, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+    for _ in range(_ATTEMPTS):
+        try:
+            _rename(temporary, target)
+        except FileExistsError:
+            if not overwrite:
+                raise
+            shutil.rmtree(old, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError, FileExistsError):  # another was first
+                _rename(target, old)
+        except BaseException:
+            if old.exists() and not target.exists():
+                os.rename(old, target)
+            raise
+        else:
+            shutil.rmtree(old, ignore_errors=True)
+            return
+    raise FileExistsError(errno.EEXIST, "exists", str(target))
 
 
 def _rename(temporary: Path, target: Path) -> None:
