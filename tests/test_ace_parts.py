@@ -137,7 +137,9 @@ def test_scikit_learn_finds_the_same_groups_where_nothing_ties():
 
 
 def test_without_density_groups_the_inliers_form_one():
-    found = density_groups(line(*range(8), 60))
+    turn = np.arange(8) * np.pi / 4
+    ring = np.column_stack([np.cos(turn), np.sin(turn)])
+    found = density_groups(row_distances(np.vstack([ring, [[60, 0]]])))
     assert found.fallback
     assert found.labels.tolist() == [0] * 8 + [-1]
     assert found.outlier_scores[8] > found.threshold
