@@ -100,7 +100,7 @@ def choose_k(
     --------
     >>> import wellsep as ws
     >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(200, centers=4, random_state=1)
+    >>> X, _ = make_blobs(200, 3, centers=4, random_state=1)
     >>> chosen = ws.choose_k(X, range(2, 8), indices=["silhouette", "cfq"], random_state=0)
     >>> chosen.best, chosen.picks
     (4, {'silhouette': 4, 'cfq': 4})

@@ -26,31 +26,33 @@ def best_supported(
     """The cluster that backs each object best; its own where none is better.
 
     Each of the t nearest objects s stands up for its own cluster, with prototype c, by
-    1/2 - LCD(x, c, s) if it lies between x and c (equation 2), else by nothing. Objects that tie
-    at the t-th place share what places are left, so the row order plays no part.
+    1/2 - LCD(x, c, s), which is 1/2 where s does not lie between x and c (equation 2): x is then
+    nearer to c than s is. Objects that tie at the t-th place share what places are left, so the
+    row order plays no part. No more neighbours are asked than x's own cluster could provide.
 
     A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
     cluster far away, since all its members then lie almost on the line to its prototype.
     """
     best = codes.copy()
+    asked = np.minimum(n_neighbors, np.bincount(codes)[codes] - 1)
     rows, k = np.arange(len(X)), n_neighbors + _SPARE
     while len(rows):
         k = min(k, len(X) - 1)
         most = min(_MOST, len(X) - 1, _TABLE // len(rows))
         graph = nearest_neighbours(X, k, rows=rows, n_jobs=n_jobs)
-        place = graph.distances[:, min(n_neighbors, k) - 1]
+        place = graph.distances[np.arange(len(rows)), np.maximum(asked[rows], 1) - 1]
         cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
         seen = np.flatnonzero(~cut)
         for part in np.array_split(seen, len(seen) * k // (_ROWS * 16) + 1):
             best[rows[part]] = _vote(
                 X, codes, centers, radii, rows[part],
-                graph.indices[part], graph.distances[part], n_neighbors,
+                graph.indices[part], graph.distances[part], asked[rows[part]],
             )  # fmt: skip
         rows, k = rows[cut], min(4 * k, most)
     return best
 
 
-def _vote(X, codes, centers, radii, rows, neighbour, distance, t):
+def _vote(X, codes, centers, radii, rows, neighbour, distance, asked):
     theirs, own = codes[neighbour], codes[rows]
     to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
     row, column = np.nonzero(theirs != own[:, None])
@@ -61,7 +63,7 @@ def _vote(X, codes, centers, radii, rows, neighbour, distance, t):
     terms = disagreement(
         np.where(between, distance, 0.0), np.where(between, radii[neighbour], 1.0), safe
     )
-    voice = np.where(between, 0.5 - terms, 0.0) * _places(distance, t)
+    voice = (0.5 - np.where(between, terms, 0.0)) * _places(distance, asked)
     total = _voice_of_cluster(theirs, voice)
     at_home = np.where(theirs == own[:, None], total, 0.0).max(axis=1)
     # Of clusters that tie the first in code order, so that the row order plays no part.
@@ -88,10 +90,10 @@ def _voice_of_cluster(theirs, voice):
     return total
 
 
-def _places(distance, t):
+def _places(distance, asked):
     """Weight of each column: 1 inside the t-th distance, a share of the rest at it, 0 beyond."""
-    last = distance[:, min(t, distance.shape[1]) - 1][:, None]
+    last = distance[np.arange(len(distance)), np.maximum(asked, 1) - 1][:, None]
     inside = distance < last * (1 - TIE)
     edge = ~inside & (distance <= last * (1 + TIE))
-    share = (t - inside.sum(axis=1)) / np.maximum(edge.sum(axis=1), 1)
-    return inside + edge * np.minimum(share, 1.0)[:, None]
+    share = (asked - inside.sum(axis=1)) / np.maximum(edge.sum(axis=1), 1)
+    return inside * (asked > 0)[:, None] + edge * np.maximum(share, 0.0)[:, None]

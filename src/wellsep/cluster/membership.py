@@ -1,0 +1,274 @@
+"""Who hardly belongs: objects on the fence between clusters, and objects their neighbours leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_count, check_data, to_numpy
+from wellsep.indices.connectivity import local_connectivity, prototypes_of
+from wellsep.partitions import encode
+
+_BLOCK = 1 << 22  # entries of a table of distances to all prototypes
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipReport:
+    """What speaks against each object's place, and the worst cases to look at.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,)
+        Name of each object.
+    labels : ndarray of shape (n,)
+        Its cluster.
+    margins : ndarray of shape (n,)
+        Its distance to the nearest plane between its prototype and a rival's; negative where the
+        rival's prototype is nearer.
+    fences : ndarray of shape (n,)
+        The margin over half the distance of the two prototypes: 1 at its own prototype or beyond,
+        0 on the fence.
+    rivals : ndarray of shape (n,)
+        The cluster beyond that plane.
+    disagreements : ndarray of shape (n,)
+        LCD, see ``local_connectivity``: how far its neighbours pull aside.
+    support : ndarray of shape (n,)
+        How many neighbours stand between it and its prototype.
+    suits : ndarray of shape (n,)
+        The cluster that would suit it best: the one whose members among its nearest neighbours
+        back it most, its own if none does better (``better`` of ``local_connectivity``).
+    on_fence : ndarray of int
+        Positions of the objects with the smallest `fences`, the smallest first.
+    unsupported : ndarray of int
+        Positions of the objects with the highest `disagreements`, the highest first.
+    n_neighbors : int
+    """
+
+    ids: np.ndarray
+    labels: np.ndarray
+    margins: np.ndarray
+    fences: np.ndarray
+    rivals: np.ndarray
+    disagreements: np.ndarray
+    support: np.ndarray
+    suits: np.ndarray
+    on_fence: np.ndarray
+    unsupported: np.ndarray
+    n_neighbors: int
+
+    @property
+    def worst(self) -> np.ndarray:
+        """Positions of the objects of either list, those of both lists first."""
+        both = self.on_fence[np.isin(self.on_fence, self.unsupported)]
+        listed = [*both, *self.on_fence, *self.unsupported]
+        return np.array(list(dict.fromkeys(int(p) for p in listed)), dtype=np.intp)
+
+    def columns(self, positions: np.ndarray | None = None) -> dict[str, list[Any]]:
+        """The table as named columns; the worst objects unless positions are given."""
+        rows = self.worst if positions is None else np.asarray(positions)
+        return {
+            "id": self.ids[rows].tolist(),
+            "label": self.labels[rows].tolist(),
+            "suits": self.suits[rows].tolist(),
+            "margin": self.margins[rows].tolist(),
+            "fence": self.fences[rows].tolist(),
+            "rival": self.rivals[rows].tolist(),
+            "lcd": self.disagreements[rows].tolist(),
+            "support": self.support[rows].tolist(),
+            "reason": [self.reason(int(row)) for row in rows],
+        }
+
+    def reason(self, position: int) -> str:
+        """One object's case in a sentence."""
+        label, rival, suits = (a[position] for a in (self.labels, self.rivals, self.suits))
+        parts = []
+        if self.margins[position] < 0:
+            parts.append(f"nearer to the prototype of {rival}")
+        elif position in self.on_fence:
+            parts.append(f"on the fence towards {rival}")
+        if position in self.unsupported:
+            parts.append("its neighbours pull aside")
+        if suits != label:
+            parts.append(f"its nearest neighbours back {suits}")
+        return ", ".join(parts) or "fits"
+
+    def to_frame(self, *, every: bool = False) -> Any:
+        """A pandas DataFrame of the worst objects, or of every object."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
+        rows = np.arange(len(self.labels)) if every else None
+        return pd.DataFrame(self.columns(rows)).set_index("id")
+
+    def summary(self) -> str:
+        """The report in a sentence or two."""
+        moved = int((self.suits != self.labels).sum())
+        wrong = int((self.margins < 0).sum())
+        lines = [
+            f"{moved} of {len(self.labels)} objects would suit another cluster better; "
+            f"{wrong} lie nearer to another prototype."
+        ]
+        if len(self.on_fence):
+            first = self.on_fence[0]
+            lines.append(f"Nearest to the fence: {self.ids[first]} ({self.reason(int(first))}).")
+        if len(self.unsupported):
+            first = self.unsupported[0]
+            lines.append(
+                f"Least supported: {self.ids[first]}, LCD {self.disagreements[first]:.3g} of at "
+                f"most {self.n_neighbors / 2:g}."
+            )
+        return " ".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"MembershipReport({len(self.labels)} objects, {len(self.on_fence)} on the fence, "
+            f"{len(self.unsupported)} unsupported)"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        columns = self.columns()
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
+            for row in zip(*columns.values(), strict=True)
+        )
+        return (
+            f"<p>{escape(self.summary())}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def membership_report(
+    X: Any,
+    labels: Any,
+    *,
+    centers: Any = None,
+    n_neighbors: int = 5,
+    ids: Any = None,
+    n_worst: int = 20,
+    noise: str = "exclude",
+    n_jobs: int | None = None,
+) -> MembershipReport:
+    """Find the objects on the fence and the unsupported ones, and where they would fit better.
+
+    On the fence: a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) / (2‖μ_j−μ_l‖), the
+    distance x of cluster j would have to move to become another's. Unsupported: a high local
+    connectivity disagreement, see ``local_connectivity``.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Objects.
+    labels : array-like of shape (n,)
+        Cluster of each object.
+    centers : array-like of shape (K, d), optional
+        Prototypes, as in ``local_connectivity``; by default the means.
+    n_neighbors : int
+        Neighbours that are asked.
+    ids : array-like of shape (n,), optional
+        Names of the objects; by default the index of a pandas frame, or 0, 1, ….
+    n_worst : int
+        Length of either list.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means; excluded objects are not judged.
+    n_jobs : int, optional
+        Threads of the neighbour searches.
+
+    Returns
+    -------
+    MembershipReport
+        A table by ``to_frame()`` or ``columns()``, ``summary()``, and all values per object.
+
+    References
+    ----------
+    .. [1] Vardakas, Karra, Pitoura & Likas, Discovery Science 2025 (counterfactual distance).
+    .. [2] Deepak P, "Local connectivity in centroid clustering", IDEAS 2020 (LCD).
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0], [1.0], [2.0], [4.9], [9.0], [10.0], [11.0]]
+    >>> report = ws.membership_report(X, [0, 0, 0, 0, 1, 1, 1], n_worst=1, n_neighbors=2)
+    >>> report.columns()["id"], report.columns()["reason"]
+    ([3], ['on the fence towards 1'])
+    >>> report.margins.round(2).tolist()
+    [5.99, 4.99, 3.99, 1.09, 3.01, 4.01, 5.01]
+    """
+    names = _ids(ids, X)
+    X = to_numpy(check_data(X)).astype(np.float64, copy=False)
+    if len(names) != len(X):
+        raise ValueError(f"ids must have one entry per object ({len(X)}), got {len(names)}.")
+    n_worst = check_count("n_worst", n_worst)
+    partition = encode(labels, n_objects=len(X), noise=noise)
+    prototypes = prototypes_of(X, partition, centers)
+    connectivity = local_connectivity(
+        X, labels, centers=prototypes, n_neighbors=n_neighbors, noise=noise, n_jobs=n_jobs
+    )
+    codes, classes = partition.codes[0], partition.classes[0]
+    counted = codes >= 0
+    margins, gaps, rivals = _nearest_planes(X, codes, prototypes)
+    fences = np.where(gaps > 0, margins / np.where(gaps > 0, gaps / 2, 1.0), np.nan)
+    own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
+    return MembershipReport(
+        ids=names,
+        labels=own,
+        margins=margins,
+        fences=fences,
+        rivals=np.where(np.isnan(margins), own, classes[rivals]),
+        disagreements=connectivity.objects,
+        support=connectivity.support,
+        suits=connectivity.better,
+        on_fence=_first(fences, n_worst),
+        unsupported=_first(
+            np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst
+        ),
+        n_neighbors=connectivity.n_neighbors,
+    )
+
+
+def _nearest_planes(X, codes, prototypes):
+    """Per object: signed distance to the nearest bisecting plane, gap of prototypes, rival."""
+    n, k = len(X), len(prototypes)
+    margins, gaps = np.full(n, np.nan), np.full(n, np.nan)
+    rivals = np.zeros(n, dtype=np.intp)
+    if k < 2:
+        return margins, gaps, rivals
+    origin = prototypes.mean(axis=0)
+    centred = prototypes - origin
+    apart = np.sqrt(((prototypes[:, None] - prototypes[None]) ** 2).sum(axis=2))
+    # Prototypes that coincide have no plane between them.
+    apart[apart <= 1e-12 * np.abs(centred).max()] = np.nan
+    np.fill_diagonal(apart, np.nan)
+    norms = (centred**2).sum(axis=1)
+    counted = np.flatnonzero(codes >= 0)
+    for rows in np.array_split(counted, len(counted) * k // _BLOCK + 1):
+        own = codes[rows]
+        # ‖x−μ‖² less ‖x‖², which the difference does not need.
+        table = norms - 2 * (X[rows] - origin) @ centred.T
+        signed = (table - table[np.arange(len(rows)), own][:, None]) / (2 * apart[own])
+        found = np.where(np.isnan(signed), np.inf, signed).argmin(axis=1)
+        margins[rows] = signed[np.arange(len(rows)), found]
+        gaps[rows] = apart[own, found]
+        rivals[rows] = found
+    return margins, gaps, rivals
+
+
+def _first(values: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the smallest values that are numbers; of equals the first in order."""
+    order = np.argsort(values, kind="stable")
+    return order[: min(count, int((~np.isnan(values)).sum()))]
+
+
+def _ids(ids: Any, X: Any) -> np.ndarray:
+    if ids is None and hasattr(X, "iloc"):
+        ids = X.index
+    return np.arange(len(X)) if ids is None else np.asarray(ids)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,337 @@
+"""ClusterSearch: a grid search over clusterers, judged by validity indices, without folds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+
+from wellsep._checks import check_weights
+from wellsep.cluster.candidates import Fitted, last_step, prefix_of, scoring_space
+from wellsep.cluster.settings import (
+    check_error_score,
+    fit_setting,
+    list_settings,
+    report_failures,
+    results_table,
+)
+from wellsep.indices.scoring import parse_indices, score_partitions
+
+
+def _best_has(name: str) -> Any:
+    """Whether the fitted, or before fit the given, estimator has a method."""
+
+    def check(search: Any) -> bool:
+        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+    return check
+
+
+class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator):
+    """Fit a clusterer with every setting of a grid and keep the best by a validity index.
+
+    What ``GridSearchCV`` is for predictors, without folds: every setting is fitted once to all
+    of X, all partitions are scored by all indices in one pass, and the best fitted estimator is
+    kept as it is, so that its labels are the ones that were scored.
+
+    Parameters
+    ----------
+    estimator : clusterer
+        Any scikit-learn clusterer or mixture, or a pipeline that ends in one.
+    param_grid : dict, list of dicts or iterable of settings
+        As for ``sklearn.model_selection.ParameterGrid``; an iterator of dicts, such as a
+        ``ParameterSampler``, is taken as it is.
+    scoring : str, (str, dict), or a list of them
+        Indices as in ``score_partitions``. The sign is the index's own; better is what the index
+        says it is.
+    refit : bool, str or callable
+        Which index decides: True the first, a name that one; or a function from ``results_`` to a
+        row. False keeps no estimator.
+    space : array-like of shape (n, d'), transformer or None
+        Where partitions are scored; X by default. Settings that transform X differently are thus
+        compared in one space.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What the label -1 means.
+    error_score : "raise" or float
+        A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
+        keeps the sentence.
+    n_jobs : int, optional
+        Fits at a time, through joblib.
+    verbose : int
+        Passed to joblib. A progress bar is scikit-learn's ``ProgressBar`` callback.
+
+    Attributes
+    ----------
+    results_ : dict of arrays
+        ``params`` and one ``param_<name>`` per parameter, ``score_<index>`` and
+        ``rank_<index>``, ``n_clusters``, ``coverage``, ``fit_time``, ``error``; ready for
+        ``pandas.DataFrame``. ``cv_results_`` is the same.
+    best_estimator_ : estimator
+        The best, fitted.
+    best_params_ : dict
+        Its setting.
+    best_score_ : float
+        Its score, with the index's own sign.
+    best_index_ : int
+        Its row in ``results_``.
+    labels_ : ndarray of shape (n,)
+        Its labels.
+    scores_ : PartitionScores
+        The scores of all settings that were fitted.
+    n_features_in_, feature_names_in_
+        Those of the best estimator, where it has them.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from sklearn.cluster import DBSCAN
+    >>> from sklearn.datasets import make_moons
+    >>> X, _ = make_moons(200, noise=0.05, random_state=0)
+    >>> search = ws.ClusterSearch(ws.KMeans(random_state=0), {"n_clusters": [2, 3, 8]},
+    ...                           scoring=["silhouette", "davies_bouldin"]).fit(X)
+    >>> search.best_params_, round(search.best_score_, 2)
+    ({'n_clusters': 8}, 0.52)
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = "silhouette",
+        refit: Any = True,
+        space: Any = None,
+        noise: str = "exclude",
+        error_score: Any = np.nan,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.scoring = scoring
+        self.refit = refit
+        self.space = space
+        self.noise = noise
+        self.error_score = error_score
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **fit_params: Any) -> Any:
+        """Fit every setting and keep the best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Objects.
+        y : ignored
+            Present by convention.
+        sample_weight : array-like of shape (n,), optional
+            Used in scoring, and in fitting where the estimator takes it; with scikit-learn's
+            metadata routing, where it requests it.
+        **fit_params
+            Passed to the estimator's fit.
+
+        Returns
+        -------
+        ClusterSearch
+            The fitted search.
+        """
+        asked = [index.label(params) for index, params in parse_indices(self.scoring)]
+        decider = self._decider(asked)
+        error_score = check_error_score(self.error_score)
+        settings = list_settings(self.param_grid)
+        weights = check_weights(sample_weight, _num_samples(X))
+        routed = self._routed(sample_weight, fit_params)
+
+        root = self._init_callback_context(max_subtasks=1)
+        root.call_on_fit_task_begin(estimator=self, X=X)
+        tasks = root.subcontext("search", max_subtasks=len(settings), sequential_subtasks=False)
+        tasks.call_on_fit_task_begin(estimator=self, X=X)
+        # Made beforehand: a worker must not change what another is being sent.
+        contexts = [tasks.subcontext("candidate", task_id=i) for i in range(len(settings))]
+        fits = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(fit_setting)(self, clone(self.estimator), setting, X, routed, context)
+            for setting, context in zip(settings, contexts, strict=True)
+        )
+        tasks.call_on_fit_task_end(estimator=self, X=X)
+        errors = [None if isinstance(one, Fitted) else one for one in fits]
+        report_failures(errors, settings, error_score)
+        fitted = {i: one for i, one in enumerate(fits) if isinstance(one, Fitted)}
+
+        self.scores_ = score_partitions(
+            scoring_space(self.space, X),
+            {str(i): one.labels for i, one in fitted.items()},
+            self.scoring,
+            sample_weight=weights,
+            noise=self.noise,
+            n_jobs=self.n_jobs,
+        )
+        self.results_ = results_table(settings, fitted, errors, self.scores_, error_score)
+        self._keep_best(fitted, settings, decider)
+        root.call_on_fit_task_end(estimator=self, X=X)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """Fit, then return the labels of the best setting.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Objects.
+        y : ignored
+            Present by convention.
+        **fit_params
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
+        return self.fit(X, **fit_params).labels_
+
+    @available_if(_best_has("predict"))
+    def predict(self, X: Any) -> Any:
+        """Labels of new objects by the best estimator."""
+        return self._best().predict(X)
+
+    @available_if(_best_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """What the best estimator makes of new objects."""
+        return self._best().transform(X)
+
+    @available_if(_best_has("transform"))
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, then transform X by the best estimator."""
+        return self.fit(X, **fit_params).transform(X)
+
+    @available_if(_best_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the columns of ``transform``."""
+        return self._best().get_feature_names_out(input_features)
+
+    @available_if(_best_has("predict"))
+    def score(self, X: Any, y: Any = None) -> float:
+        """The deciding index of the labels predicted for X, negated if smaller is better."""
+        name = self.scoring_
+        position = self.scores_.indices.index(name)
+        spec = parse_indices(self.scoring)[position]
+        scores = score_partitions(
+            scoring_space(self.space, X),
+            self.predict(X),
+            [(spec[0].name, spec[1])],
+            noise=self.noise,
+        )
+        return float(scores.values[0, 0] * scores.directions[0])
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """The same as ``results_``, under the name scikit-learn's tools look for."""
+        check_is_fitted(self, "results_")
+        return self.results_
+
+    @property
+    def n_features_in_(self) -> int:
+        return self._of_best("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        return self._of_best("feature_names_in_")
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters of the best setting."""
+        check_is_fitted(self, "results_")
+        return int(self.results_["n_clusters"][self.best_index_])
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Which metadata go where: ``fit`` hands to the estimator's ``fit`` what it requests."""
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                estimator=self.estimator,
+                method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+            )
+        )
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        if sklearn.get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given, **fit_params).estimator.fit)
+        if given and has_fit_parameter(last_step(self.estimator), "sample_weight"):
+            return {f"{prefix_of(self.estimator)}sample_weight": sample_weight, **fit_params}
+        return dict(fit_params)
+
+    def _decider(self, asked: list[str]) -> Any:
+        """The name of the index that decides, a function, or None."""
+        if self.refit is False or callable(self.refit):
+            return self.refit or None
+        if self.refit is True:
+            return asked[0]
+        if self.refit not in asked:
+            raise ValueError(
+                f"refit must be True, False, a function or one of {', '.join(asked)}, "
+                f"got {self.refit!r}."
+            )
+        return self.refit
+
+    def _keep_best(self, fitted: dict[int, Fitted], settings: list, decider: Any) -> None:
+        for name in ("best_estimator_", "labels_"):
+            self.__dict__.pop(name, None)
+        self.scoring_ = decider if isinstance(decider, str) else self.scores_.indices[0]
+        scores = self.results_[f"score_{self.scoring_}"]
+        if callable(decider):
+            self.best_index_ = int(decider(self.results_))
+        else:
+            at = self.scores_.indices.index(self.scoring_)
+            signed = np.where(np.isnan(scores), -np.inf, scores * self.scores_.directions[at])
+            if np.isneginf(signed).all():
+                reasons = (
+                    "; ".join(sorted(set(self.scores_.reasons.values()))) or "every fit failed"
+                )
+                raise ValueError(
+                    f"scoring must be defined for some setting, got none for {self.scoring_}: "
+                    f"{reasons}."
+                )
+            self.best_index_ = int(signed.argmax())
+        self.best_params_ = settings[self.best_index_]
+        self.best_score_ = float(scores[self.best_index_])
+        if self.refit is not False and self.best_index_ in fitted:
+            self.best_estimator_ = fitted[self.best_index_].estimator
+            self.labels_ = fitted[self.best_index_].labels
+
+    def _best(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def _of_best(self, name: str) -> Any:
+        best = getattr(self, "best_estimator_", None)
+        if best is None or not hasattr(best, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} yet.")
+        return getattr(best, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "results_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.array_api_support = inner.array_api_support
+        tags.transformer_tags = inner.transformer_tags
+        return tags

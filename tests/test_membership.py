@@ -1,0 +1,157 @@
+"""membership_report lists who sits on the fence, who is unsupported, and where they would fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+import wellsep as ws
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
+
+
+@pytest.fixture(scope="module")
+def case():
+    X, _ = make_blobs(300, 2, centers=3, cluster_std=2.0, random_state=0)
+    return X, ws.KMeans(3, random_state=0).fit_predict(X)
+
+
+def test_margins_are_those_of_the_index(case):
+    X, labels = case
+    report = ws.membership_report(X, labels)
+    np.testing.assert_allclose(report.margins, ws.margins(X, labels), atol=1e-9)
+    centers = np.array([[0.0, 0.0], [1.0, 5.0], [-3.0, 2.0]])
+    moved = ws.membership_report(X, labels, centers=centers)
+    np.testing.assert_allclose(moved.margins, ws.margins(X, labels, centers=centers), atol=1e-9)
+
+
+def test_disagreements_are_those_of_local_connectivity(case):
+    X, labels = case
+    report = ws.membership_report(X, labels, n_neighbors=3)
+    expected = ws.local_connectivity(X, labels, n_neighbors=3)
+    np.testing.assert_array_equal(report.disagreements, expected.objects)
+    np.testing.assert_array_equal(report.support, expected.support)
+
+
+def test_the_rival_is_the_cluster_beyond_the_nearest_plane(case):
+    X, labels = case
+    report = ws.membership_report(X, labels)
+    centers = np.array([X[labels == c].mean(axis=0) for c in range(3)])
+    for i in range(0, 300, 17):
+        distances = {
+            rival: (np.sum((X[i] - centers[rival]) ** 2) - np.sum((X[i] - centers[labels[i]]) ** 2))
+            / (2 * np.linalg.norm(centers[labels[i]] - centers[rival]))
+            for rival in range(3)
+            if rival != labels[i]
+        }
+        assert report.rivals[i] == min(distances, key=distances.get)
+
+
+def test_the_lists_are_sorted_worst_first_and_as_long_as_asked(case):
+    X, labels = case
+    report = ws.membership_report(X, labels, n_worst=7)
+    assert len(report.on_fence) == len(report.unsupported) == 7
+    assert np.all(np.diff(report.fences[report.on_fence]) >= 0)
+    assert np.all(np.diff(report.disagreements[report.unsupported]) <= 0)
+    rest = np.setdiff1d(np.arange(300), report.on_fence)
+    assert report.fences[rest].min() >= report.fences[report.on_fence].max()
+    assert set(report.worst) == set(report.on_fence) | set(report.unsupported)
+    assert len(report.worst) == len(set(report.worst))
+
+
+def test_an_object_among_a_rivals_members_suits_the_rival():
+    X = [[0.0], [1.0], [9.0], [10.0], [11.0], [9.5]]
+    report = ws.membership_report(
+        X, ["a", "a", "b", "b", "b", "a"], centers=[[0.5], [10.0]], n_worst=1
+    )
+    assert report.margins[5] == pytest.approx(5.25 - 9.5)
+    assert report.suits[5] == "b"
+    assert report.on_fence.tolist() == [5]
+    assert report.reason(5).startswith("nearer to the prototype of b")
+    assert report.suits[:2].tolist() == ["a", "a"]
+    assert "its nearest neighbours back b" in report.reason(5)
+    assert "1 of 6 objects would suit another cluster better" in report.summary()
+
+
+def test_hand_arithmetic_of_the_fence():
+    # Prototypes 1 and 7, plane at 4: the object 3 is 1 away from it, a third of the half gap.
+    report = ws.membership_report([[0.0], [0.0], [3.0], [7.0]], [0, 0, 0, 1])
+    assert report.margins.tolist() == pytest.approx([4, 4, 1, 3])
+    assert report.fences.tolist() == pytest.approx([4 / 3, 4 / 3, 1 / 3, 1])
+
+
+def test_one_cluster_has_no_fence():
+    report = ws.membership_report(np.random.default_rng(0).normal(size=(30, 2)), [0] * 30)
+    assert np.isnan(report.margins).all()
+    assert len(report.on_fence) == 0
+    assert len(report.unsupported) > 0
+    assert (report.rivals == 0).all()
+
+
+def test_coinciding_prototypes_are_no_rivals():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    labels = np.repeat([0, 1, 2], 10)
+    centers = [[0.0, 0.0], [0.0, 0.0], [3.0, 0.0]]
+    report = ws.membership_report(X, labels, centers=centers)
+    assert (report.rivals[:20] == 2).all()
+    assert np.isfinite(report.margins).all()
+
+
+def test_noise_is_not_judged(case):
+    X, labels = case
+    labels = labels.copy()
+    labels[:20] = -1
+    report = ws.membership_report(X, labels)
+    assert np.isnan(report.margins[:20]).all()
+    assert (report.suits[:20] == -1).all()
+    assert not set(range(20)) & set(report.worst)
+
+
+def test_names_of_the_objects_come_from_the_caller_or_the_frame(case):
+    pd = pytest.importorskip("pandas", reason="pandas is an optional input kind")
+    X, labels = case
+    names = [f"object {i}" for i in range(300)]
+    given = ws.membership_report(X, labels, ids=names)
+    framed = ws.membership_report(pd.DataFrame(X, index=names), labels)
+    assert given.columns()["id"] == framed.columns()["id"]
+    assert given.columns()["id"][0].startswith("object ")
+    with pytest.raises(ValueError, match=r"ids must have one entry per object \(300\), got 2"):
+        ws.membership_report(X, labels, ids=["a", "b"])
+
+
+def test_the_table_has_a_row_per_listed_object_or_per_object(case):
+    pytest.importorskip("pandas", reason="to_frame makes a pandas frame")
+    report = ws.membership_report(*case, n_worst=5)
+    frame = report.to_frame()
+    assert len(frame) == len(report.worst)
+    assert frame.columns.tolist() == [
+        "label", "suits", "margin", "fence", "rival", "lcd", "support", "reason",
+    ]  # fmt: skip
+    every = report.to_frame(every=True)
+    assert len(every) == 300
+    assert (every["reason"] == "fits").sum() > 200
+
+
+def test_the_html_escapes_names(case):
+    X, labels = case
+    html = ws.membership_report(X, labels, ids=["<b>"] * 300, n_worst=2)._repr_html_()
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+    assert html.count("<tr>") >= 3
+
+
+def test_neighbours_know_better_than_a_wrong_label():
+    # Two long clusters side by side; five objects carry the label of the other one.
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) * [6, 0.3] + np.repeat([[0, 0], [0, 3]], 150, axis=0)
+    labels = np.repeat([0, 1], 150)
+    labels[:5] = 1
+    report = ws.membership_report(X, labels)
+    assert (report.suits[:5] == 0).all()
+    assert (report.suits[150:] == 1).mean() > 0.95
+
+
+def test_a_list_must_have_a_length(case):
+    with pytest.raises(ValueError, match="n_worst must be at least 1, got 0"):
+        ws.membership_report(*case, n_worst=0)
