@@ -218,9 +218,7 @@ def test_an_unknown_index_lists_the_known_ones():
 
 
 def test_an_unknown_parameter_of_an_index_lists_the_known_ones():
-    with pytest.raises(
-        ValueError, match="parameters of 'davies_bouldin' must be among: q; got 'p'"
-    ):
+    with pytest.raises(ValueError, match="of 'davies_bouldin' must be among: q; got 'p'"):
         ws.score_partitions(X, Y, [("davies_bouldin", {"p": 1})])
 
 
