@@ -147,6 +147,18 @@ def test_what_is_no_anndata_is_refused(tmp_path):
         runs_from_anndata(3, labels="x")
 
 
+def test_files_of_old_anndata_are_read_whole(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["X"] = np.ones((2, 1), dtype=np.float32)
+        file["obs"] = np.array([(b"c0", 0), (b"c1", 1)], dtype=[("index", "S2"), ("k", "i8")])
+        file["var"] = np.array([(b"g0",)], dtype=[("index", "S2")])
+        file["obsm"] = np.array([((1.0, 2.0),), ((3.0, 4.0),)], dtype=[("X_pca", "f8", (2,))])
+    runs = runs_from_anndata(tmp_path / "old.h5ad", labels="k")
+    assert runs.open_space("X_pca").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert runs.ids.tolist() == ["c0", "c1"]
+
+
 def test_the_common_door_opens_anndata(source):
     runs = load_any(source, spaces="X_pca,X_scvi", labels="leiden_*")
     assert (len(runs.spaces), len(runs.partitions)) == (2, 2)
