@@ -5,5 +5,6 @@ from __future__ import annotations
 from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.lloyd import LloydResult, lloyd
+from wellsep.cluster.lofkmeans import LOFKMeans
 
-__all__ = ["CFMeans", "KMeans", "LloydResult", "lloyd"]
+__all__ = ["CFMeans", "KMeans", "LOFKMeans", "LloydResult", "lloyd"]

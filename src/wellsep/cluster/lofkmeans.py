@@ -11,11 +11,12 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number, check_weights, to_numpy
-from wellsep.cluster.base import CentroidClusterer, Tasks, check_clusters
+from wellsep.cluster.base import CentroidClusterer, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
 from wellsep.cluster.lloyd import publish
 from wellsep.cluster.points import prepare
 from wellsep.cluster.seeding import check_init, start_centers
+from wellsep.cluster.tasks import Tasks
 from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
 
 SEARCHES = ("exact", "approximate")

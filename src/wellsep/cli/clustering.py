@@ -1,0 +1,254 @@
+"""The commands that choose K and cluster."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wellsep.cli.output import JsonOption, print_json, print_line, print_table
+from wellsep.cli.scoring import parse_index
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from wellsep.cluster.chosen import ChosenK
+
+METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
+
+DataArgument = Annotated[
+    Path, typer.Argument(help="Matrix, an object per row: csv, parquet, npy, npz.")
+]
+MethodOption = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")]
+ScaleOption = Annotated[
+    bool, typer.Option("--scale", help="Bring every column to mean 0 and deviation 1 first.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of all randomness.")]
+
+
+def choose_k(
+    data: DataArgument,
+    k: Annotated[
+        str,
+        typer.Option("--k", "-k", help="Numbers to try: 2:12, 2:20:2 or 3,5,8 (ends included)."),
+    ] = "2:12",
+    method: MethodOption = "k-means",
+    index: Annotated[
+        list[str] | None,
+        typer.Option("--index", "-i", help="An index, with parameters as davies_bouldin(q=2)."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="Fits per K, each with another seed.")] = 1,
+    subsample: Annotated[
+        float | None, typer.Option(help="Share of the objects drawn anew for each repeat.")
+    ] = None,
+    scale: ScaleOption = False,
+    seed: SeedOption = 0,
+    jobs: Annotated[int | None, typer.Option(help="Fits at a time.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the labels of the best K: csv, parquet, npy."),
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the whole record in this folder.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit every number of clusters and let validity indices vote on the best.
+
+    \b
+    Examples:
+      wellsep choose-k data.csv
+      wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
+      wellsep choose-k data.npy --method ward --scale -o labels.csv --json
+    """
+    from wellsep.cluster.choose_k import choose_k as choose
+
+    if output is not None and subsample is not None:
+        raise ValueError(
+            "output must be left out with --subsample, which leaves objects without labels; "
+            "choose K first, then run wellsep cluster."
+        )
+    options: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
+    chosen = choose(
+        _read(data, scale),
+        parse_range(k),
+        estimator=_estimator(method, None),
+        n_repeats=repeats,
+        subsample=subsample,
+        random_state=seed,
+        n_jobs=jobs,
+        **options,
+    )
+    if save is not None:
+        chosen.save(save)
+    if output is not None:
+        _write_labels(output, chosen.labels_for())
+    if as_json:
+        print_json(_chosen_record(chosen))
+        return
+    columns = chosen.columns()
+    arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
+    heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
+    print_table(list(zip(*columns.values(), strict=True)), heads)
+    for line in chosen.explain().splitlines():
+        print_line(line)
+
+
+def cluster(
+    data: DataArgument,
+    k: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.")],
+    method: MethodOption = "cf-means",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the labels: csv, parquet or npy.")
+    ] = None,
+    centers: Annotated[Path | None, typer.Option(help="Also write the centres: npy.")] = None,
+    restarts: Annotated[
+        int | None, typer.Option(help="Starts tried, of which the best is kept.")
+    ] = None,
+    neighbors: Annotated[
+        int, typer.Option(help="Neighbours of the outlier factor of lof-k-means.")
+    ] = 5,
+    scale: ScaleOption = False,
+    seed: SeedOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Cluster a data set and write its labels.
+
+    \b
+    Examples:
+      wellsep cluster data.csv -k 8 -o labels.csv
+      wellsep cluster data.npy --method lof-k-means --neighbors 10 -k 4 -o labels.npy
+      wellsep cluster data.parquet --method k-means -k 12 --scale --json
+    """
+    import numpy as np
+
+    from wellsep.cluster.candidates import fit_labels
+
+    X = _read(data, scale)
+    model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
+    fitted = fit_labels(model, X)
+    if output is not None:
+        _write_labels(output, fitted.labels)
+    if centers is not None:
+        _write_centers(centers, fitted.estimator)
+    labels, sizes = np.unique(fitted.labels, return_counts=True)
+    inertia = getattr(fitted.estimator, "inertia_", None)
+    if as_json:
+        print_json(
+            {
+                "method": method,
+                "n_objects": len(X),
+                "n_clusters": len(labels),
+                "sizes": dict(zip(labels.tolist(), sizes.tolist(), strict=True)),
+                "inertia": inertia,
+                "seconds": fitted.seconds,
+                "labels": None if output is not None else fitted.labels,
+            }
+        )
+        return
+    shares = (sizes / len(X)).tolist()
+    print_table(
+        list(zip(labels.tolist(), sizes.tolist(), shares, strict=True)),
+        ["cluster", "objects", "share"],
+    )
+    ends = "" if inertia is None else f", inertia {inertia:.6g}"
+    print_line(f"{method}: {len(labels)} clusters of {len(X)} objects{ends}.")
+    if output is None:
+        print_line("Labels were not written; name a file with --output.")
+
+
+def parse_range(text: str) -> list[int]:
+    """``"2:12"`` as 2, 3, … 12; ``"2:20:2"`` in steps; ``"3,5,8"`` as listed."""
+    match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?", text)
+    if match:
+        first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+        if last >= first and step > 0:
+            return list(range(first, last + 1, step))
+    elif re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)*", text):
+        return [int(part) for part in text.split(",")]
+    raise ValueError(f"k must read like 2:12, 2:20:2 or 3,5,8, got {text!r}.")
+
+
+def _read(path: Path, scale: bool) -> np.ndarray:
+    from wellsep._checks import check_data
+    from wellsep.tables import read_matrix
+
+    X = check_data(read_matrix(path), name=path.name)
+    if not scale:
+        return X
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler().fit_transform(X)
+
+
+def _estimator(
+    method: str,
+    k: int | None,
+    *,
+    seed: int | None = None,
+    restarts: int | None = None,
+    neighbors: int = 5,
+) -> Any:
+    from wellsep._checks import check_choice, check_count
+
+    check_choice("method", method, METHODS)
+    options: dict[str, Any] = (
+        {} if restarts is None else {"n_init": check_count("restarts", restarts)}
+    )
+    if method == "ward":
+        from sklearn.cluster import AgglomerativeClustering
+
+        return AgglomerativeClustering(2 if k is None else check_count("k", k))
+    if method == "gaussian-mixture":
+        from sklearn.mixture import GaussianMixture
+
+        return GaussianMixture(
+            1 if k is None else check_count("k", k), random_state=seed, **options
+        )
+    from wellsep.cluster.cfmeans import CFMeans
+    from wellsep.cluster.kmeans import KMeans
+    from wellsep.cluster.lofkmeans import LOFKMeans
+
+    count = 8 if k is None else check_count("k", k)
+    if method == "lof-k-means":
+        return LOFKMeans(count, n_neighbors=neighbors, random_state=seed, **options)
+    if method == "k-means":
+        return KMeans(count, random_state=seed, **{"n_init": 10, **options})
+    return CFMeans(count, random_state=seed, **options)
+
+
+def _write_labels(path: Path, labels: Any) -> None:
+    from wellsep.tables import write_array, write_table
+
+    if path.suffix == ".npy":
+        write_array(path, labels)
+    else:
+        write_table(path, {"label": labels.tolist()})
+
+
+def _write_centers(path: Path, estimator: Any) -> None:
+    from wellsep.tables import write_array
+
+    found = getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None))
+    if found is None:
+        raise ValueError("centers must be left out for a method without centres, got ward.")
+    write_array(path, found)
+
+
+def _chosen_record(chosen: ChosenK) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    return {
+        "best": chosen.best,
+        "picks": chosen.picks,
+        "votes": chosen.votes,
+        "indices": [
+            {"name": name, "direction": int(sign), **chosen.curves()[name]}
+            for name, sign in zip(chosen.indices, chosen.directions, strict=True)
+        ],
+        "stability": chosen.stability,
+        "n_clusters": chosen.n_clusters,
+        "undefined": [
+            {"k": k, "index": name, "reason": why} for (k, name), why in chosen.reasons.items()
+        ],
+        "explanation": chosen.explain().splitlines(),
+    }
