@@ -12,6 +12,7 @@ from scipy import stats
 from .._checks import to_numpy
 from ..indices import clustering_accuracy, nmi_score
 from ..partitions import NOISE
+from .correlation import tied_classes
 from .explain import ranks
 from .ranking import Ranking
 from .records import Record, freeze
@@ -129,7 +130,9 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
 
 
 def _correlation(kind: str, scores: np.ndarray, other: np.ndarray) -> float:
-    if len(scores) < 2 or np.ptp(scores) == 0 or np.ptp(other) == 0:
+    """Rank correlation in which values that differ by rounding only are tied."""
+    first, second = tied_classes(scores), tied_classes(other)
+    if not first.any() or not second.any():
         return float("nan")
     function = stats.spearmanr if kind == "spearman" else stats.kendalltau
-    return float(function(scores, other).statistic)
+    return float(function(first, second).statistic)

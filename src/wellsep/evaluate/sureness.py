@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import check_choice, check_count, check_number
+from .._checks import check_count, check_number
 from ..partitions import Partitions
 from .explain import ranks
 from .halfdips import half_dips
@@ -122,7 +122,13 @@ def sureness(
     n_groups -= n_groups % 2
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
-    check_choice("scores", scores.spaces, (tuple(runs.spaces),))
+    if (scores.spaces, scores.partitions) != (tuple(runs.spaces), tuple(runs.partitions)):
+        raise ValueError("scores must be of these runs, got other spaces or partitions.")
+    if result.index not in scores.settings.get("indices", {}):
+        raise ValueError(
+            f"scores must come from score_runs with index {result.index!r}, got a matrix of their "
+            "own; half-samples must be scored anew."
+        )
     rng = np.random.default_rng(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng)
     n_spaces = len(scores.spaces)

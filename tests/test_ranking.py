@@ -1,0 +1,162 @@
+"""A ranking orders the partitions with ties, beside the baselines, and explains itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.evaluate import Ranking, Scores, ace, describe_choice, rank
+from wellsep.evaluate.explain import listing, ranks
+from wellsep.evaluate.sureness import summarise
+from wellsep.runs import Run, Runs
+
+MATRIX = np.array([[0.1, 0.5, 0.3, 0.5], [0.2, 0.6, 0.35, 0.6], [0.0, 0.4, 0.3, 0.4]])
+NAMES = ["k2", "k3", "k4", "again k3"]
+
+
+def table(matrix=MATRIX, **options) -> Scores:
+    return Scores.from_matrix(matrix, partitions=NAMES, paired=False, **options)
+
+
+def test_ties_share_the_better_rank_and_the_best_is_the_first_by_name():
+    ranking = rank(ace(table(), dip=False))
+    assert ranking.rank.tolist() == [4, 1, 3, 1]
+    assert ranking.winners == ("k3", "again k3")
+    assert ranking.best == "again k3"
+    assert [ranking.names[i] for i in ranking.order] == ["again k3", "k3", "k4", "k2"]
+
+
+def test_rounding_does_not_break_a_tie():
+    matrix = MATRIX.copy()
+    matrix[:, 3] *= 1 + 1e-15
+    assert rank(ace(table(matrix), dip=False)).rank.tolist() == [4, 1, 3, 1]
+    assert ranks(np.array([0.3, 0.1 + 0.2, 0.5])).tolist() == [2, 2, 1]
+
+
+def test_baselines_and_other_indices_stand_beside():
+    first = ace(table(), dip=False)
+    second = ace(table(-MATRIX, index="calinski_harabasz"), dip=False)
+    ranking = rank(first, beside=[second], raw=[0.4, 0.3, 0.2, np.nan])
+    assert ranking.ranks_by("calinski_harabasz").tolist() == [1, 3, 2, 3]
+    assert ranking.ranks_by("raw").tolist() == [1, 2, 3, 3]
+    assert ranking.ranks_by("pooled").tolist() == [4, 1, 3, 1]
+    columns = ranking.table()
+    assert columns["partition"][0] == "again k3"
+    assert columns["rank raw"] == [3, 2, 3, 1]
+    with pytest.raises(ValueError, match="name must be one of"):
+        ranking.ranks_by("dunn")
+
+
+def test_other_partitions_cannot_stand_beside():
+    other = ace(Scores.from_matrix(MATRIX, paired=False), dip=False)
+    with pytest.raises(ValueError, match="same partitions"):
+        rank(ace(table(), dip=False), beside=[other])
+    with pytest.raises(ValueError, match="one score per partition"):
+        rank(ace(table(), dip=False), raw=[0.1])
+    with pytest.raises(TypeError, match="must be an AceResult, got Scores"):
+        rank(table())
+
+
+def test_sureness_appears_in_table_and_story():
+    sure = summarise(np.array([[4, 1, 3, 1], [4, 2, 3, 1], [3, 1, 4, 2], [4, 1, 3, 2]]), 0.9, 12, 1)
+    ranking = rank(ace(table(), dip=False), sureness=sure)
+    assert ranking.probability_best.tolist() == [0, 0.625, 0, 0.375]
+    assert ranking.interval.tolist() == [[3, 4], [1, 2], [3, 4], [1, 2]]
+    assert "'k3' is best in 62% of them (rank 1 to 2 in 90%)" in ranking.explain()
+    assert ranking.table()["rank interval"][0] == "1–2"
+    short = summarise(np.array([[1, 2]]), 0.9, 12, 1)
+    with pytest.raises(ValueError, match="same 4 partitions, got 2"):
+        rank(ace(table(), dip=False), sureness=short)
+
+
+def test_the_ranking_survives_the_disk(tmp_path):
+    sure = summarise(np.array([[4, 1, 3, 1]]), 0.9, 12, 1)
+    first = rank(ace(table(), dip=False), sureness=sure)
+    again = Ranking.load(first.save(tmp_path / "ranking"))
+    assert again.table() == first.table()
+    assert again.explain() == first.explain()
+
+
+def test_frame_and_notebook_table_list_best_first():
+    pytest.importorskip("pandas")
+    names = ["<script>", "b", "c", "d"]
+    ranking = rank(ace(Scores.from_matrix(MATRIX, partitions=names, paired=False), dip=False))
+    assert ranking.to_frame()["partition"].tolist() == ["b", "d", "c", "<script>"]
+    html = ranking._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+
+
+def test_the_story_names_what_fell_out_what_won_and_what_others_pick():
+    rng = np.random.default_rng(0)
+    quality = np.linspace(0, 1, 8)
+    rows = [quality + rng.normal(0, 0.02, 8) for _ in range(4)] + [quality[::-1], np.full(8, 0.5)]
+    scores = Scores.from_matrix(
+        np.array(rows),
+        paired=False,
+        spaces=["a", "b", "c", "d", "unimodal", "constant"],
+        dip_pvalues=[0, 0, 0, 0, 0.7, 0],
+    )
+    story = ace(scores).explain()
+    assert "5 of 6 spaces pass the dip test" in story
+    assert "'unimodal' (adjusted p = 0.7)" in story
+    assert "every partition scores the same there: 'constant'" in story
+    assert "6 of 6 pairs" in story
+    assert "Best: 'partition 7'" in story
+    assert "pick the same" in story
+    assert "How sure" in story
+
+
+def test_a_winner_that_drops_objects_is_pointed_out():
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    X = rng.normal(size=(90, 2)) + 4 * np.eye(3, 2)[truth]
+    core = np.where(ws.silhouette_samples(X, truth) > 0.5, truth, -1)
+    runs = Runs.from_parts({"s": X, "t": X + 1}, {"all": truth, "core": core})
+    result = ace(ws.score_runs(runs, noise="exclude"), dip=False)
+    assert rank(result).best == "core"
+    share = (core >= 0).mean()
+    assert f"counts only {share:.0%} of the objects" in result.explain()
+
+
+def test_long_lists_of_names_are_cut():
+    assert listing(["a"]) == "a"
+    assert listing(["a", "b"]) == "a and b"
+    assert listing(["a", "b", "c"]) == "a, b and c"
+    assert listing(map(str, range(12)), most=3) == "0, 1, 2 and 9 more"
+
+
+def choice_runs() -> Runs:
+    rng = np.random.default_rng(1)
+    truth = np.arange(60) % 3
+    spaces = {f"s{i}": rng.normal(size=(60, 3)) + 6 * np.eye(3)[truth] for i in range(3)}
+    return Runs.from_parts(spaces, {"good": truth, "bad": rng.integers(0, 3, 60)})
+
+
+def test_the_chosen_partition_is_described_object_by_object():
+    runs = choice_runs()
+    result = ace(ws.score_runs(runs))
+    choice = describe_choice(runs, result)
+    assert choice.partition == "good"
+    heaviest = result.winning_spaces[int(np.argmax(result.weights))]
+    assert choice.space == result.spaces[heaviest]
+    X = runs.spaces[choice.space]
+    np.testing.assert_allclose(choice.widths, ws.silhouette_samples(X, runs.partitions["good"]))
+    np.testing.assert_allclose(choice.margins, ws.margins(X, runs.partitions["good"]))
+    assert choice.clusters == ("0", "1", "2")
+
+
+def test_another_partition_and_space_can_be_described(tmp_path):
+    runs = choice_runs()
+    choice = describe_choice(runs, ace(ws.score_runs(runs)), partition="bad", space="s2")
+    again = type(choice).load(choice.save(tmp_path / "choice"))
+    assert (again.partition, again.space) == ("bad", "s2")
+    np.testing.assert_array_equal(again.widths, choice.widths)
+
+
+def test_what_cannot_be_computed_is_noted_not_raised():
+    runs = Runs([*choice_runs(), Run("lump", labels=np.zeros(60, int))])
+    choice = describe_choice(runs, ace(ws.score_runs(runs)), partition="lump")
+    assert np.isnan(choice.widths).all()
+    assert any("silhouette widths are undefined" in note for note in choice.notes)

@@ -1,0 +1,113 @@
+"""Had we known: rankings held against the truth, which enters nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from ace_golden import INDEX_NAMES, arrays, case_names, case_runs, matrix_record, record
+from golden import needs_shared
+
+import wellsep as ws
+from wellsep import evaluate
+from wellsep.evaluate import Agreement, Scores, ace, agreement, rank
+from wellsep.runs import Runs
+
+# with identical partitions the authors rank by the last digit, here they tie
+TIED = ("identical_partitions", "duplicates14")
+FLOAT64 = [c for c in case_names() if record(c)["dtype"] == "float64" and c not in TIED]
+
+
+def stored_ranking(case: str, index: str):
+    """A ranking by pooled and paired scores of the golden matrix."""
+    table = Scores.from_matrix(
+        arrays(case)[f"Sfill_{index}"],
+        partitions=[f"run {m}" for m in range(record(case)["M"])],
+        dip_pvalues=record(case)["dip"]["pvalue"],
+        paired=True,
+    )
+    return rank(ace(table, tie_tolerance=0.0), raw=matrix_record(case, "", index)["raw"])
+
+
+@needs_shared
+@pytest.mark.parametrize("index", INDEX_NAMES)
+@pytest.mark.parametrize("case", FLOAT64)
+def test_correlations_with_the_truth_equal_the_authors(case, index):
+    ranking = stored_ranking(case, index)
+    found = agreement(ranking, case_runs(case), arrays(case)["truth"])
+    np.testing.assert_allclose(found.external["nmi"], record(case)["nmi"], atol=1e-12)
+    np.testing.assert_allclose(found.external["acc"], record(case)["acc"], atol=1e-12)
+    theirs = matrix_record(case, "", index)["agreement"]
+    for name in ("raw", "paired", "pooled", "pooled_all"):
+        for key in ("spearman_nmi", "spearman_acc", "kendall_nmi", "kendall_acc"):
+            ours = found.correlations[name][key.replace("_", " ")]
+            assert ours == pytest.approx(theirs[name][key], abs=1e-9), (name, key)
+
+
+def test_each_way_of_ranking_tells_what_it_would_have_picked():
+    matrix = np.array([[0.9, 0.1, 0.3], [0.8, 0.2, 0.4], [0.85, 0.1, 0.3]])
+    scores = Scores.from_matrix(matrix, partitions=["good", "bad", "fair"], paired=True)
+    labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1], "fair": [0, 0, 1, 2]}
+    found = agreement(rank(ace(scores, dip=False), raw=[0.1, 0.9, 0.2]), labels, [5, 5, 7, 7])
+    assert found.picks["ace"] == ("good",)
+    assert found.picks["raw"] == ("bad",)
+    assert found.external["acc"].tolist() == [1.0, 0.5, 0.75]
+    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
+    assert found.correlations["raw"]["kendall acc"] == pytest.approx(-1.0)
+    columns = found.table()
+    assert columns["ranking"][0] == "ace"
+    assert columns["its ACC"][0] == 1.0
+
+
+def test_values_that_differ_in_the_last_digit_are_tied():
+    row = [0.3, 0.1 + 0.2, 0.9]
+    scores = Scores.from_matrix([row, row], partitions=["a", "b", "c"], paired=False)
+    labels = {"a": [0, 1, 0, 1], "b": [1, 0, 1, 0], "c": [0, 0, 1, 1]}
+    found = agreement(rank(ace(scores, dip=False)), labels, [0, 0, 1, 1])
+    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
+    assert found.correlations["ace"]["kendall acc"] == pytest.approx(1.0)
+
+
+def test_noise_counts_as_a_cluster_so_that_dropping_objects_does_not_pay():
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["few", "all"], paired=False)
+    labels = {"few": [0, 1, -1, -1, -1, -1], "all": [0, 1, 0, 1, 0, 1]}
+    found = agreement(rank(ace(scores, dip=False)), labels, [0, 1, 0, 1, 0, 1])
+    assert found.external["acc"][0] < 1
+    assert found.external["acc"][1] == 1
+
+
+def test_truth_of_another_length_is_refused():
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    with pytest.raises(ValueError, match=r"one class per object \(3 in 'a'\), got 2"):
+        agreement(rank(ace(scores, dip=False)), {"a": [0, 1, 1], "b": [0, 0, 1]}, [0, 1])
+
+
+def test_agreement_survives_the_disk(tmp_path):
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    first = agreement(rank(ace(scores, dip=False)), {"a": [0, 1, 1], "b": [0, 0, 1]}, [0, 1, 1])
+    again = Agreement.load(first.save(tmp_path / "truth"))
+    assert again.table() == first.table()
+
+
+@pytest.mark.parametrize(
+    "function", [f for f in map(evaluate.__dict__.get, evaluate.__all__) if inspect.isfunction(f)]
+)
+def test_only_agreement_is_told_the_truth(function):
+    told = "truth" in inspect.signature(function).parameters
+    assert told == (function is agreement)
+
+
+def test_the_whole_way_from_runs_to_truth():
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1, 2], 30)
+    spaces = {f"s{i}": rng.normal(size=(90, 3)) + 5 * np.eye(3)[truth] for i in range(4)}
+    wrong = {f"{p:.0%}": np.where(rng.random(90) < p, rng.integers(0, 3, 90), truth)
+             for p in (0, 0.1, 0.3, 0.6)}  # fmt: skip
+    runs = Runs.from_parts(spaces, wrong)
+    scores = ws.score_runs(runs, ["silhouette", "calinski_harabasz"])
+    answer, beside = (ws.ace(scores, index=i) for i in scores.indices)
+    found = ws.agreement(ws.rank(answer, beside=[beside]), runs, truth)
+    assert found.picks["ace"] == ("0%",)
+    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
+    assert found.correlations["ace by calinski_harabasz"]["spearman acc"] == pytest.approx(1.0)

@@ -1,0 +1,211 @@
+"""Scoring runs: every value the engine's own, nothing computed twice, errors that name the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.evaluate import NothingToRank, Scores, score_runs
+from wellsep.evaluate import scoring as scoring_module
+from wellsep.runs import Run, Runs
+
+
+def made_runs(n=60, spaces=3, seed=0) -> Runs:
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    runs = []
+    for i in range(spaces):
+        X = rng.normal(size=(n, 2 + i)) + 5 * np.eye(3, 2 + i)[truth]
+        labels = np.where(rng.random(n) < 0.1 * i, rng.integers(0, 3, n), truth)
+        runs.append(Run(f"run {i}", labels=labels, embedding=X, params={"i": i}))
+    return Runs(runs)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Names of the partitions each call of the engine scored."""
+    calls = []
+    original = scoring_module.score_partitions
+
+    def count(X, partitions, *args, **kwargs):
+        calls.append(partitions.names)
+        return original(X, partitions, *args, **kwargs)
+
+    monkeypatch.setattr(scoring_module, "score_partitions", count)
+    return calls
+
+
+def test_every_value_is_the_engines():
+    runs = made_runs()
+    scores = score_runs(runs, ["silhouette", ("davies_bouldin", {"q": 2})])
+    assert scores.indices == ("silhouette", "davies_bouldin(q=2)")
+    for i, (_, X) in enumerate(runs.spaces.items()):
+        for j, (_, labels) in enumerate(runs.partitions.items()):
+            assert scores.values["silhouette"][i, j] == pytest.approx(
+                ws.silhouette_score(X, labels)
+            )
+            assert scores.values["davies_bouldin(q=2)"][i, j] == pytest.approx(
+                ws.davies_bouldin_score(X, labels, q=2)
+            )
+    assert scores.directions == {"silhouette": 1, "davies_bouldin(q=2)": -1}
+    assert scores.dip.pvalue[1] == ws.multimodality(runs.spaces["run 1"]).pvalue
+    assert scores.params == {f"run {i}": {"i": i} for i in range(3)}
+    assert scores.dims.tolist() == [2, 3, 4]
+    assert scores.is_paired
+
+
+def test_each_space_is_one_pass(counted):
+    score_runs(made_runs(), ["silhouette", "calinski_harabasz"])
+    assert counted == [("run 0", "run 1", "run 2")] * 3
+
+
+def test_a_second_call_finds_all_in_the_cache(tmp_path, counted):
+    first = score_runs(made_runs(), cache=tmp_path)
+    counted.clear()
+    again = score_runs(made_runs(), cache=tmp_path)
+    assert counted == []
+    np.testing.assert_array_equal(again.values["silhouette"], first.values["silhouette"])
+    np.testing.assert_array_equal(again.dip.pvalue, first.dip.pvalue)
+    np.testing.assert_array_equal(again.coordinates.planes[2], first.coordinates.planes[2])
+
+
+def test_an_interrupted_call_continues_where_it_stopped(tmp_path, counted):
+    def stop(done, total, name):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_runs(made_runs(), cache=tmp_path, progress=stop)
+    assert len(counted) == 2
+    counted.clear()
+    finished = score_runs(made_runs(), cache=tmp_path)
+    assert len(counted) == 1
+    np.testing.assert_array_equal(
+        finished.values["silhouette"], score_runs(made_runs()).values["silhouette"]
+    )
+
+
+def test_a_new_run_is_scored_alone_in_known_spaces(tmp_path, counted):
+    score_runs(made_runs(), cache=tmp_path)
+    counted.clear()
+    more = Runs([*made_runs(), Run("late", labels=np.arange(60) % 2)])
+    scores = score_runs(more, cache=tmp_path)
+    assert counted == [("late",)] * 3
+    plain = score_runs(more)
+    np.testing.assert_allclose(scores.values["silhouette"], plain.values["silhouette"], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"indices": ["calinski_harabasz"]}, {"reduction": "pca"}, {"random_state": 5, "n_drawn": 7}],
+)
+def test_other_settings_do_not_meet_in_the_cache(tmp_path, counted, changed):
+    score_runs(made_runs(), cache=tmp_path)
+    counted.clear()
+    score_runs(made_runs(), cache=tmp_path, **changed)
+    assert len(counted) == 3
+
+
+def test_a_damaged_cache_is_computed_again(tmp_path, counted):
+    first = score_runs(made_runs(), cache=tmp_path)
+    for archive in tmp_path.glob("*/arrays-*.npz"):
+        archive.write_bytes(b"not an archive")
+    counted.clear()
+    again = score_runs(made_runs(), cache=tmp_path)
+    assert len(counted) == 3
+    np.testing.assert_array_equal(again.values["silhouette"], first.values["silhouette"])
+
+
+def test_progress_names_each_space_before_it_is_done():
+    told = []
+    score_runs(made_runs(), progress=lambda *seen: told.append(seen))
+    assert told == [(0, 3, "run 0"), (1, 3, "run 1"), (2, 3, "run 2"), (3, 3, "")]
+
+
+def test_more_partitions_than_spaces_are_welcome():
+    runs = made_runs()
+    parts = {f"p{k}": np.arange(60) % k for k in (2, 3, 4, 5)}
+    scores = score_runs(Runs.from_parts({"only": runs.spaces["run 0"]}, parts))
+    assert scores.values["silhouette"].shape == (1, 4)
+    assert not scores.is_paired
+    assert ws.ace(scores, dip=False).kind == "single space"
+
+
+def test_a_partition_of_one_cluster_is_undefined_with_its_reason():
+    runs = Runs([*made_runs(), Run("lump", labels=np.zeros(60, int))])
+    scores = score_runs(runs)
+    assert np.isnan(scores.values["silhouette"][:, 3]).all()
+    assert "at least 2 clusters" in scores.why("run 0", "lump")
+    ranking = ws.rank(ws.ace(scores))
+    assert ranking.rank[3] == 4
+
+
+def test_noise_is_an_error_unless_a_policy_is_chosen():
+    labels = np.arange(60) % 3
+    labels[:54] = -1
+    runs = Runs([*made_runs(), Run("mostly noise", labels=labels)])
+    with pytest.raises(ValueError, match=r"mostly noise.*must not hold the noise label -1"):
+        score_runs(runs)
+    scores = score_runs(runs, noise="exclude")
+    assert scores.coverage.tolist() == pytest.approx([1, 1, 1, 0.1])
+    table = ws.rank(ws.ace(scores)).table()
+    assert sorted(table["coverage"]) == pytest.approx([0.1, 1, 1, 1])
+
+
+def test_nan_in_an_embedding_names_the_run():
+    X = np.ones((60, 2))
+    X[3, 1] = np.nan
+    runs = Runs([*made_runs(), Run("broken", embedding=X)])
+    with pytest.raises(ValueError, match="broken"):
+        score_runs(runs)
+
+
+def test_runs_without_spaces_or_partitions_leave_nothing_to_rank():
+    with pytest.raises(NothingToRank, match="at least one space"):
+        score_runs(Runs([Run("a", labels=[0, 1, 1])]))
+    with pytest.raises(NothingToRank, match="at least one partition"):
+        score_runs(Runs([Run("a", embedding=[[0.0], [1.0]])]))
+
+
+def test_a_folder_is_not_runs():
+    with pytest.raises(TypeError, match="load a folder with load_runs"):
+        score_runs("runs/")
+
+
+def test_coordinates_are_of_the_same_objects_in_every_space():
+    scores = score_runs(made_runs(), n_drawn=10)
+    assert len(scores.coordinates.objects) == 10
+    assert [p.shape for p in scores.coordinates.planes] == [(10, 2)] * 3
+    X = made_runs().spaces["run 0"][scores.coordinates.objects]
+    np.testing.assert_allclose(scores.coordinates.planes[0], X, rtol=1e-6)
+    assert scores.coordinates.axes == ("columns", "principal components", "principal components")
+    assert score_runs(made_runs(), n_drawn=0).coordinates is None
+
+
+def test_the_plane_of_a_space_keeps_its_two_widest_directions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [1, 9, 1, 4, 1]
+    from wellsep.evaluate.coordinates import plane
+
+    flat, _ = plane(X, np.arange(200))
+    assert abs(np.corrcoef(flat[:, 0], X[:, 1])[0, 1]) > 0.99
+    assert abs(np.corrcoef(flat[:, 1], X[:, 3])[0, 1]) > 0.98
+
+
+def test_ids_of_the_objects_come_along(tmp_path):
+    ids = [f"object {i}" for i in range(60)]
+    runs = Runs([Run(r.name, labels=r.labels, embedding=r.embedding, ids=ids) for r in made_runs()])
+    scores = Scores.load(score_runs(runs).save(tmp_path))
+    assert scores.ids.tolist() == ids
+
+
+def test_integer_and_single_precision_spaces_are_scored():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 50, (60, 3))
+    labels = {"a": np.arange(60) % 2, "b": X[:, 0] > 25}
+    whole = score_runs(Runs.from_parts({"s": X.astype(np.uint8)}, labels))
+    single = score_runs(Runs.from_parts({"s": X.astype(np.float32)}, labels))
+    np.testing.assert_allclose(
+        whole.values["silhouette"], single.values["silhouette"], rtol=1e-4, atol=1e-6
+    )

@@ -1,0 +1,217 @@
+"""Half-samples: their scores are exact, come from one pass, and say how sure a ranking is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.evaluate import NothingToRank, Scores, Sureness, ace, score_runs, sureness
+from wellsep.evaluate import halves as halves_module
+from wellsep.evaluate.halfdips import half_dips
+from wellsep.evaluate.halves import draw_halves, score_halves
+from wellsep.partitions import Partitions
+from wellsep.runs import Runs
+
+N = 103
+
+
+def points(seed=0, dtype=float):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 4)) + 4 * np.eye(4)[np.arange(N) % 4]
+    X[3] = 0.0  # no direction
+    X[5:9] = X[5]  # duplicates
+    return X.astype(dtype)
+
+
+def partitions():
+    rng = np.random.default_rng(1)
+    truth = np.arange(N) % 4
+    return Partitions.from_labels(
+        {
+            "true": truth,
+            "random": rng.integers(0, 6, N),
+            "one cluster": np.zeros(N, int),
+            "with noise": np.where(rng.random(N) < 0.2, -1, truth),
+            "two objects": np.arange(N) < 2,
+            "pairs": np.arange(N) // 2,
+        }
+    )
+
+
+SPECS = [
+    ("silhouette", {}),
+    ("silhouette", {"average": "cluster"}),
+    ("silhouette", {"singleton": 1.0}),
+    ("silhouette", {"metric": "cosine"}),
+    ("silhouette", {"metric": "sqeuclidean"}),
+    ("silhouette", {"metric": "manhattan"}),
+    ("silhouette_cosine", {}),
+    ("calinski_harabasz", {}),
+    ("davies_bouldin", {}),
+    ("davies_bouldin", {"q": 2}),
+    ("cfq", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "given"), SPECS)
+def test_values_on_half_samples_are_those_of_the_index(name, given):
+    X, parts = points(), partitions()
+    halves = draw_halves(N, 7, 6, np.random.default_rng(2))
+    found = score_halves(X, parts, name, ws.INDICES[name].with_params(given), halves)
+    expected = np.stack(
+        [
+            ws.score_partitions(X[chosen], parts.take(chosen), [(name, given)]).values[:, 0]
+            for chosen in map(halves.objects, range(7))
+        ]
+    )
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components"])
+def test_dips_of_half_samples_are_those_of_the_test(reduction):
+    X = points() + 100
+    halves = draw_halves(N, 5, 6, np.random.default_rng(2))
+    found = half_dips(X, halves, np.arange(5), reduction)
+    expected = [
+        ws.multimodality(X[halves.objects(draw)], reduction=reduction).pvalue for draw in range(5)
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+def test_a_column_constant_in_the_half_switches_scaling_off_there():
+    X = points()
+    X[:, 2] = 0.0
+    X[0, 2] = 1.0
+    halves = draw_halves(N, 2, 6, np.random.default_rng(2))
+    found = half_dips(X, halves, np.arange(2), "pca-scaled")
+    expected = [ws.multimodality(X[halves.objects(draw)]).pvalue for draw in range(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert half_dips(np.ones((N, 2)), halves, np.arange(2), "pca-scaled").tolist() == [1.0, 1.0]
+
+
+def test_halves_are_halves_without_replacement_and_come_with_their_complement():
+    halves = draw_halves(1000, 20, 12, np.random.default_rng(0))
+    for draw in range(0, 20, 2):
+        first, second = halves.objects(draw), halves.objects(draw + 1)
+        assert abs(len(first) - 500) <= 6
+        assert sorted([*first, *second]) == list(range(1000))
+    assert len(np.unique(halves.chosen, axis=0)) > 15
+
+
+def test_distances_are_computed_once_for_all_draws(monkeypatch):
+    calls = []
+    original = halves_module.distance_sums
+    monkeypatch.setattr(halves_module, "distance_sums", lambda *a: calls.append(1) or original(*a))
+    halves = draw_halves(N, 50, 6, np.random.default_rng(2))
+    score_halves(points(), partitions(), "silhouette", {"metric": "euclidean"}, halves)
+    assert len(calls) == 1
+
+
+def test_sums_that_exceed_the_memory_budget_are_made_in_portions():
+    from sklearn import config_context
+
+    halves = draw_halves(N, 4, 6, np.random.default_rng(2))
+    job = (points(), partitions(), "silhouette", {"metric": "euclidean"}, halves)
+    plain = score_halves(*job)
+    with config_context(working_memory=0.05):
+        np.testing.assert_allclose(score_halves(*job), plain, rtol=1e-12)
+
+
+def made(wrong=(0.0, 0.1, 0.5), n=120, spaces=4, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    runs = Runs.from_parts(
+        {f"s{i}": rng.normal(size=(n, 3)) + 5 * np.eye(3)[truth] for i in range(spaces)},
+        {
+            f"{p:.0%} wrong": np.where(rng.random(n) < p, rng.integers(0, 3, n), truth)
+            for p in wrong
+        },
+    )
+    scores = score_runs(runs, n_drawn=0)
+    return runs, scores, ace(scores)
+
+
+def test_a_clear_winner_is_sure():
+    runs, scores, result = made(wrong=(0.0, 0.25, 0.6))
+    sure = sureness(runs, scores, result, n_draws=20)
+    assert sure.ranks.shape == (20, 3)
+    assert sure.probability_best.tolist() == [1, 0, 0]
+    assert sure.interval.tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert sure.spaces_left_out == 1
+
+
+def test_equals_share_the_chance_of_being_best():
+    """Ten random partitions of pure noise: none may look sure."""
+    rng = np.random.default_rng(5)
+    runs = Runs.from_parts(
+        {f"s{i}": rng.normal(size=(200, 3)) for i in range(4)},
+        {f"p{j}": rng.integers(0, 3, 200) for j in range(10)},
+    )
+    scores = score_runs(runs, n_drawn=0)
+    sure = sureness(runs, scores, ace(scores), n_draws=60)
+    assert sure.probability_best.sum() == pytest.approx(1)
+    assert sure.probability_best.max() < 0.6
+    assert (sure.interval[:, 1] - sure.interval[:, 0]).mean() > 3
+
+
+def test_the_same_state_gives_the_same_answer_and_another_another():
+    runs, scores, result = made(wrong=(0.2, 0.21, 0.22))
+    first, again, other = (
+        sureness(runs, scores, result, n_draws=12, random_state=s) for s in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(first.ranks, again.ranks)
+    assert not np.array_equal(first.ranks, other.ranks)
+
+
+def test_threads_do_not_change_the_answer():
+    runs, scores, result = made(wrong=(0.2, 0.21, 0.22))
+    one, two = (sureness(runs, scores, result, n_draws=10, n_jobs=j) for j in (1, 2))
+    np.testing.assert_array_equal(one.ranks, two.ranks)
+
+
+def test_every_half_is_tested_for_modes_again_unless_told_otherwise():
+    rng = np.random.default_rng(1)
+    truth = np.arange(120) % 2
+    # the step between the two groups shows in all objects, rarely in half of them
+    spaces = {f"s{i}": rng.normal(size=(120, 1)) + 2.9 * truth[:, None] for i in range(3)}
+    labels = {f"p{j}": np.where(rng.random(120) < 0.1 * j, 1 - truth, truth) for j in range(4)}
+    runs = Runs.from_parts(spaces, labels)
+    scores = score_runs(runs, n_drawn=0)
+    kept = sureness(runs, scores, ace(scores), n_draws=10, redo_dip=False)
+    again = sureness(runs, scores, ace(scores), n_draws=10)
+    assert kept.ranks.shape == again.ranks.shape == (10, 4)
+
+
+def test_progress_counts_the_spaces():
+    told = []
+    runs, scores, result = made()
+    sureness(runs, scores, result, n_draws=2, progress=lambda *seen: told.append(seen[:2]))
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_sureness_survives_the_disk(tmp_path):
+    first = sureness(*made(), n_draws=4)
+    again = Sureness.load(first.save(tmp_path / "sure"))
+    np.testing.assert_array_equal(again.ranks, first.ranks)
+    assert again.level == first.level
+
+
+def test_scores_of_other_runs_are_refused():
+    runs, scores, result = made()
+    others, _, _ = made(wrong=(0.3, 0.4))
+    with pytest.raises(ValueError, match="must be of these runs"):
+        sureness(others, scores, result)
+    bare = Scores.from_matrix(
+        scores.values["silhouette"], spaces=scores.spaces, partitions=scores.partitions
+    )
+    with pytest.raises(ValueError, match="must come from score_runs"):
+        sureness(runs, bare, ace(bare, dip=False))
+
+
+def test_three_objects_have_no_halves():
+    runs = Runs.from_parts({"s": [[0.0], [1.0], [5.0]]}, {"a": [0, 0, 1], "b": [0, 1, 1]})
+    scores = score_runs(runs, n_drawn=0)
+    with pytest.raises(NothingToRank, match="at least 4 objects, got 3"):
+        sureness(runs, scores, ace(scores, dip=False))
