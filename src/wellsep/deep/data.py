@@ -99,14 +99,20 @@ class Data:
     def __getitem__(self, rows: Tensor | slice) -> Tensor:
         return (self.raw[rows].to(torch.float32) - self.shift) * self.factor
 
-    def map(self, function: Callable[[Tensor], Tensor], batch_size: int = 2048) -> Tensor:
-        """`function` of every object, batch by batch in order and without gradients."""
-        with torch.inference_mode():
-            parts = [
-                function(self[slice(start, start + batch_size)])
-                for start in range(0, len(self), batch_size)
-            ]
-        return torch.cat(parts).clone()
+    def map(
+        self,
+        function: Callable[[Tensor], Tensor],
+        rows: Tensor | None = None,
+        batch_size: int = 2048,
+    ) -> Tensor:
+        """`function` of objects, batch by batch in order, without gradients and as float32."""
+        count = len(self) if rows is None else len(rows)
+        parts = []
+        with torch.no_grad():
+            for start in range(0, count, batch_size):
+                part = slice(start, start + batch_size)
+                parts.append(function(self[part if rows is None else rows[part]]).float())
+        return torch.cat(parts)
 
 
 def to_layout(X: Any) -> np.ndarray:

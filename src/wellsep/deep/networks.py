@@ -245,8 +245,8 @@ def conv_autoencoder(
 
 
 def _jule_blocks(shape: Shape, blocks: str) -> dict[str, Any]:
-    if blocks != "auto":
-        return JULE_BLOCKS[check_choice("blocks", blocks, ("auto", *JULE_BLOCKS))]
+    if blocks not in ("auto", "conv"):
+        return JULE_BLOCKS[check_choice("blocks", blocks, ("auto", "conv", "dense", *JULE_BLOCKS))]
     side = min(shape[1:])
     if side == 28:
         return JULE_BLOCKS["mnist"]
@@ -267,9 +267,10 @@ def jule_convnet(
     Parameters
     ----------
     shape : tuple
-        (channels, height, width) of an image, or (d,) for vectors, which get one hidden layer.
-    blocks : {"auto", "usps", "mnist", "faces", "coil", "umist"}
-        By image size, or a paper's choice by name.
+        (channels, height, width) of an image, or (d,) for vectors.
+    blocks : {"auto", "conv", "dense", "usps", "mnist", "faces", "coil", "umist"}
+        By image size, or a paper's choice by name; "dense", and "auto" for vectors, is a network
+        with one hidden layer.
     width : int
         Maps per convolution.
     n_features : int
@@ -280,10 +281,10 @@ def jule_convnet(
     >>> tuple(jule_convnet((1, 28, 28))(torch.zeros(2, 1, 28, 28)).shape)
     (2, 160)
     """
-    if len(shape) == 1:
+    if _is_dense(shape, blocks):
         return nn.Sequential(
-            nn.Linear(shape[0], 4 * width), nn.BatchNorm1d(4 * width), nn.ReLU(),
-            nn.Linear(4 * width, n_features), Normalise(),
+            nn.Flatten(), nn.Linear(math.prod(shape), 4 * width), nn.BatchNorm1d(4 * width),
+            nn.ReLU(), nn.Linear(4 * width, n_features), Normalise(),
         )  # fmt: skip
     _check_image(shape, 6)
     plan = _jule_blocks(shape, blocks)
@@ -308,26 +309,10 @@ def jule_convnet(
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, n_features), Normalise())
 
 
+# maps of each convolution; 0 is a pooling
 _VGG16: tuple[int, ...] = (
-    64,
-    64,
-    0,
-    128,
-    128,
-    0,
-    256,
-    256,
-    256,
-    0,
-    512,
-    512,
-    512,
-    0,
-    512,
-    512,
-    512,
-    0,
-)  # 0: pool
+    *(64, 64, 0, 128, 128, 0), *(256, 256, 256, 0), *(512, 512, 512, 0), *(512, 512, 512, 0),
+)  # fmt: skip
 
 
 def deepcluster_convnet(
@@ -338,10 +323,11 @@ def deepcluster_convnet(
     Parameters
     ----------
     shape : tuple
-        (channels, height, width) of an image, or (d,) for vectors, which get one hidden layer.
-    blocks : {"auto", "vgg16"}
+        (channels, height, width) of an image, or (d,) for vectors.
+    blocks : {"auto", "conv", "dense", "vgg16"}
         A 3×3 convolution with batch-norm, ReLU and pooling for each halving down to 4 pixels,
-        or the paper's network, which wants images of 32 pixels and more.
+        or the paper's network, which wants images of 32 pixels and more; "dense", and "auto" for
+        vectors, is a network with one hidden layer.
     width : int
         Maps of the small convnet's first block; they double with each block up to eightfold.
     n_features : int
@@ -352,11 +338,11 @@ def deepcluster_convnet(
     >>> tuple(deepcluster_convnet((1, 16, 16))(torch.zeros(2, 1, 16, 16)).shape)
     (2, 256)
     """
-    check_choice("blocks", blocks, ("auto", "vgg16"))
-    if len(shape) == 1:
+    check_choice("blocks", blocks, ("auto", "conv", "dense", "vgg16"))
+    if _is_dense(shape, blocks):
         return nn.Sequential(
-            nn.Linear(shape[0], 8 * width), nn.BatchNorm1d(8 * width), nn.ReLU(),
-            nn.Linear(8 * width, n_features), nn.BatchNorm1d(n_features), nn.ReLU(),
+            nn.Flatten(), nn.Linear(math.prod(shape), 8 * width), nn.BatchNorm1d(8 * width),
+            nn.ReLU(), nn.Linear(8 * width, n_features), nn.BatchNorm1d(n_features), nn.ReLU(),
         )  # fmt: skip
     layers: list[nn.Module] = []
     channels, size = shape[0], list(shape[1:])
@@ -387,6 +373,10 @@ def deepcluster_convnet(
     return nn.Sequential(
         *layers, nn.Linear(flat, n_features), nn.BatchNorm1d(n_features), nn.ReLU()
     )
+
+
+def _is_dense(shape: Shape, blocks: str) -> bool:
+    return blocks == "dense" or (blocks == "auto" and len(shape) == 1)
 
 
 def _check_image(shape: Shape, side: int) -> None:

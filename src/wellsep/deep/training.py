@@ -188,14 +188,9 @@ class Trainer:
         return autocast(self.device, self.precision)
 
     def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
-        """`function` of every object's input in evaluation mode, as float32."""
-        with self.evaluating(), torch.inference_mode(), self.forward():
-            count = len(self.data) if rows is None else len(rows)
-            parts = []
-            for start in range(0, count, 2048):
-                part = slice(start, start + 2048)
-                parts.append(function(self.data[part if rows is None else rows[part]]).float())
-        return torch.cat(parts).clone()
+        """`function` of every object's input (or of some rows') in evaluation mode."""
+        with self.evaluating(), self.forward():
+            return self.data.map(function, rows)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -369,6 +364,18 @@ class Trainer:
         state = {n: t.to(self.device) for n, t in self.checkpoint.group("best").items()}
         patience = _Patience(float("inf") if best is None else best, record["waited"], state)
         return int(record["epoch"]), patience
+
+
+def adam(
+    parameters: Any, rate: float, device: torch.device, *, decay: float | None = None
+) -> torch.optim.Optimizer:
+    """Adam, or AdamW where a weight decay is given; recordable on CUDA."""
+    options: dict[str, Any] = {"lr": rate}
+    if device.type == "cuda":
+        options |= {"capturable": True, "fused": True}
+    if decay is None:
+        return torch.optim.Adam(parameters, **options)
+    return torch.optim.AdamW(parameters, weight_decay=decay, **options)
 
 
 @contextmanager

@@ -1,0 +1,463 @@
+"""What all deep clusterers share: reading X, one fit around the loop, predict, save and load."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+
+from wellsep._checks import check_choice, check_count, is_torch
+from wellsep.deep.checkpoints import Checkpoint, fingerprint
+from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
+from wellsep.deep.losses import squared_distances
+from wellsep.deep.networks import Shape, build_network
+from wellsep.deep.saving import load_into, save_to
+from wellsep.deep.training import Progress, Trainer, reproducible
+from wellsep.runs import save_run
+
+# Parameters that say where and how long, not what: a training may go on under other values.
+_NOT_IDENTITY = {"device", "random_state", "checkpoint_dir", "checkpoint_every", "resume"}
+
+
+class NetworkPlan(NamedTuple):
+    """Which network to build; plain data, so that it can be saved."""
+
+    kind: str
+    options: dict[str, Any]
+    init: str = "glorot"
+
+
+class Outcome(NamedTuple):
+    """What a method's training ends with."""
+
+    labels: np.ndarray
+    embedding: np.ndarray
+    centers: np.ndarray
+    arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
+
+
+class _Reported(Progress):
+    """Stages and epochs as tasks of scikit-learn's callbacks."""
+
+    def __init__(self, estimator: DeepClusterer, context: Any) -> None:
+        self.estimator = estimator
+        self.root = context.call_on_fit_task_begin(estimator=estimator)
+
+    def stage(self, name: str, epochs: int) -> None:
+        task = self.root.subcontext(task_name=name, max_subtasks=epochs)
+        self.task = task.call_on_fit_task_begin(estimator=self.estimator)
+
+    def epoch(self) -> bool:
+        leaf = self.task.subcontext(task_name="epoch")
+        leaf.call_on_fit_task_begin(estimator=self.estimator)
+        return leaf.call_on_fit_task_end(
+            estimator=self.estimator,
+            metadata=lambda: dict(self.estimator._trainer.history[-1]),
+            reconstruction_attributes=self.estimator._as_if_stopped,
+        )
+
+    def end(self) -> None:
+        self.task.call_on_fit_task_end(estimator=self.estimator)
+
+
+class DeepClusterer(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
+    """Base of the deep clusterers; a method says which network and how it is trained."""
+
+    n_clusters: int
+    preset: str
+    device: str
+    random_state: Any
+    checkpoint_dir: Any
+    checkpoint_every: int | None
+    resume: bool
+    cluster_centers_: np.ndarray
+    network_: Any
+
+    _presets: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    _signed = False  # whether images are scaled to [−1, 1] instead of [0, 1]
+    _has_decoder = False
+
+    # -- what a method fills in ------------------------------------------------------------------
+
+    def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
+        raise NotImplementedError
+
+    def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
+        raise NotImplementedError
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        """Refuse values no training can use."""
+
+    def _embed(self, network: Any, x: Tensor) -> Tensor:
+        return network(x)
+
+    def _finish(self, embedding: np.ndarray) -> np.ndarray:
+        """What is done to the network's features before they are the embedding."""
+        return embedding
+
+    def _assign(self, embedding: np.ndarray) -> np.ndarray:
+        """Labels of embedded objects: the nearest centre's."""
+        centers = torch.as_tensor(self.cluster_centers_)
+        parts = torch.as_tensor(embedding).split(4096)
+        return torch.cat([squared_distances(z, centers).argmin(dim=1) for z in parts]).numpy()
+
+    # -- fit -------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Train on X.
+
+        Parameters
+        ----------
+        X : array of shape (n, features), (n, height, width) or (n, height, width, channels)
+            Objects; bytes or floats.
+        y : ignored
+            For scikit-learn's pipelines.
+
+        Returns
+        -------
+        self
+        """
+        context = self._init_callback_context(max_subtasks=None)
+        device = choose_device(self.device)
+        array = self._read(X, reset=True)
+        settings = self._settings(device)
+        self._check(settings, array)
+        scaling = Scaling.fitted(array, signed=self._signed and array.ndim == 4)
+        plan = self._plan(settings, tuple(array.shape[1:]))
+        trainer = self._trainer = self._trainer_for(array, scaling, settings, device, context)
+        try:
+            with reproducible(device):
+                network = build_network(
+                    plan.kind,
+                    trainer.data.shape,
+                    plan.options,
+                    init=plan.init,
+                    generator=trainer.generator_for("weights"),
+                )
+                self._fitted_network = trainer.add("network", network)
+                self._publish_plan(plan, scaling, settings, device)
+                outcome = self._train(trainer, network, settings)
+            trainer.close()
+            self._publish(outcome, trainer)
+            context.call_on_fit_task_end(estimator=self)
+        finally:
+            self.__dict__.pop("_trainer", None)
+            self.__dict__.pop("_fitted_network", None)
+        return self
+
+    def _read(self, X: Any, *, reset: bool) -> np.ndarray:
+        if is_torch(X):
+            X = X.detach().cpu().numpy()
+        X = validate_data(
+            self, X, reset=reset, allow_nd=True, ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+        if X.dtype.kind == "f":
+            finite = np.isfinite(X).reshape(len(X), -1).all(axis=1)
+            if not finite.all():
+                where = int(np.flatnonzero(~finite)[0])
+                raise ValueError(
+                    f"X must be finite, got NaN or infinity in object {where}; "
+                    "drop or impute such objects first."
+                )
+        if reset:
+            self._n_dimensions = X.ndim
+        elif X.ndim != self._n_dimensions:
+            raise ValueError(
+                f"X must have the {self._n_dimensions} dimensions fit saw, got shape {X.shape}."
+            )
+        array = to_layout(X)
+        if not reset and tuple(array.shape[1:]) != self.object_shape_:
+            raise ValueError(
+                f"X must hold objects of the shape fit saw, {self.object_shape_} (channels "
+                f"first), got {tuple(array.shape[1:])}."
+            )
+        return array
+
+    def _settings(self, device: torch.device) -> dict[str, Any]:
+        """The preset's values, and over them the parameters that are not None."""
+        check_choice("preset", self.preset, ("auto", *self._presets))
+        preset = self.preset
+        if preset == "auto":
+            preset = "paper" if device.type == "cuda" else "small"
+        given = self.get_params(deep=False)
+        return {"preset": preset} | {
+            key: value if given.get(key) is None else given[key]
+            for key, value in self._presets[preset].items()
+        }
+
+    def _check(self, settings: dict[str, Any], array: np.ndarray) -> None:
+        check_count("n_clusters", self.n_clusters, 1)
+        if self.n_clusters > len(array):
+            raise ValueError(
+                f"n_clusters must be at most the number of objects ({len(array)}), "
+                f"got {self.n_clusters}."
+            )
+        distinct: set[bytes] = set()
+        for row in array:
+            distinct.add(row.tobytes())
+            if len(distinct) >= self.n_clusters:
+                break
+        else:
+            raise ValueError(
+                f"X must have at least as many distinct objects as n_clusters "
+                f"({self.n_clusters}), got {len(distinct)}."
+            )
+        check_count("batch_size", settings["batch_size"], 2)
+        for key, value in settings.items():
+            if key.endswith("epochs"):
+                check_count(key, value, 0)
+        if self.checkpoint_every is not None:
+            check_count("checkpoint_every", self.checkpoint_every)
+        self._check_settings(settings)
+
+    def _trainer_for(
+        self,
+        array: np.ndarray,
+        scaling: Scaling,
+        settings: dict[str, Any],
+        device: torch.device,
+        context: Any,
+    ) -> Trainer:
+        params = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
+        identity = {"method": type(self).__name__, "params": _plain(params | settings)}
+        folder = self.checkpoint_dir
+        if folder is not None:
+            identity["data"] = fingerprint(array)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if folder is not None and isinstance(self.random_state, int | np.integer):
+            identity["random_state"] = int(self.random_state)
+        return Trainer(
+            Data(array, scaling, device),
+            batch_size=settings["batch_size"],
+            seed=seed,
+            checkpoint=Checkpoint(folder, identity, resume=self.resume),
+            precision=settings.get("precision", "float32"),
+            progress=_Reported(self, context),
+            save_every=self.checkpoint_every,
+            save_outcome=None if folder is None else self._save_outcome,
+        )
+
+    def _save_outcome(
+        self, stage: str, epoch: int, labels: np.ndarray, embedding: np.ndarray
+    ) -> None:
+        save_run(
+            Path(self.checkpoint_dir) / "runs",
+            labels,
+            embedding,
+            name=f"{stage}-{epoch:05d}",
+            params=self._run_params(),
+            metadata={"stage": stage, "epoch": epoch, "loss": self._trainer.history[-1]["loss"]},
+            overwrite=True,
+        )
+
+    def _publish_plan(
+        self, plan: NetworkPlan, scaling: Scaling, settings: dict[str, Any], device: torch.device
+    ) -> None:
+        self.plan_ = plan
+        self.scaling_ = scaling
+        self.settings_ = settings
+        self.device_ = str(device)
+        self.object_shape_ = self._trainer.data.shape
+
+    def _publish(self, outcome: Outcome, trainer: Trainer) -> None:
+        self.network_ = trainer.modules["network"]
+        self.labels_ = outcome.labels
+        self.embedding_ = outcome.embedding
+        self.cluster_centers_ = outcome.centers
+        for name, array in outcome.arrays.items():
+            setattr(self, name, array)
+        self.history_ = trainer.history
+        self.n_iter_ = len(trainer.history)
+        self.seed_ = trainer.seed
+
+    def _as_if_stopped(self) -> dict[str, Any]:
+        """Attributes of an estimator as if training had stopped now, for callbacks."""
+        network = copy.deepcopy(self._fitted_network).eval()
+        attributes: dict[str, Any] = {"network_": network}
+        centers = self._trainer.modules.get("centers")
+        if centers is not None:
+            attributes["cluster_centers_"] = centers.points.detach().cpu().numpy()
+        return attributes
+
+    # -- use -------------------------------------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.cluster_centers_.shape[1]
+
+    def _mapped(self, X: Any, function: Any, scaling: Scaling | None = None) -> np.ndarray:
+        device = torch.device(self.device_)
+        data = Data(X, scaling or self.scaling_, device)
+        self.network_.eval()
+        with reproducible(device), autocast(device, self.settings_.get("precision", "float32")):
+            return data.map(function).cpu().numpy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Embedding of X.
+
+        Parameters
+        ----------
+        X : array
+            Objects of the shape `fit` saw.
+
+        Returns
+        -------
+        array of shape (n, features)
+        """
+        return self._embedding_of(X)
+
+    def _embedding_of(self, X: Any) -> np.ndarray:
+        # Apart from `transform`, whose output `set_output` may wrap in a frame.
+        check_is_fitted(self, "network_")
+        array = self._read(X, reset=False)
+        return self._finish(self._mapped(array, lambda x: self._embed(self.network_, x)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Cluster of each object of X.
+
+        Parameters
+        ----------
+        X : array
+            Objects of the shape `fit` saw.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        return self._assign(self._embedding_of(X))
+
+    def reconstruct(self, X: Any) -> np.ndarray:
+        """X as the decoder gives it back from its embedding, in X's own scale and shape.
+
+        Parameters
+        ----------
+        X : array
+            Objects of the shape `fit` saw.
+
+        Returns
+        -------
+        array of X's shape, float32
+        """
+        if not self._has_decoder:
+            raise AttributeError(f"{type(self).__name__} has no decoder, so it cannot reconstruct.")
+        check_is_fitted(self, "network_")
+        array = self._read(X, reset=False)
+        decoded = self._mapped(array, lambda x: self.network_.decode(self.network_.encode(x)))
+        return from_layout(self.scaling_.undo(decoded), self._n_dimensions)
+
+    # -- save ------------------------------------------------------------------------------------
+
+    def _run_params(self) -> dict[str, Any]:
+        hidden = {"checkpoint_dir", "resume", "device", "checkpoint_every"}
+        params = {k: v for k, v in self.get_params().items() if k not in hidden}
+        return {"method": type(self).__name__} | _plain(params)
+
+    def save_run(self, folder: Any, *, name: str | None = None, ids: Any = None) -> Path:
+        """Write labels and embedding as a run that `wellsep.load_runs` reads.
+
+        Parameters
+        ----------
+        folder : path
+            Folder of runs; the run gets a folder of its own inside.
+        name : str, optional
+            Name of the run.
+        ids : array, optional
+            Names of the objects.
+
+        Returns
+        -------
+        Path
+            The run's folder.
+        """
+        check_is_fitted(self, "network_")
+        metadata = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
+        metadata |= {"settings": _plain(self.settings_)}
+        if self.history_:
+            metadata["loss"] = self.history_[-1]["loss"]
+        return save_run(
+            folder, self.labels_, self.embedding_,
+            name=name, params=self._run_params(), metadata=metadata, ids=ids,
+        )  # fmt: skip
+
+    def save(self, folder: Any, *, embedding: bool = True) -> Path:
+        """Write the fitted estimator as safetensors and JSON.
+
+        Parameters
+        ----------
+        folder : path
+            Made when absent.
+        embedding : bool
+            Whether to keep the training embedding too; `transform` gives it again.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        check_is_fitted(self, "network_")
+        return save_to(self, Path(folder), embedding=embedding)
+
+    @classmethod
+    def load(cls, folder: Any, *, device: str = "auto") -> Any:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+            What `save` returned.
+        device : str
+            Where the network goes.
+
+        Returns
+        -------
+        The fitted estimator.
+        """
+        return load_into(cls, Path(folder), device=device)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as JSON has them."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+class Centers(nn.Module):
+    """Cluster centres that are trained with the network."""
+
+    def __init__(self, points: Tensor) -> None:
+        super().__init__()
+        self.points = nn.Parameter(points.clone())

@@ -1,0 +1,258 @@
+"""DeepCluster: k-means on a convnet's features gives the labels it is trained on next."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from wellsep._checks import check_choice, check_count, check_number
+from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.latent import Partition, kmeans
+from wellsep.deep.losses import cross_entropy
+from wellsep.deep.networks import Shape
+from wellsep.deep.training import Stage, Trainer
+
+AUGMENTATIONS = ("auto", "none", "crop", "crop-flip")
+
+
+class Whitening(NamedTuple):
+    """PCA to at most `n_components`, unit variance, rows of unit length."""
+
+    mean: np.ndarray  # (d,)
+    projection: np.ndarray  # (d, m)
+
+    @classmethod
+    def fitted(cls, features: np.ndarray, n_components: int) -> Whitening:
+        """From the features' covariance; directions without variance are left out."""
+        mean = features.mean(axis=0, dtype=np.float64)
+        centred = features - mean
+        values, vectors = np.linalg.eigh(centred.T @ centred / len(features))
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = min(n_components, max(1, int((values > 1e-6 * max(values[0], 1e-30)).sum())))
+        scale = np.sqrt(np.maximum(values[:kept], 1e-30))
+        return cls(mean, vectors[:, :kept] / scale)
+
+    def apply(self, features: np.ndarray) -> np.ndarray:
+        """Whitened features, float32."""
+        white = (features - self.mean) @ self.projection
+        length = np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-12)
+        return (white / length).astype(np.float32)
+
+
+def random_crops(x: Tensor, shift: int, flip: bool, generator: torch.Generator) -> Tensor:
+    """Images moved by up to `shift` pixels, edges repeated, and mirrored by chance."""
+    n, _, height, width = x.shape
+    padded = F.pad(x, (shift,) * 4, mode="replicate")
+    device = x.device
+    top, left = torch.randint(2 * shift + 1, (2, n, 1), generator=generator, device=device)
+    rows = top + torch.arange(height, device=device)
+    columns = left + torch.arange(width, device=device)
+    if flip:
+        mirrored = torch.rand(n, 1, generator=generator, device=device) < 0.5
+        columns = torch.where(mirrored, columns.flip(1), columns)
+    objects = torch.arange(n, device=device)[:, None, None]
+    return padded[objects, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+class DeepCluster(DeepClusterer):
+    """Deep clustering for unsupervised learning of visual features.
+
+    Every epoch the features of all objects are whitened by PCA and brought to unit length,
+    k-means clusters them, and the network is trained for one pass to predict those clusters,
+    sampled uniformly, from augmented objects through a fresh linear layer.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    network : {"auto", "conv", "dense", "vgg16"}
+        A small convnet for images and one hidden layer for vectors, or the paper's VGG16.
+    n_features : int, optional
+        Features the network gives.
+    n_components : int, optional
+        Dimensions kept by the whitening, which makes all of them equally important: fewer are
+        safer where most directions are noise.
+    augment : {"auto", "none", "crop", "crop-flip"}
+        What is done to training images: shifts by up to an eighth of the side, and mirroring.
+        "auto" shifts images, and mirrors those with colours.
+    epochs : int, optional
+        Rounds of clustering and training.
+    learning_rate : float, optional
+        SGD's rate, with momentum .9 and weight decay 1e-5.
+    batch_size : int, optional
+        Objects per step.
+    precision : {"float32", "bfloat16"}
+        Precision of forward passes; bfloat16 pays for VGG16 on CUDA.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume
+        See `DeepKMeans`.
+
+    Attributes
+    ----------
+    labels_, embedding_ : array
+        Clusters and whitened features of the training data.
+    cluster_centers_ : array
+        Centres among the whitened features.
+    history_, n_iter_
+        See `DeepKMeans`.
+
+    References
+    ----------
+    Caron, Bojanowski, Joulin, Douze, "Deep clustering for unsupervised learning of visual
+    features", ECCV 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 0.1, (20, 5)) for c in (0, 1)])
+    >>> DeepCluster(2, epochs=1, device="cpu", random_state=0).fit_predict(X).shape
+    (40,)
+    """
+
+    _presets = {  # noqa: RUF012
+        "paper": {
+            "n_features": 256, "n_components": 256, "width": 32, "batch_size": 256,
+            "learning_rate": 0.05, "epochs": 200,
+        },
+        "small": {
+            "n_features": 64, "n_components": 16, "width": 16, "batch_size": 64,
+            "learning_rate": 0.05, "epochs": 30,
+        },
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        network: str = "auto",
+        n_features: int | None = None,
+        n_components: int | None = None,
+        augment: str = "auto",
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        precision: str = "float32",
+        preset: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_every: int | None = None,
+        resume: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.network = network
+        self.n_features = n_features
+        self.n_components = n_components
+        self.augment = augment
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.precision = precision
+        self.preset = preset
+        self.device = device
+        self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_every = checkpoint_every
+        self.resume = resume
+
+    def _settings(self, device: torch.device) -> dict[str, Any]:
+        return super()._settings(device) | {"precision": self.precision}
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
+        check_count("n_components", settings["n_components"])
+        check_choice("augment", self.augment, AUGMENTATIONS)
+
+    def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
+        check_choice("network", self.network, ("auto", "conv", "dense", "vgg16"))
+        options = {"n_features": settings["n_features"], "width": settings["width"]}
+        return NetworkPlan("deepcluster", options | {"blocks": self.network}, "he")
+
+    def _augmented(self, trainer: Trainer, x: Tensor) -> Tensor:
+        how = self.augment
+        if x.ndim == 2 or how == "none":
+            return x
+        flip = how == "crop-flip" or (how == "auto" and x.shape[1] > 1)
+        return random_crops(x, max(1, min(x.shape[2:]) // 8), flip, trainer.noise)
+
+    def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
+        n, device = len(trainer.data), trainer.device
+        top = trainer.add("top", nn.Linear(settings["n_features"], self.n_clusters))
+        labels = trainer.once("labels", lambda: torch.zeros(n, dtype=torch.long))
+        optimizer = torch.optim.SGD(
+            [*network.parameters(), *top.parameters()],
+            lr=settings["learning_rate"],
+            momentum=0.9,
+            weight_decay=1e-5,
+        )
+        latest: dict[str, Any] = {}
+
+        def clustered(purpose: str) -> tuple[Whitening, np.ndarray, Partition]:
+            features = trainer.map(network).cpu().numpy()
+            whitening = Whitening.fitted(features, settings["n_components"])
+            white = whitening.apply(features)
+            seed = trainer.seed_for(purpose)
+            found = kmeans(torch.from_numpy(white), self.n_clusters, n_init=3, seed=seed)
+            return whitening, white, found
+
+        def relabel(epoch: int) -> None:
+            _, latest["white"], found = clustered(f"kmeans-{epoch}")
+            labels.copy_(torch.as_tensor(found.labels, device=device))
+            # A fresh top layer, in place: a recorded step goes on reading these tensors.
+            generator = trainer.generator_for(f"top-{epoch}")
+            with torch.no_grad():
+                drawn = torch.empty(top.weight.shape).normal_(0.0, 0.01, generator=generator)
+                top.weight.copy_(drawn)
+                top.bias.zero_()
+                for parameter in top.parameters():
+                    momentum = optimizer.state[parameter].get("momentum_buffer")
+                    if momentum is not None:
+                        momentum.zero_()
+
+        def order(epoch: int) -> Tensor:
+            return torch.from_numpy(
+                _uniform_over_clusters(labels.cpu().numpy(), trainer.seed_for(f"order-{epoch}"))
+            )
+
+        def loss(rows: Tensor) -> Tensor:
+            x = self._augmented(trainer, trainer.data[rows])
+            return cross_entropy(top(network(x)), labels[rows])
+
+        def outcome() -> tuple[np.ndarray, np.ndarray]:
+            return labels.cpu().numpy(), latest["white"]
+
+        trainer.run(
+            Stage(
+                "cluster",
+                settings["epochs"],
+                loss,
+                optimizer,
+                order=order,
+                before_epoch=relabel,
+                outcome=outcome,
+            )
+        )
+        whitening, white, found = clustered("kmeans-final")
+        centers = found.centers.astype(np.float32)
+        arrays = {"whitening_mean_": whitening.mean, "whitening_projection_": whitening.projection}
+        return Outcome(found.labels.astype(np.int64), white, centers, arrays)
+
+    def _finish(self, embedding: np.ndarray) -> np.ndarray:
+        return Whitening(self.whitening_mean_, self.whitening_projection_).apply(embedding)
+
+
+def _uniform_over_clusters(labels: np.ndarray, seed: int) -> np.ndarray:
+    """As many row numbers as there are objects, every cluster equally often, in random order."""
+    rng = np.random.default_rng(seed)
+    clusters = np.unique(labels)
+    wanted = -(-len(labels) // len(clusters))
+    drawn = [_drawn(np.flatnonzero(labels == c), wanted, rng) for c in clusters]
+    return rng.permutation(np.concatenate(drawn))[: len(labels)]
+
+
+def _drawn(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice(rows, count, replace=len(rows) < count)

@@ -1,0 +1,242 @@
+"""JULE: merging clusters and learning features in turns."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from wellsep._checks import check_choice, check_count, check_number
+from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.degree_linkage import degree_linkage
+from wellsep.deep.graphs import chains, nearest_neighbours
+from wellsep.deep.losses import sample_triplets, triplet_loss
+from wellsep.deep.networks import JULE_BLOCKS, Shape
+from wellsep.deep.training import Stage, Trainer
+
+
+class JULE(DeepClusterer):
+    """Joint unsupervised learning of representations and image clusters.
+
+    Clusters start as 1-nearest-neighbour chains of the raw objects. In each period the network
+    learns for some epochs from triplets of its clusters, hinge(‖a−p‖² − ‖a−n‖² + margin), and
+    then ceil(η·number of clusters) pairs are merged by `degree_linkage` on the new features. When
+    `n_clusters` are reached, the agglomeration is redone from chains of the final features:
+    those are the labels.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    unfolding_rate : float
+        Share η of the clusters merged in a period; the paper has .2 for faces, .9 otherwise.
+    network : {"auto", "conv", "dense", "usps", "mnist", "faces", "coil", "umist"}
+        Convolutional for images and one hidden layer for vectors, or a paper's choice by name.
+    n_features : int, optional
+        Size of the embedding, whose rows have unit length.
+    n_neighbors : int
+        Neighbours in the graph (K_s).
+    n_local : int
+        Partners in the affinity's local term (K_c).
+    margin : float
+        Margin of the triplet loss.
+    n_negatives : int
+        Random negatives per same-cluster pair.
+    anchors_only : bool
+        Let only anchors receive gradient, which is what the original's CUDA code amounts to.
+    epochs : int, optional
+        Epochs per period.
+    learning_rate : float, optional
+        SGD's rate; step t uses rate·(1 + 1e-4·t)^−.75.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume
+        See `DeepKMeans`.
+
+    Attributes
+    ----------
+    labels_, embedding_ : array
+        Clusters and unit-length features of the training data.
+    cluster_centers_ : array
+        Mean directions of the clusters. `predict` gives the label of the nearest training object
+        instead: agglomerated clusters need not be round.
+    n_clusters_seen_ : array of int
+        Number of clusters each period learned from.
+    history_, n_iter_
+        See `DeepKMeans`.
+
+    Notes
+    -----
+    Departs from the original: affinities are exact (its fast mode drops cross terms and, above 100
+    clusters, looks at lower-numbered partners only); features for merging are computed in
+    evaluation mode; small clusters without affinity join the nearest centroid whatever the
+    number of clusters; unless `anchors_only`, all three of a triplet receive gradient.
+
+    References
+    ----------
+    Yang, Parikh, Batra, "Joint unsupervised learning of deep representations and image
+    clusters", CVPR 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 0.1, (20, 5)) for c in (0, 1)])
+    >>> JULE(2, epochs=1, device="cpu", random_state=0).fit_predict(X).shape
+    (40,)
+    """
+
+    _presets = {  # noqa: RUF012
+        "paper": {
+            "n_features": 160, "width": 50, "batch_size": 100, "learning_rate": 0.01, "epochs": 20,
+        },
+        "small": {
+            "n_features": 64, "width": 24, "batch_size": 100, "learning_rate": 0.01, "epochs": 10,
+        },
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        unfolding_rate: float = 0.9,
+        network: str = "auto",
+        n_features: int | None = None,
+        n_neighbors: int = 20,
+        n_local: int = 5,
+        margin: float = 0.2,
+        n_negatives: int = 20,
+        anchors_only: bool = False,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        preset: str = "auto",
+        device: str = "auto",
+        random_state: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_every: int | None = None,
+        resume: bool = True,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.unfolding_rate = unfolding_rate
+        self.network = network
+        self.n_features = n_features
+        self.n_neighbors = n_neighbors
+        self.n_local = n_local
+        self.margin = margin
+        self.n_negatives = n_negatives
+        self.anchors_only = anchors_only
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.preset = preset
+        self.device = device
+        self.random_state = random_state
+        self.checkpoint_dir = checkpoint_dir
+        self.checkpoint_every = checkpoint_every
+        self.resume = resume
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        check_number("unfolding_rate", self.unfolding_rate, 0.0, 1.0, open_left=True)
+        check_number("margin", self.margin, 0.0)
+        check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
+        for name in ("n_neighbors", "n_local", "n_negatives"):
+            check_count(name, getattr(self, name))
+
+    def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
+        check_choice("network", self.network, ("auto", "conv", "dense", *JULE_BLOCKS))
+        options = {"n_features": settings["n_features"], "width": settings["width"]}
+        return NetworkPlan("jule", options | {"blocks": self.network}, "small")
+
+    def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
+        labels = trainer.once("labels-0", lambda: self._first(trainer))
+        seen = [int(labels.max()) + 1]
+        while seen[-1] > self.n_clusters:
+            self._learn(trainer, network, labels, settings, len(seen))
+            merge = partial(self._merge, trainer, network, labels)
+            labels = trainer.once(f"labels-{len(seen)}", merge)
+            seen.append(int(labels.max()) + 1)
+        if len(seen) == 1:  # fewer objects than would ever merge: learn once all the same
+            self._learn(trainer, network, labels, settings, 1)
+        features = trainer.map(network)
+        final = self._linked(features, self._chains(features), self.n_clusters)
+        centers = F.normalize(
+            F.one_hot(torch.as_tensor(final), self.n_clusters).float().T @ features.cpu(), dim=1
+        )
+        arrays = {"n_clusters_seen_": np.array(seen)}
+        return Outcome(final, features.cpu().numpy(), centers.numpy(), arrays)
+
+    def _assign(self, embedding: np.ndarray) -> np.ndarray:
+        if not hasattr(self, "embedding_"):
+            raise ValueError(
+                "embedding_ must be there for predict, got a model saved without it; set it to "
+                "transform(X) of the training data."
+            )
+        known = torch.as_tensor(self.embedding_)
+        parts = torch.as_tensor(embedding).split(2048)
+        return self.labels_[torch.cat([(z @ known.T).argmax(dim=1) for z in parts]).numpy()]
+
+    def _learn(
+        self,
+        trainer: Trainer,
+        network: Any,
+        labels: Tensor,
+        settings: dict[str, Any],
+        period: int,
+    ) -> None:
+        def loss(rows: Tensor) -> Tensor:
+            triplets = sample_triplets(labels[rows], self.n_negatives, trainer.shuffler)
+            z = network(trainer.data[rows])
+            return triplet_loss(z, triplets, self.margin, anchors_only=self.anchors_only)
+
+        optimizer = torch.optim.SGD(
+            network.parameters(),
+            lr=settings["learning_rate"],
+            momentum=0.9,
+            dampening=0.9,
+            weight_decay=5e-5,
+        )
+
+        def rate(step: int) -> float:
+            return settings["learning_rate"] * (1.0 + 1e-4 * step) ** -0.75
+
+        def outcome() -> tuple[np.ndarray, np.ndarray]:
+            return labels.cpu().numpy(), trainer.map(network).cpu().numpy()
+
+        trainer.run(
+            Stage(
+                f"period-{period}",
+                settings["epochs"],
+                loss,
+                optimizer,
+                rate=rate,
+                outcome=outcome,
+                capture=False,  # the number of triplets differs from batch to batch
+            )
+        )
+
+    def _first(self, trainer: Trainer) -> np.ndarray:
+        """Chains of the raw objects, whose rows are clipped to unit length."""
+        raw = trainer.data.map(lambda x: x.flatten(1))
+        raw = raw / raw.norm(dim=1, keepdim=True).clamp_min(1.0)
+        return self._chains(raw)
+
+    def _chains(self, features: Tensor) -> np.ndarray:
+        labels = chains(nearest_neighbours(features, 1))
+        # Chains may be fewer than the clusters wanted; then every object starts alone.
+        return labels if labels.max() + 1 >= self.n_clusters else np.arange(len(labels))
+
+    def _merge(self, trainer: Trainer, network: Any, labels: Tensor) -> np.ndarray:
+        count = int(labels.max()) + 1
+        fewer = max(self.n_clusters, count - math.ceil(self.unfolding_rate * count))
+        return self._linked(trainer.map(network), labels.cpu().numpy(), fewer)
+
+    def _linked(self, features: Tensor, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+        return degree_linkage(
+            features, n_clusters, labels=labels, n_neighbors=self.n_neighbors, n_local=self.n_local
+        )

@@ -1,0 +1,135 @@
+"""Sweeps as Optuna studies: settings drawn at random, or towards an objective."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from wellsep.deep.sweep import Trial, _Job, run_trials, trial_name
+
+STUDY = "wellsep-sweep"
+
+
+def run_study(
+    job: _Job,
+    grid: Mapping[str, Sequence[Any]],
+    n_trials: int,
+    *,
+    storage: str | None,
+    n_jobs: int,
+    on_trial: Callable[[Trial], None] | None,
+) -> list[Trial]:
+    """Ask for settings and tell results until `n_trials` of the study have ended.
+
+    Trials of a study that another call began count. Settings whose process on this machine has
+    died are tried again.
+    """
+    optuna = _optuna()
+    url = storage or f"sqlite:///{job.folder / 'study.db'}"
+    study = optuna.create_study(
+        study_name=STUDY, storage=url, direction="maximize", load_if_exists=True
+    )
+    # Another seed for each beginning, or a study taken up again would draw what it drew before.
+    study.sampler = _sampler(optuna, job, len(study.get_trials(deepcopy=False)))
+    states = optuna.trial.TrialState
+    _take_up_abandoned(study, states)
+    while (missing := n_trials - _ended(study, states)) > 0:
+        asked: dict[str, tuple[dict[str, Any], list[Any]]] = {}
+        for _ in range(min(missing, n_jobs)):
+            trial = study.ask()
+            trial.set_user_attr("worker", [socket.gethostname(), os.getpid()])
+            params = {name: _suggest(trial, name, values) for name, values in grid.items()}
+            asked.setdefault(trial_name(params), (params, []))[1].append(trial)
+        settings = [params for params, _ in asked.values()]
+        fresh = [params for params in settings if not job.is_done(trial_name(params))]
+        results = [
+            Trial(trial_name(params), params, "kept") for params in settings if params not in fresh
+        ]
+        for result in [*results, *run_trials(job, fresh, n_jobs)]:
+            for trial in asked[result.name][1]:
+                _tell(study, trial, result, states)
+            if on_trial is not None:
+                on_trial(result)
+    trials = study.get_trials(deepcopy=False)
+    return [_read(trial, states) for trial in trials if "abandoned" not in trial.user_attrs]
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ImportError(
+            "sampler='optuna' must have Optuna installed, got none; install wellsep[optuna]."
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _sampler(optuna: Any, job: _Job, begun: int) -> Any:
+    seed = job.estimator.random_state
+    seed = seed + begun if isinstance(seed, int) else None
+    if job.objective is None:
+        return optuna.samplers.RandomSampler(seed=seed)
+    return optuna.samplers.TPESampler(seed=seed)
+
+
+def _suggest(trial: Any, name: str, values: Sequence[Any]) -> Any:
+    if not isinstance(values, tuple):
+        return trial.suggest_categorical(name, list(values))
+    low, high, *rest = values
+    log = rest == ["log"]
+    if isinstance(low, int) and isinstance(high, int):
+        return trial.suggest_int(name, low, high, log=log)
+    return trial.suggest_float(name, float(low), float(high), log=log)
+
+
+def _ended(study: Any, states: Any) -> int:
+    trials = study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL))
+    return sum("abandoned" not in trial.user_attrs for trial in trials)
+
+
+def _take_up_abandoned(study: Any, states: Any) -> None:
+    """Trials that a process of this machine left unfinished: ended, and their settings queued."""
+    for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+        host, process = trial.user_attrs.get("worker", (None, None))
+        if host != socket.gethostname() or _is_alive(process):
+            continue
+        study._storage.set_trial_user_attr(trial._trial_id, "abandoned", True)
+        study.tell(trial.number, state=states.FAIL)
+        if trial.params:
+            study.enqueue_trial(trial.params)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _tell(study: Any, trial: Any, result: Trial, states: Any) -> None:
+    trial.set_user_attr("run", result.name)
+    trial.set_user_attr("seconds", result.seconds)
+    if result.status == "failed":
+        trial.set_user_attr("error", result.error)
+        study.tell(trial, state=states.FAIL)
+    else:
+        study.tell(trial, 0.0 if result.value is None else result.value)
+
+
+def _read(trial: Any, states: Any) -> Trial:
+    attributes = trial.user_attrs
+    status = {states.COMPLETE: "done", states.FAIL: "failed"}.get(trial.state, "running")
+    return Trial(
+        attributes.get("run", trial_name(trial.params)),
+        dict(trial.params),
+        status,
+        attributes.get("seconds", 0.0),
+        attributes.get("error"),
+        trial.value if trial.state == states.COMPLETE else None,
+    )

@@ -1,0 +1,313 @@
+"""Many trainings: a grid or an Optuna study, each trial a run on disk the moment it ends."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import multiprocessing
+import os
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep.runs.names import safe_name
+
+JOURNAL = "sweep.jsonl"
+SAMPLERS = ("grid", "optuna")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and how its training ended."""
+
+    name: str
+    params: dict[str, Any]
+    status: str  # "done", "failed" or "kept" (it was there already)
+    seconds: float = 0.0
+    error: str | None = None
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All trials of a sweep; the runs lie in `folder` for `wellsep.load_runs`."""
+
+    folder: Path
+    trials: tuple[Trial, ...] = field(default_factory=tuple)
+
+    @property
+    def failed(self) -> tuple[Trial, ...]:
+        """Trials that raised an error."""
+        return tuple(t for t in self.trials if t.status == "failed")
+
+    def to_frame(self) -> Any:
+        """The trials as a pandas frame, a column per parameter."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {"name": t.name, **t.params, "status": t.status, "seconds": t.seconds}
+                | {"value": t.value, "error": t.error}
+                for t in self.trials
+            ]
+        )
+
+
+def trial_name(params: Mapping[str, Any]) -> str:
+    """The run's name: its settings in order of their names.
+
+    Examples
+    --------
+    >>> trial_name({"learning_rate": 0.001, "balance": 1})
+    'balance=1,learning_rate=0.001'
+    """
+    return ",".join(f"{key}={_short(params[key])}" for key in sorted(params)) or "default"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def sweep(
+    estimator: Any,
+    X: Any,
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    out: Any,
+    sampler: str = "grid",
+    n_trials: int | None = None,
+    objective: Callable[[Any, Any], float] | None = None,
+    storage: str | None = None,
+    n_jobs: int = 1,
+    ids: Any = None,
+    retry_failed: bool = False,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> Sweep:
+    """Fit an estimator under many settings and write each result as a run.
+
+    A trial is saved by `wellsep.save_run` the moment it ends, under a name that says its
+    settings; one that raises is recorded with its error in ``sweep.jsonl`` beside the runs. Called
+    again with the same folder, finished trials are not repeated. `wellsep rank` then ranks them.
+
+    Parameters
+    ----------
+    estimator : DeepClusterer
+        Cloned for each trial.
+    X : array
+        Data, see `DeepKMeans.fit`.
+    grid : dict
+        Values to try for each parameter. For Optuna a pair of numbers as a tuple,
+        ``(low, high)`` or ``(low, high, "log")``, is a range; a list is a choice.
+    out : path
+        Folder of runs.
+    sampler : {"grid", "optuna"}
+        All combinations, or an Optuna study.
+    n_trials : int, optional
+        Number of finished trials after which a study ends; required for Optuna.
+    objective : callable, optional
+        Value a study maximises, given the fitted estimator and X. Without it settings are drawn
+        at random, which suits a later ranking best.
+    storage : str, optional
+        URL of the study's storage; by default SQLite in `out`. With PostgreSQL many machines may
+        work on one study.
+    n_jobs : int
+        Trainings at a time, each in a process of its own; they share the device.
+    ids : array, optional
+        Names of the objects, kept with each run.
+    retry_failed : bool
+        Whether trials recorded as failed are tried again.
+    on_trial : callable, optional
+        Told about each trial when it ends.
+
+    Returns
+    -------
+    Sweep
+        The trials in order of the grid, or as the study drew them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.deep import DeepKMeans
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> model = DeepKMeans(2, pretrain_epochs=1, epochs=1, device="cpu", random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = sweep(model, X, {"kmeans_weight": [0.1, 1.0]}, out=folder)
+    >>> [(trial.name, trial.status) for trial in result.trials]
+    [('kmeans_weight=0.1', 'done'), ('kmeans_weight=1', 'done')]
+    """
+    check_choice("sampler", sampler, SAMPLERS)
+    check_count("n_jobs", n_jobs)
+    _check_grid(estimator, grid)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    job = _Job(estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective)
+    if sampler == "optuna":
+        from wellsep.deep.study import run_study
+
+        count = check_count("n_trials", n_trials)
+        trials = run_study(job, grid, count, storage=storage, n_jobs=n_jobs, on_trial=on_trial)
+        return Sweep(folder, tuple(trials))
+    names = list(grid)
+    settings = [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*grid.values())
+    ]
+    return Sweep(folder, tuple(_run_grid(job, settings, n_jobs, retry_failed, on_trial)))
+
+
+def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> None:
+    known = estimator.get_params()
+    for name, values in grid.items():
+        if name not in known:
+            raise ValueError(
+                f"grid must name parameters of {type(estimator).__name__}, got {name!r}; "
+                f"there are {', '.join(sorted(known))}."
+            )
+        if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
+            raise ValueError(f"grid must give {name} a list of values, got {values!r}.")
+
+
+class _Job:
+    """What every trial needs; travels to the worker processes once."""
+
+    def __init__(
+        self, estimator: Any, X: np.ndarray, folder: Path, ids: Any, objective: Any
+    ) -> None:
+        self.estimator = estimator
+        self.X = X
+        self.folder = folder
+        self.ids = ids
+        self.objective = objective
+
+    def is_done(self, name: str) -> bool:
+        return (self.folder / safe_name(name) / "run.json").exists()
+
+    def run(self, params: Mapping[str, Any]) -> Trial:
+        """Fit one setting and save it; an error becomes a record."""
+        name = trial_name(params)
+        params = dict(params)
+        start = time.perf_counter()
+        value = None
+        try:
+            model = clone(self.estimator).set_params(**params)
+            if model.checkpoint_dir is not None:
+                model.set_params(checkpoint_dir=Path(model.checkpoint_dir) / safe_name(name))
+            model.fit(self.X)
+            if self.objective is not None:
+                value = float(self.objective(model, self.X))
+            model.save_run(self.folder, name=name, ids=self.ids)
+        except Exception as error:
+            text = "".join(traceback.format_exception_only(error)).strip()
+            trial = Trial(name, params, "failed", time.perf_counter() - start, text)
+        else:
+            trial = Trial(name, params, "done", time.perf_counter() - start, value=value)
+        self.record(trial)
+        return trial
+
+    def record(self, trial: Trial) -> None:
+        """One line in the journal, in one write, so that processes do not mix theirs."""
+        entry = {**vars(trial), "params": {k: _plain(v) for k, v in trial.params.items()}}
+        if trial.value is not None and not math.isfinite(trial.value):
+            entry["value"] = None
+        line = json.dumps(entry) + "\n"
+        journal = self.folder / JOURNAL
+        handle = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(handle, line.encode())
+        finally:
+            os.close(handle)
+
+    def recorded(self) -> dict[str, dict[str, Any]]:
+        """The last record of each trial."""
+        journal = self.folder / JOURNAL
+        if not journal.exists():
+            return {}
+        found = {}
+        for line in journal.read_text(encoding="utf-8").splitlines():
+            try:
+                entry = json.loads(line)
+            except json.JSONDecodeError:  # a line cut short by a full disk
+                continue
+            found[entry["name"]] = entry
+        return found
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _run_grid(
+    job: _Job,
+    settings: Sequence[Mapping[str, Any]],
+    n_jobs: int,
+    retry_failed: bool,
+    on_trial: Callable[[Trial], None] | None,
+) -> list[Trial]:
+    recorded = job.recorded()
+    trials: dict[str, Trial] = {}
+    todo: dict[str, Mapping[str, Any]] = {}
+    for params in settings:
+        name = trial_name(params)
+        last = recorded.get(name, {})
+        if job.is_done(name):
+            trials[name] = Trial(name, dict(params), "kept", last.get("seconds", 0.0))
+        elif last.get("status") == "failed" and not retry_failed:
+            trials[name] = Trial(
+                name, dict(params), "failed", last.get("seconds", 0.0), last.get("error")
+            )
+        else:
+            todo[name] = params
+    for trial in run_trials(job, list(todo.values()), n_jobs):
+        trials[trial.name] = trial
+        if on_trial is not None:
+            on_trial(trial)
+    return [trials[trial_name(params)] for params in settings]
+
+
+_worker_job: _Job | None = None
+
+
+def _start_worker(job: _Job) -> None:
+    global _worker_job
+    _worker_job = job
+    import torch
+
+    # Processes share the cores; each training gets one, and CUDA work needs no more.
+    torch.set_num_threads(1)
+
+
+def _run_in_worker(params: Mapping[str, Any]) -> Trial:
+    if _worker_job is None:
+        raise RuntimeError("the worker was not started with a job")
+    return _worker_job.run(params)
+
+
+def run_trials(job: _Job, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Any:
+    """Trials as they end: one after another here, or several at a time in fresh processes."""
+    if n_jobs == 1 or len(settings) < 2:
+        for params in settings:
+            yield job.run(params)
+        return
+    # Fresh processes: CUDA does not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        min(n_jobs, len(settings)), context, initializer=_start_worker, initargs=(job,)
+    ) as pool:
+        waiting = {pool.submit(_run_in_worker, params): params for params in settings}
+        for future in as_completed(waiting):
+            try:
+                yield future.result()
+            except Exception as error:  # the process died, of memory for example
+                params = waiting[future]
+                trial = Trial(trial_name(params), dict(params), "failed", 0.0, repr(error))
+                job.record(trial)
+                yield trial
