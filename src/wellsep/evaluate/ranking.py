@@ -29,6 +29,8 @@ class Ranking(Record):
     n_clusters, coverage : per partition, where known
     sureness : Sureness or None
     explanation : sentences
+    result : AceResult or None
+        The answer in full, for the page and the plots.
     """
 
     names: tuple[str, ...]
@@ -42,6 +44,7 @@ class Ranking(Record):
     sureness: Sureness | None = None
     explanation: tuple[str, ...] = ()
     tie_tolerance: float = 1e-12
+    result: AceResult | None = None
 
     @property
     def best(self) -> str:
@@ -177,6 +180,7 @@ def rank(
         sureness=sureness,
         explanation=tuple(explain_ace(result, sureness)),
         tie_tolerance=tolerance,
+        result=result,
     )
 
 
