@@ -273,7 +273,7 @@ class DEPICT(DeepClusterer):
     def _start(self, trainer: Trainer, z: Tensor) -> np.ndarray:
         if self.init == "k-means":
             return kmeans(z, self.n_clusters, n_init=40, seed=trainer.seed_for("start")).labels
-        return path_integral(z.cpu(), self.n_clusters)
+        return path_integral(z, self.n_clusters)
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
         return (embedding @ self.cluster_centers_.T).argmax(axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +34,7 @@ class Step:
 
     Small networks spend most of a step launching kernels. With `capture` the first step of each
     batch size is recorded and later ones are replayed as one launch. Where recording fails the
-    step runs as usual, with a warning.
+    step runs as usual, with a warning; WELLSEP_KERNELS=0 turns it off.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Step:
         self.forward = forward
         self.clip = clip
         self.noise = noise
-        self.capture = capture
+        self.capture = capture and os.environ.get("WELLSEP_KERNELS", "1") != "0"
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self.recorded: tuple[Any, Tensor, Tensor] | None = None  # graph, rows, loss
 
