@@ -8,7 +8,7 @@ from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.compute.support import TIE, disagreement
 
 _ROWS = 1 << 15
-_SPARE = 4  # neighbours looked at beyond t, for ties
+_SPARE = 1  # neighbours looked at beyond t, to see whether the t-th ties
 # Where more objects than this tie at the t-th place, these many are heard; fewer where so many
 # rows tie that their neighbours would fill more than half a gigabyte.
 _MOST, _TABLE = 1 << 10, 1 << 25
