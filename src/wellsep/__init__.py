@@ -18,6 +18,9 @@ _HOME = {
     "simplified_silhouette_score": "indices",
     "calinski_harabasz_score": "indices",
     "davies_bouldin_score": "indices",
+    "dunn_score": "indices",
+    "generalized_dunn_score": "indices",
+    "c_index_score": "indices",
     "cfq_score": "indices",
     "cfq_clusters": "indices",
     "margins": "indices",
@@ -40,7 +43,7 @@ _HOME = {
     # clusterers
     "CFMeans": "cluster",
     "KMeans": "cluster",
-    "LOFKMeans": "cluster.lofkmeans",
+    "LOFKMeans": "cluster",
     "choose_k": "cluster.choose_k",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",
@@ -53,6 +56,8 @@ _HOME = {
     "load_runs": "runs",
     "save_run": "runs",
     # the main job
+    "judge": "evaluate",
+    "Judgement": "evaluate",
     "score_runs": "evaluate",
     "Scores": "evaluate",
     "ace": "evaluate",

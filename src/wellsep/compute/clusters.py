@@ -68,7 +68,8 @@ def describe_clusters(task: Task) -> list[Clusters]:
     return found
 
 
-_NAMES = ("clusters", "within", "radii", "separation", "margins", "simplified")
+_TABLES = ("separation", "margins", "simplified", "to_centres")
+_NAMES = ("clusters", "within", "radii", *_TABLES)
 
 
 @provides(*_NAMES)
@@ -85,7 +86,7 @@ def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict
     """One sweep over the rows with the centres known; all partitions ride along."""
     space, partitions = task.space, task.partitions
     found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
-    tables = any(w.name in ("separation", "margins", "simplified") for w in wants)
+    tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
     for rows in space.row_blocks(len(stacked) + 2 * space.d):
         block = _Block(space, rows, stacked if tables or space.kind == "sparse" else None)
@@ -216,7 +217,7 @@ def centre_distances(centers: np.ndarray) -> np.ndarray:
 
 def _empty(w: Want, cluster: Clusters, n: int) -> np.ndarray:
     k = len(cluster.mass)
-    if w.name == "separation":
+    if w.name in ("separation", "to_centres"):
         return np.zeros((k, k))
     if w.name in ("margins", "simplified"):
         return np.full(n, np.nan)
@@ -244,6 +245,12 @@ def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows
     total += table.T @ signed**2
 
 
+def _to_centres(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
+    """(K, K) distances of the members of j to the centre of l, summed."""
+    table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
+    total += table.T @ np.sqrt(view.squares())
+
+
 def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
     target = out[rows]
     signed = view.signed()
@@ -267,6 +274,7 @@ _REDUCE = {
     "radii": _radii,
     "separation": _separation,
     "margins": _margins,
+    "to_centres": _to_centres,
     "simplified": _simplified,
 }
 

@@ -13,6 +13,7 @@ from wellsep.compute.clusters import one_hot
 from wellsep.compute.engines import (
     ROWS,
     TENSOR_ROWS,
+    Space,
     budget_bytes,
     cut,
     host,
@@ -55,7 +56,7 @@ class Sides:
     def _view(self) -> Any:
         space = self.space
         if self.metric == "cosine":
-            view = space.unit
+            view = _directions(space)
         elif self.metric in SYMMETRIC:
             view = space.centred
         else:
@@ -88,14 +89,29 @@ class Sides:
         )
 
 
+def _directions(space: Space) -> Any:
+    """Unit rows; a zero row gets a direction of its own, at cosine distance 1 from all others."""
+    xp, unit = space.xp, space.unit
+    zero = xp.sum(unit * unit, axis=1) == 0
+    if not bool(xp.any(zero)):
+        return unit
+    return xp.concat([unit, xp.astype(zero, unit.dtype)[:, None]], axis=1)
+
+
 def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
     """Sums for all objects, each pair of blocks visited once and used both ways.
 
     ``groups`` (n,) keeps the sums over each group of objects apart, so that the sums over any
     union of groups follow without new distances.
     """
-    sides = Sides(task, metric, groups)
     space, width = task.space, int(task.partitions.offsets[-1])
+    if groups is None and kernels.fused_usable(space.X, metric):
+        found = task.partitions
+        sums = kernels.fused_distance_sums(
+            space.centred, found.codes, found.n_clusters, task.weights
+        )
+        return DistanceSums(sums[None, :, :], None)
+    sides = Sides(task, metric, groups)
     xp = space.xp
     if space.kind == "tensor":
         sums = xp.zeros((sides.n_groups, width, space.n), dtype=xp.float64, device=space.device)
@@ -131,7 +147,7 @@ def fits_budget(task: Task) -> bool:
     return 8.0 * task.space.n * int(task.partitions.offsets[-1]) <= budget_bytes()
 
 
-@provides("widths", "within_distances")
+@provides("widths", "within_distances", "between_distances")
 def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
@@ -147,8 +163,7 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
     count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {
-        w: [np.full(space.n, np.nan) if w.name == "widths" else 0.0 for _ in range(len(partitions))]
-        for w in wants
+        w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
     }
     widths_of = kernels.choose_widths(space.xp)
     for rows, sums in _strips(task, metric):
@@ -164,15 +179,23 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
                 space.asarray(count[part].astype(np.float64)),
             )
             for w in wants:
-                got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                 if w.name == "widths":
+                    got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                     found[w][m][rows] = np.where(counted, host(got.width), np.nan)
+                elif w.name == "within_distances":
+                    own = host(width_args[0])[codes, np.arange(len(codes))]
+                    found[w][m] += 0.5 * float((weights[rows] * own)[counted].sum())
                 else:
-                    rest = np.where(counted, mass[part][codes] - weights[rows], 0)
-                    found[w][m] += 0.5 * float(
-                        (weights[rows] * rest * host(got.own))[counted].sum()
-                    )
+                    members = one_hot(codes[None], np.array([len(mass[part])]), weights[rows])
+                    found[w][m] += host(width_args[0]) @ members
     return found
+
+
+def _nothing_yet(w: Want, n: int, k: int) -> Any:
+    """``between_distances`` is the (K, K) table of distances summed over pairs of members."""
+    if w.name == "widths":
+        return np.full(n, np.nan)
+    return 0.0 if w.name == "within_distances" else np.zeros((k, k))
 
 
 def _strips(task: Task, metric: Any) -> Any:

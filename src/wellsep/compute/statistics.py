@@ -59,7 +59,10 @@ def provides(*names: str) -> Callable[[Provider], Provider]:
 def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
     import wellsep.compute.clusters
-    import wellsep.compute.pairs  # noqa: F401  (both register their providers)
+    import wellsep.compute.extremes
+    import wellsep.compute.linkage
+    import wellsep.compute.pairs
+    import wellsep.compute.selection  # noqa: F401  (all register their providers)
 
     by_provider: dict[Provider, list[Want]] = {}
     for one in dict.fromkeys(wants):

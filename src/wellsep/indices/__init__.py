@@ -1,5 +1,6 @@
 """What a number means: validity indices, their registry, and scoring many partitions at once."""
 
+from wellsep.indices.c_index import c_index_score
 from wellsep.indices.centroid import (
     calinski_harabasz_score,
     cfq_clusters,
@@ -10,6 +11,7 @@ from wellsep.indices.centroid import (
 )
 from wellsep.indices.connectivity import LocalConnectivity, local_connectivity
 from wellsep.indices.distance import silhouette_samples, silhouette_score
+from wellsep.indices.dunn import dunn_score, generalized_dunn_score
 from wellsep.indices.external import (
     ami_score,
     ari_score,
@@ -27,11 +29,14 @@ __all__ = [
     "PartitionScores",
     "ami_score",
     "ari_score",
+    "c_index_score",
     "calinski_harabasz_score",
     "cfq_clusters",
     "cfq_score",
     "clustering_accuracy",
     "davies_bouldin_score",
+    "dunn_score",
+    "generalized_dunn_score",
     "local_connectivity",
     "margins",
     "nmi_score",

@@ -46,6 +46,7 @@ def _wants_silhouette(
     range=(-1, 1),
     cost="n²·d",
     metrics=("euclidean", "cosine", "any scikit-learn metric", "precomputed"),
+    sparse_metrics=("cosine",),
     citation=_ROUSSEEUW,
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
@@ -140,7 +141,7 @@ def silhouette_score(
     >>> round(ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
     0.798
     """
-    _check_precomputed(X, metric)
+    check_precomputed(X, metric)
     return score_one(
         "silhouette",
         X,
@@ -174,7 +175,7 @@ def silhouette_samples(
     >>> ws.silhouette_samples([[0.0], [1], [5], [6]], [0, 0, 1, 1]).round(3).tolist()
     [0.818, 0.778, 0.778, 0.818]
     """
-    _check_precomputed(X, metric)
+    check_precomputed(X, metric)
     params = {"metric": metric, "singleton": singleton}
     task, entry, params = one_task(
         "silhouette", X, labels, sample_weight, noise, device, params=params
@@ -187,7 +188,8 @@ def silhouette_samples(
     return gather(task, [wanted])[wanted][0]
 
 
-def _check_precomputed(X: Any, metric: Any) -> None:
+def check_precomputed(X: Any, metric: Any) -> None:
+    """Refuse what cannot be a matrix of distances where the metric says that X is one."""
     if not (isinstance(metric, str) and metric == "precomputed"):
         return
     table = check_data(X, name="X (precomputed distances)")

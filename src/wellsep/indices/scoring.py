@@ -259,7 +259,7 @@ def _not_scorable(task: Task, m: int, index: Index) -> str | None:
 
 def _refuse_sparse(asked: list[Asked]) -> None:
     for index, params in asked:
-        if not index.sparse and params.get("metric") != "cosine":
+        if not index.sparse and params.get("metric") not in index.sparse_metrics:
             usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
             raise TypeError(
                 f"X must be dense for {index.name!r}, got a sparse matrix; "

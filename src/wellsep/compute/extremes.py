@@ -1,0 +1,238 @@
+"""The nearest pair between clusters, and the nearest and farthest pairs within them.
+
+A product of matrices finds the candidates, differences in float64 decide among them: the value
+is that of the pair itself, whatever the data's own precision.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from wellsep.compute import kernels
+from wellsep.compute.blocks import distances, pair_block
+from wellsep.compute.engines import ROWS, Space, cut, host, share_out, tournament
+from wellsep.compute.pairs import SYMMETRIC, Sides
+from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.tree import nearest_neighbours, spanning_tree
+from wellsep.compute.views import Rows, by_counted, rows_of, wide
+
+NAMES = ("nearest_between", "nearest_within", "farthest_within")
+# One tree costs about as much as the direct search of so many partitions.
+WORTH_A_TREE = 6
+CANDIDATES = 4096
+
+
+class Extreme:
+    """The smallest (sign 1) or largest (sign -1) squared distance offered so far."""
+
+    def __init__(self, sign: int) -> None:
+        self.sign, self._best, self._lock = sign, np.inf, threading.Lock()
+
+    @property
+    def square(self) -> float:
+        """Squared distance; inf or -inf if none was offered."""
+        return self.sign * self._best
+
+    def hopeless(self, bound: float) -> bool:
+        """Whether no squared distance beyond ``bound`` can still win."""
+        return self.sign * bound >= self._best
+
+    def offer(self, table: np.ndarray, i: Rows, j: Rows, slack: float) -> None:
+        """Compare the distances of one block; near-ties are decided by differences."""
+        lead = float(table.min() if self.sign > 0 else -table.max())
+        if not lead - slack < self._best:
+            return
+        if self.sign > 0:
+            at = np.flatnonzero(table <= lead + slack)[:CANDIDATES]
+        else:
+            at = np.flatnonzero(table >= -lead - slack)[:CANDIDATES]
+        r, c = np.divmod(at, table.shape[1])
+        gap = i.X[r] - j.X[c]
+        self.keep(np.einsum("ij,ij->i", gap, gap))
+
+    def keep(self, squares: np.ndarray) -> None:
+        if len(squares):
+            with self._lock:
+                self._best = min(self._best, float((self.sign * squares).min()))
+
+
+@provides(*NAMES)
+def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    found: dict[Want, list[Any]] = {}
+    for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
+        names = {w.name for w in wants if w.get("metric", "euclidean") == metric}
+        values = _choose(task.space, metric)(task, metric, names)
+        found.update({w: values[w.name] for w in wants if w.get("metric", "euclidean") == metric})
+    return found
+
+
+def _choose(space: Space, metric: Any) -> Callable[[Task, Any, set[str]], dict[str, list[float]]]:
+    if space.kind == "sparse":
+        wide(space)  # refuses
+    allowed = kernels.choose(metric, space.xp) is not pair_block
+    return blas_extremes if allowed and space.kind == "numpy" else reference_extremes
+
+
+def blas_extremes(task: Task, metric: str, names: set[str]) -> dict[str, list[float]]:
+    """Blocks that belong to one cluster each, or one tree where many partitions share it."""
+    partitions, jobs = task.partitions, task.space.n_jobs
+    X = wide(task.space, metric)
+    squares = {name: np.full(len(partitions), np.nan) for name in names}
+    for rows, group in by_counted(partitions):
+        left = set(names)
+        if len(group) >= WORTH_A_TREE and left - {"farthest_within"}:
+            codes = partitions.codes[group][:, rows]
+            shared = _shared(rows_of(X[rows]), codes, jobs, left)
+            for name, values in shared.items():
+                squares[name][group] = values
+            left -= set(shared)
+        for m in group if left else ():
+            extremes = _one_partition(X, partitions.codes[m], jobs, left)
+            for name, extreme in extremes.items():
+                squares[name][m] = extreme.square
+    return {name: _in_units(values, metric) for name, values in squares.items()}
+
+
+def _in_units(squares: np.ndarray, metric: Any) -> list[float]:
+    """No pair at all: inf between, and 0 for a farthest pair within."""
+    squares = np.where(squares == -np.inf, 0, squares)
+    return list(squares / 2 if metric == "cosine" else np.sqrt(squares))
+
+
+def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:
+    """Nearest pairs of all partitions from one search for nearest neighbours and one tree.
+
+    The nearest pair between clusters is an edge of the minimum spanning tree: without it the
+    tree would cross between them by a longer one.
+    """
+    found = {}
+    near = nearest_neighbours(rows, jobs)
+    if "nearest_between" in names:
+        tree = spanning_tree(rows, jobs, near=near)
+        across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
+        found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
+    if "nearest_within" in names:
+        found["nearest_within"] = np.array(
+            [_nearest_within(rows, c, near.nearest, near.square, jobs) for c in codes]
+        )
+    return found
+
+
+def _nearest_within(
+    rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.ndarray, jobs: int
+) -> float:
+    """Nearest neighbours of the same cluster, and those whom a nearer stranger hides."""
+    same = codes == codes[near]
+    best = Extreme(1)
+    best.keep(square[same])
+    hidden = np.flatnonzero(~same & (square < best.square))
+    for code in np.unique(codes[hidden]):
+        mine = rows.take(hidden[codes[hidden] == code])
+        members = np.flatnonzero(codes == code)
+        theirs = rows.take(members)
+        for part in cut(len(mine.X), ROWS):
+            i = mine.take(part)
+            table = i.left @ theirs.right.T
+            own = np.searchsorted(members, hidden[codes[hidden] == code][part])
+            table[np.arange(len(own)), own] = np.inf
+            best.offer(table, i, theirs, i.slack(theirs))
+    return best.square
+
+
+def _one_partition(
+    X: np.ndarray, codes: np.ndarray, jobs: int, names: set[str]
+) -> dict[str, Extreme]:
+    """Objects sorted by cluster, so that a block of pairs is within or between as a whole."""
+    extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    sorted_codes, X = codes[order], X[order]
+    radius = _distance_to_means(X, sorted_codes)
+    # Outermost first within a cluster: the farthest pair is met early, and inner blocks drop out.
+    outward = np.lexsort((-radius, sorted_codes))
+    rows, radius = rows_of(X[outward]), radius[outward]
+    blocks = cut(len(X), ROWS, sorted_codes)
+    cluster = [int(sorted_codes[b.start]) for b in blocks]
+
+    def visit(i: int, j: int) -> None:
+        wanted = _still_wanted(i, j)
+        if not wanted:
+            return
+        a, b = rows.take(blocks[i]), rows.take(blocks[j])
+        table, slack = a.left @ b.right.T, a.slack(b)
+        for name in wanted:
+            if i == j:
+                np.fill_diagonal(table, -np.inf if name == "farthest_within" else np.inf)
+            extremes[name].offer(table, a, b, slack)
+
+    def _still_wanted(i: int, j: int) -> list[str]:
+        if cluster[i] != cluster[j]:
+            return [n for n in ("nearest_between",) if n in names and extremes[n].square > 0]
+        within = [n for n in ("nearest_within",) if n in names and extremes[n].square > 0]
+        reach = (radius[blocks[i].start] + radius[blocks[j].start]) ** 2
+        farthest = extremes.get("farthest_within")
+        if farthest is not None and not farthest.hopeless(reach * (1 + 1e-9)):
+            within.append("farthest_within")
+        return within
+
+    share_out(jobs, visit, _rounds(cluster, names))
+    return extremes
+
+
+def _rounds(cluster: list[int], names: set[str]) -> Iterator[list[tuple[int, int]]]:
+    """Pairs of blocks that matter for what is asked."""
+    between = "nearest_between" in names
+    within = bool(names - {"nearest_between"})
+    for pairs in tournament(len(cluster)):
+        yield [(i, j) for i, j in pairs if (within if cluster[i] == cluster[j] else between)]
+
+
+def _distance_to_means(X: np.ndarray, sorted_codes: np.ndarray) -> np.ndarray:
+    starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
+    sizes = np.diff([*starts, len(X)])
+    means = np.add.reduceat(X, starts, axis=0) / sizes[:, None]
+    gap = X - np.repeat(means, sizes, axis=0)
+    return np.sqrt(np.einsum("ij,ij->i", gap, gap))
+
+
+def reference_extremes(task: Task, metric: Any, names: set[str]) -> dict[str, list[float]]:
+    """Array-API code for any metric and device: every block is masked for every partition."""
+    space = task.space
+    xp = space.xp
+    if metric in SYMMETRIC and space.X.dtype != xp.float64:
+        space = Space(xp.astype(space.X, xp.float64), xp, space.kind, space.n_jobs)
+    sides = Sides(task._replace(space=space), metric)
+    codes = [space.asarray(task.partitions.codes[:, rows]) for rows in sides.blocks]
+    best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}
+
+    def visit(i: int, j: int) -> None:
+        for a, b in ((i, j),) if metric in SYMMETRIC or i == j else ((i, j), (j, i)):
+            table = distances(sides.side(a), sides.side(b), metric, xp)
+            for m in range(len(task.partitions)):
+                part = _masked(table, codes[a][m, :], codes[b][m, :], a == b, names, xp)
+                for name, value in part.items():
+                    better = np.maximum if "far" in name else np.minimum
+                    best[name][m] = better(best[name][m], float(host(value)))
+
+    share_out(1, visit, tournament(len(sides.blocks)))
+    return {n: list(np.where(values == -np.inf, 0, values)) for n, values in best.items()}
+
+
+def _masked(
+    table: Any, left: Any, right: Any, own: bool, names: set[str], xp: Any
+) -> dict[str, Any]:
+    counted = (left >= 0)[:, None] & (right >= 0)[None, :]
+    same = (left[:, None] == right[None, :]) & counted
+    if own:
+        same = same & ~xp.astype(xp.eye(left.shape[0], device=table.device), xp.bool)
+    across = counted & (left[:, None] != right[None, :])
+    high, low = xp.full_like(table, xp.inf), xp.full_like(table, -xp.inf)
+    all_of = {
+        "nearest_between": lambda: xp.min(xp.where(across, table, high)),
+        "nearest_within": lambda: xp.min(xp.where(same, table, high)),
+        "farthest_within": lambda: xp.max(xp.where(same, table, low)),
+    }
+    return {name: all_of[name]() for name in names}
