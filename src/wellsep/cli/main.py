@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         else:
             sys.stderr.write(f"Error: {_sentence(error)}\n")
-        return FAILED
+        return getattr(error, "exit_code", FAILED)
     return DONE
 
 

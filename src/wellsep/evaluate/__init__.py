@@ -4,6 +4,7 @@ from .ace import ace
 from .agreement import Agreement, agreement
 from .baselines import paired, pooled, raw
 from .choice import Choice, describe_choice
+from .judgement import Judgement, judge
 from .ranking import Ranking, rank
 from .result import AceResult, Dropped, Subgroup
 from .scores import Coordinates, Dip, NothingToRank, Scores
@@ -17,6 +18,7 @@ __all__ = [
     "Coordinates",
     "Dip",
     "Dropped",
+    "Judgement",
     "NothingToRank",
     "Ranking",
     "Scores",
@@ -25,6 +27,7 @@ __all__ = [
     "ace",
     "agreement",
     "describe_choice",
+    "judge",
     "paired",
     "pooled",
     "rank",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -235,23 +235,27 @@ def _how_sure(result: AceResult, sureness: Sureness | None) -> Iterator[str]:
     if sureness is None:
         yield "The probability of being best was not asked for (see sureness)."
     else:
-        yield from describe_sureness(sureness, result.partitions)
+        yield from describe_sureness(sureness, result)
 
 
-def describe_sureness(sureness: Sureness, partitions: Sequence[str]) -> Iterator[str]:
-    """Two sentences on the resampled ranks."""
-    order = np.argsort(-sureness.probability_best, kind="stable")
-    first = int(order[0])
-    low, high = sureness.interval[first]
+def describe_sureness(sureness: Sureness, result: AceResult) -> Iterator[str]:
+    """How often the answer stays the answer, and who else would win."""
+    chance = sureness.probability_best
+    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
+    low, high = sureness.interval[best]
     yield (
         f"Over {sureness.n_draws} half-samples of the objects"
         f"{' that also leave out spaces' if sureness.spaces_left_out else ''}, "
-        f"{partitions[first]!r} is best in {sureness.probability_best[first]:.0%} of them "
+        f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {sureness.level:.0%})."
     )
-    if len(order) > 1 and sureness.probability_best[order[1]] > 0:
-        second = int(order[1])
-        yield f"Next is {partitions[second]!r} with {sureness.probability_best[second]:.0%}."
+    rival = int(max((i for i in range(len(chance)) if i != best), key=lambda i: chance[i]))
+    if chance[rival] > chance[best]:
+        yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
+    elif chance[rival] > 0:
+        yield f"Next is {result.partitions[rival]!r} with {chance[rival]:.0%}."
+    yield from sureness.notes
 
 
 def ace_html(result: AceResult) -> str:

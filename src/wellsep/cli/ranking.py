@@ -1,0 +1,261 @@
+"""The commands of the main job: rank a folder of runs, and explain a saved ranking."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wellsep.cli.output import JsonOption, plain, print_json, print_line, print_table, progress
+
+if TYPE_CHECKING:
+    from wellsep.evaluate import Agreement, Judgement
+    from wellsep.runs import Runs
+
+MISUSED = 2
+Pattern = str | None
+
+
+def rank(
+    source: Annotated[
+        str,
+        typer.Argument(help="Folder of runs, .npz, .h5ad, or an MLflow or Optuna store."),
+    ],
+    index: Annotated[
+        list[str] | None,
+        typer.Option("--index", "-i", help="Index; the first answers, others stand beside it."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
+    json_path: Annotated[
+        str | None, typer.Option("--json", help="Write all findings as JSON; - prints them.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep all records in this folder.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="True classes, for 'had we known' only.")
+    ] = None,
+    raw: Annotated[Path | None, typer.Option(help="The input data, for the raw baseline.")] = None,
+    spaces: Annotated[Pattern, typer.Option(help="Only these spaces: X_pca,X_scvi")] = None,
+    labels: Annotated[Pattern, typer.Option(help="Only these partitions: 'leiden_*'")] = None,
+    name: Annotated[str | None, typer.Option(help="MLflow experiment or Optuna study.")] = None,
+    artifacts: Annotated[str | None, typer.Option(help="Where a study's files are.")] = None,
+    noise: Annotated[
+        str, typer.Option(help="What the label -1 means: error, exclude, cluster, singletons.")
+    ] = "error",
+    draws: Annotated[int, typer.Option(help="Half-samples that say how sure; 0: none.")] = 100,
+    dip: Annotated[bool, typer.Option(help="Leave out spaces without modes.")] = True,
+    dip_alpha: Annotated[float, typer.Option(help="Level of the dip test.")] = 0.05,
+    reduction: Annotated[
+        str, typer.Option(help="pca-scaled, pca, components or distances.")
+    ] = "pca-scaled",
+    alpha: Annotated[str, typer.Option(help="Level of the edge test, or none.")] = "0.1",
+    correlation: Annotated[str, typer.Option(help="spearman or kendall.")] = "spearman",
+    grouping: Annotated[str, typer.Option(help="hdbscan or dbscan.")] = "hdbscan",
+    eps: Annotated[float, typer.Option(help="Reach of dbscan.")] = 0.1,
+    links: Annotated[str, typer.Option(help="pagerank or hits.")] = "pagerank",
+    outliers: Annotated[str, typer.Option(help="drop or compete.")] = "drop",
+    convention: Annotated[
+        str | None, typer.Option(help='"ace": the definitions the ACE paper computed.')
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where finished spaces are kept.", envvar="WELLSEP_CACHE"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep nothing.")] = False,
+    device: Annotated[str | None, typer.Option(help="cuda computes on the GPU.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the half-samples.")] = 0,
+) -> None:
+    """Rank the partitions of a folder of runs by ACE, and say why and how surely.
+
+    Interrupted, the next call continues from the spaces that are finished.
+
+    \b
+    Examples:
+      wellsep rank runs/
+      wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
+      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
+      wellsep rank runs/ --truth labels.npy --save result/
+    """
+    import wellsep as ws
+    from wellsep.adapters import load_any
+    from wellsep.cli.scoring import parse_index
+
+    kept = None if no_cache else cache or default_cache()
+    with bad_input_exits(), told_when_interrupted(kept):
+        _check_targets(report)
+        runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
+        classes = None if truth is None else _read_truth(truth, runs)
+        judgement = ws.judge(
+            runs,
+            [parse_index(text) for text in index or ["silhouette"]],
+            n_draws=draws,
+            X=None if raw is None else _read_raw(raw),
+            noise=noise,
+            convention=convention,
+            reduction=reduction,
+            n_jobs=jobs,
+            device=device,
+            cache=kept,
+            progress=_show_progress(len(runs.spaces), draws),
+            random_state=seed,
+            dip=dip,
+            dip_alpha=dip_alpha,
+            alpha=_parse_alpha(alpha),
+            correlation=correlation,
+            grouping=grouping,
+            eps=eps,
+            links=links,
+            outliers=outliers,
+        )
+        known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
+        findings = judgement.to_dict() | ({} if known is None else {"had_we_known": known.table()})
+        if save is not None:
+            judgement.save(save)
+        if json_path not in (None, "-"):
+            _write_json(Path(json_path), findings)  # type: ignore[arg-type]
+        if report is not None:
+            ws.render_report(judgement, report, runs=runs, truth=classes)
+    if json_path == "-":
+        print_json(findings)
+    else:
+        _print_judgement(judgement)
+        if known is not None:
+            _print_agreement(known)
+
+
+def explain(
+    result: Annotated[Path, typer.Argument(help="Folder written by wellsep rank --save.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what was dropped and why, which group won, and how sure the answer is.
+
+    \b
+    Examples:
+      wellsep rank runs/ --save result/
+      wellsep explain result/
+    """
+    from wellsep.evaluate import Judgement
+
+    with bad_input_exits():
+        judgement = Judgement.load(result)
+    if as_json:
+        print_json(judgement.to_dict())
+        return
+    for paragraph in judgement.ranking.explanation:
+        print_line(paragraph)
+
+
+@contextlib.contextmanager
+def bad_input_exits() -> Iterator[None]:
+    """Bad input ends with exit code 2; nothing to rank stays an answer, with exit code 1."""
+    from wellsep.evaluate import NothingToRank
+    from wellsep.runs import NoRuns
+
+    try:
+        yield
+    except (NothingToRank, NoRuns):
+        raise
+    except (ValueError, TypeError, OSError, KeyError) as error:
+        error.exit_code = MISUSED  # type: ignore[union-attr]
+        raise
+
+
+@contextlib.contextmanager
+def told_when_interrupted(kept: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept is not None:
+            sys.stderr.write(
+                f"Interrupted; finished spaces are kept in {kept} for the same command to go on.\n"
+            )
+        raise
+
+
+def default_cache() -> Path:
+    """The user's cache folder for scores."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "wellsep" / "scores"
+
+
+def _show_progress(n_spaces: int, draws: int) -> Callable[[int, int, str], None]:
+    """One bar for the scoring pass and one for the half-samples, on stderr."""
+    bars = contextlib.ExitStack()
+    state: dict[str, Any] = {"advance": None, "done": 0, "pass": 0}
+    titles = ("Scoring spaces", f"{draws} half-samples")
+
+    def told(done: int, total: int, name: str) -> None:
+        if done == 0:
+            title = titles[min(state["pass"], 1)]
+            state["advance"] = bars.enter_context(progress(title, total))
+            state["pass"], state["done"] = state["pass"] + 1, 0
+        state["advance"](done - state["done"])
+        state["done"] = done
+        if done == total:
+            bars.close()
+
+    return told
+
+
+def _parse_alpha(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
+
+
+def _check_targets(report: Path | None) -> None:
+    """Refuse a page that cannot be written before hours of work, not after."""
+    if report is not None and not report.absolute().parent.is_dir():
+        raise ValueError(f"report must lie in a folder that exists, got {report}.")
+
+
+def _read_truth(path: Path, runs: Runs) -> Any:
+    from wellsep.tables import read_labels
+
+    columns = read_labels(path)
+    if len(columns) != 1:
+        raise ValueError(f"truth must be one column of classes, got {len(columns)} in {path.name}.")
+    (classes,) = columns.values()
+    if len(classes) != runs.n_objects:
+        raise ValueError(
+            f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
+            f"in {path.name}."
+        )
+    return classes
+
+
+def _read_raw(path: Path) -> Any:
+    from wellsep.tables import read_matrix
+
+    return read_matrix(path)
+
+
+def _write_json(path: Path, findings: dict[str, Any]) -> None:
+    from wellsep.evaluate.records import write_whole
+
+    text = json.dumps(plain(findings), indent=1, ensure_ascii=False)
+    write_whole(path, (text + "\n").encode("utf-8"))
+    sys.stderr.write(f"wrote {path}\n")
+
+
+def _print_judgement(judgement: Judgement) -> None:
+    table = judgement.ranking.table()
+    rows = list(zip(*table.values(), strict=True))
+    print_table(rows, list(table), title=f"Ranking by ACE ({judgement.result.index})")
+    for paragraph in judgement.ranking.explanation:
+        print_line(paragraph)
+
+
+def _print_agreement(known: Agreement) -> None:
+    table = known.table()
+    rows = list(zip(*table.values(), strict=True))
+    print_table(rows, list(table), title="Had we known the truth")

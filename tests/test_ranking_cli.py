@@ -1,0 +1,293 @@
+"""`wellsep rank` and `explain`: right answers, clear sentences, exit codes, a lasting cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.cli.main import main
+from wellsep.evaluate import Judgement
+from wellsep.runs import Run, Runs
+
+QUICK = ["--draws", "4"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("WELLSEP_CACHE", str(tmp_path / "cache"))
+
+
+def example(n=90, wrong=(0.0, 0.2, 0.5), seed=0) -> Runs:
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    return Runs(
+        [
+            Run(
+                f"{p:.0%} wrong",
+                labels=np.where(rng.random(n) < p, rng.integers(0, 3, n), truth),
+                embedding=rng.normal(size=(n, 3)) + 6 * np.eye(3)[truth],
+            )
+            for p in wrong
+        ]
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "runs"
+    example().save(path)
+    return path
+
+
+def run(capsys, *arguments) -> tuple[int, str, str]:
+    code = main([*map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_best_run_comes_first_with_its_story(folder, capsys):
+    code, out, err = run(capsys, "rank", folder, *QUICK)
+    assert code == 0
+    rows = [line.split() for line in out.splitlines() if "wrong" in line and line[:6].strip()]
+    assert rows[0][:3] == ["1", "0%", "wrong"]
+    assert "Best: '0% wrong'" in out
+    assert "How sure" in out
+    assert err == ""
+
+
+def test_all_findings_come_as_json(folder, capsys, tmp_path):
+    target = tmp_path / "out.json"
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--json", target)
+    assert code == 0
+    assert "Ranking by ACE" in out
+    assert "wrote" in err
+    findings = json.loads(target.read_text())
+    assert findings["best"] == ["0% wrong"]
+    assert [row["rank"] for row in findings["ranking"]] == [1, 2, 3]
+    assert set(findings["winning_spaces"]) <= {"0% wrong", "20% wrong", "50% wrong"}
+    code, printed, _ = run(capsys, "rank", folder, *QUICK, "--json", "-")
+    assert json.loads(printed) == findings
+
+
+def test_other_indices_stand_beside_the_first(folder, capsys):
+    code, out, _ = run(
+        capsys, "rank", folder, *QUICK, "-i", "calinski_harabasz", "-i", "davies_bouldin(q=2)"
+    )
+    assert code == 0
+    assert "Ranking by ACE (calinski_harabasz)" in out
+    assert "rank davies_bouldin(q=2)" in out
+
+
+def test_a_saved_result_is_explained_again(folder, capsys, tmp_path):
+    result = tmp_path / "result"
+    _, out, _ = run(capsys, "rank", folder, *QUICK, "--save", result)
+    code, story, _ = run(capsys, "explain", result)
+    assert code == 0
+    assert story.strip() in out
+    assert Judgement.load(result).ranking.best == "0% wrong"
+    code, text, _ = run(capsys, "explain", result, "--json")
+    assert json.loads(text)["best"] == ["0% wrong"]
+
+
+def test_truth_and_raw_data_are_compared(folder, capsys, tmp_path):
+    np.save(tmp_path / "truth.npy", np.arange(90) % 3)
+    np.save(tmp_path / "X.npy", example().spaces["0% wrong"])
+    arguments = ("--truth", tmp_path / "truth.npy", "--raw", tmp_path / "X.npy")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, *arguments)
+    assert code == 0
+    assert "Had we known the truth" in out
+    assert "rank raw" in out
+
+
+def test_partitions_and_spaces_can_be_chosen(folder, capsys):
+    code, out, _ = run(
+        capsys, "rank", folder, *QUICK, "--labels", "0%*,50%*", "--spaces", "20%*", "--no-dip"
+    )
+    assert code == 0
+    assert "2 partitions were judged in 1 space" in out
+
+
+def test_help_shows_examples(capsys):
+    code, out, _ = run(capsys, "rank", "--help")
+    assert code == 0
+    assert "wellsep rank runs/" in out
+    code, out, _ = run(capsys, "explain", "--help")
+    assert "wellsep explain result/" in out
+
+
+def test_an_empty_folder_has_nothing_to_rank(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    code, out, err = run(capsys, "rank", tmp_path / "empty")
+    assert code == 1
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+def test_one_run_has_nothing_to_rank(tmp_path, capsys):
+    example(wrong=(0.0,)).save(tmp_path / "runs")
+    code, _, err = run(capsys, "rank", tmp_path / "runs", *QUICK)
+    assert code == 1
+    assert "at least 2 partitions to rank, got 1 ('0% wrong')" in err
+
+
+def test_two_runs_are_ranked(tmp_path, capsys):
+    example(wrong=(0.0, 0.5)).save(tmp_path / "runs")
+    code, out, _ = run(capsys, "rank", tmp_path / "runs", *QUICK)
+    assert code == 0
+    assert "Best: '0% wrong'" in out
+
+
+def test_identical_partitions_have_nothing_to_rank(tmp_path, capsys):
+    runs = example()
+    same = [Run(r.name, labels=np.arange(90) % 3, embedding=r.embedding) for r in runs]
+    Runs(same).save(tmp_path / "runs")
+    code, _, err = run(capsys, "rank", tmp_path / "runs", *QUICK)
+    assert code == 1
+    assert "identical" in err
+
+
+def test_a_partition_with_one_cluster_is_ranked_last_with_the_reason(folder, capsys):
+    ws.save_run(folder, np.zeros(90, int), name="lump")
+    code, out, _ = run(capsys, "rank", folder, *QUICK)
+    assert code == 0
+    assert "'lump' in '0% wrong': silhouette needs at least 2 clusters, got 1" in out
+
+
+def broken(folder, kind):
+    some = next(p for p in sorted(folder.iterdir()) if p.name.startswith("20"))
+    if kind == "missing file":
+        (some / "labels.npy").unlink()
+    elif kind == "pickled":
+        np.save(some / "labels.npy", np.array([{}] * 90, dtype=object), allow_pickle=True)
+    elif kind == "truncated":
+        data = (some / "embedding.npy").read_bytes()
+        (some / "embedding.npy").write_bytes(data[:-50])
+    elif kind == "NaN":
+        X = np.load(some / "embedding.npy")
+        X[4, 1] = np.nan
+        np.save(some / "embedding.npy", X)
+    elif kind == "wrong n":
+        shutil.rmtree(some)
+        ws.save_run(folder, np.arange(80) % 3, np.zeros((80, 2)), name="20% wrong")
+    elif kind == "wrong dtype":
+        np.save(some / "embedding.npy", np.full((90, 3), "x"))
+    elif kind == "noise":
+        np.save(some / "labels.npy", np.full(90, -1))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["missing file", "pickled", "truncated", "NaN", "wrong n", "wrong dtype", "noise"],
+)
+def test_a_broken_run_is_named_in_one_sentence(folder, capsys, kind):
+    broken(folder, kind)
+    code, out, err = run(capsys, "rank", folder, *QUICK)
+    assert code == 2
+    assert out == ""
+    assert "20% wrong" in err or "20%25%20wrong" in err
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--index", "beauty"], "indices must be among"),
+        (["--alpha", "high"], "alpha must be a number or none"),
+        (["--grouping", "kmeans"], "grouping must be one of"),
+        (["--noise", "ignore"], "noise must be one of"),
+        (["--truth", "absent.npy"], "absent.npy"),
+        (["--report", "no/such/folder/page.html"], "report must lie in a folder that exists"),
+    ],
+)
+def test_a_wrong_option_is_bad_usage(folder, capsys, arguments, sentence):
+    code, _, err = run(capsys, "rank", folder, *QUICK, *arguments)
+    assert code == 2
+    assert sentence in err
+
+
+def test_a_missing_source_or_result_is_bad_usage(tmp_path, capsys):
+    code, _, err = run(capsys, "rank", tmp_path / "absent")
+    assert code == 2
+    assert "absent" in err
+    code, _, err = run(capsys, "explain", tmp_path)
+    assert code == 2
+    assert "must hold a saved record" in err
+
+
+def test_truth_of_another_length_is_refused_before_the_work(folder, capsys, tmp_path):
+    np.save(tmp_path / "truth.npy", np.zeros(7, int))
+    code, _, err = run(capsys, "rank", folder, "--truth", tmp_path / "truth.npy")
+    assert code == 2
+    assert "one class per object (90), got 7" in err
+    assert not (tmp_path / "cache").exists()
+
+
+def test_names_with_slashes_and_markup_are_shown_as_they_are(tmp_path, capsys):
+    names = ["a/b", "<script>alert(1)</script>", "[bold]c[/bold]"]
+    runs = [
+        Run(name, labels=r.labels, embedding=r.embedding)
+        for name, r in zip(names, example(), strict=True)
+    ]
+    Runs(runs).save(tmp_path / "runs")
+    code, out, _ = run(capsys, "rank", tmp_path / "runs", *QUICK, "--save", tmp_path / "result")
+    assert code == 0
+    assert all(name in out for name in names)
+    assert set(Judgement.load(tmp_path / "result").ranking.names) == set(names)
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(folder, capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file")
+    assert code == 2
+    assert str(tmp_path / "file") in err
+    code, _, _ = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file", "--no-cache")
+    assert code == 0
+
+
+def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):
+    first = run(capsys, "rank", folder, *QUICK)[1]
+    from wellsep.evaluate import scoring
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("scored again")
+
+    monkeypatch.setattr(scoring, "score_partitions", refuse)
+    assert run(capsys, "rank", folder, *QUICK)[1] == first
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 3000
+    spaces = {f"s{i:02}": rng.normal(size=(n, 8)) for i in range(25)}
+    Runs.from_parts(spaces, {f"p{k}": rng.integers(0, k, n) for k in range(3, 30)}).save(
+        tmp_path / "runs"
+    )
+    code = "import sys; from wellsep.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "rank", str(tmp_path / "runs"), "--draws", "0"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cache = tmp_path / "cache"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and len(list(cache.glob("*/record.json"))) < 2:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=120)
+    assert child.returncode == 130
+    assert f"finished spaces are kept in {cache}" in err
+    kept = set(cache.glob("*/record.json"))
+    assert 2 <= len(kept) < 25
+    before = {path: path.stat().st_mtime_ns for path in kept}
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert len(list(cache.glob("*/record.json"))) == 25
+    assert {path: path.stat().st_mtime_ns for path in kept} == before
