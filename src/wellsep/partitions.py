@@ -189,8 +189,7 @@ def _encode(
     if len(vector) == 0:
         raise ValueError(f"{label} must not be empty.")
     vector = _as_categories(vector, label)
-    classes, inverse = np.unique(vector, return_inverse=True)
-    codes = inverse.reshape(-1).astype(np.int32)
+    classes, codes = _distinct(vector)
     if vector.dtype.kind not in "iu" or classes[0] != NOISE:
         return codes, classes
     noisy = codes == 0
@@ -207,6 +206,20 @@ def _encode(
         codes[noisy] = len(classes) + np.arange(noisy.sum(), dtype=np.int32)
         classes = np.concatenate([classes, np.full(noisy.sum(), NOISE)])
     return codes, classes
+
+
+def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct labels and the place of each entry among them."""
+    if vector.dtype.kind in "iu":
+        low = int(vector.min())
+        if int(vector.max()) - low < 4 * len(vector):  # small integers need no sorting
+            shifted = vector.astype(np.int64) - low
+            present = np.flatnonzero(np.bincount(shifted))
+            place = np.empty(int(shifted.max()) + 1, dtype=np.int32)
+            place[present] = np.arange(len(present), dtype=np.int32)
+            return (present + low).astype(vector.dtype), place[shifted]
+    classes, inverse = np.unique(vector, return_inverse=True)
+    return classes, inverse.reshape(-1).astype(np.int32)
 
 
 def _as_categories(vector: np.ndarray, name: str) -> np.ndarray:

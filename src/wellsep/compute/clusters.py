@@ -53,11 +53,24 @@ def cluster_sums(space: Space, view: Any, task: Task) -> np.ndarray:
     return total
 
 
+def cluster_masses(task: Task) -> tuple[np.ndarray, np.ndarray]:
+    """(ΣK,) summed weights and (ΣK,) numbers of objects of every cluster."""
+    mass, count = [], []
+    for codes, k in zip(task.partitions.codes, task.partitions.n_clusters, strict=True):
+        counted = codes >= 0
+        every = bool(counted.all())
+        kept = codes if every else codes[counted]
+        count.append(np.bincount(kept, minlength=k).astype(np.float64))
+        if task.weights is not None:
+            weights = task.weights if every else task.weights[counted]
+            mass.append(np.bincount(kept, weights, k))
+    return np.concatenate(mass or count), np.concatenate(count)
+
+
 def describe_clusters(task: Task) -> list[Clusters]:
     partitions, space = task.partitions, task.space
     sums = cluster_sums(space, space.centred, task)
-    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
-    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    mass, count = cluster_masses(task)
     found = []
     for m, (a, b) in enumerate(zip(partitions.offsets[:-1], partitions.offsets[1:], strict=True)):
         own = mass[a:b]
@@ -289,8 +302,7 @@ def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     space, partitions = task.space, task.partitions
     sums = cluster_sums(space, space.unit, task)
     offsets = partitions.offsets
-    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
-    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    mass, count = cluster_masses(task)
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
     widths_of = kernels.choose_widths(np)
     for rows in space.row_blocks(len(sums) + 2 * space.d):

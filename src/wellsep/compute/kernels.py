@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from wellsep._checks import is_torch
 from wellsep.compute import blocks
 from wellsep.compute.blocks import PairPart, Side, Widths
 
@@ -92,6 +94,44 @@ def numpy_widths(
 
 def _enabled() -> bool:
     return os.environ.get("WELLSEP_KERNELS", "1") != "0"
+
+
+def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
+    """float32 on a CUDA device, with Triton there to compile for it."""
+    if not (_enabled() and is_torch(X) and X.is_cuda and metric == "euclidean"):
+        return False
+    import torch
+
+    return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
+
+
+def fused_distance_sums(X: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any) -> Any:
+    """(ΣK, n) float64 sums of centred rows, by the kernel that suits: one partition or many."""
+    import torch
+
+    from wellsep.compute import triton_pairs
+
+    on_device = torch.as_tensor(codes, device=X.device).to(torch.int64)
+    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
+    if len(codes) > 1 and weights is None:
+        return triton_pairs.member_sums(X, _dense_members(on_device, n_clusters))
+    return torch.cat(
+        [
+            triton_pairs.sorted_sums(X, c, mass, int(k))
+            for c, k in zip(on_device, n_clusters, strict=True)
+        ]
+    )
+
+
+def _dense_members(codes: Any, n_clusters: np.ndarray) -> Any:
+    import torch
+
+    first = np.cumsum(n_clusters) - n_clusters
+    table = torch.zeros(
+        (codes.shape[1], int(n_clusters.sum())), dtype=torch.float16, device=codes.device
+    )
+    columns = torch.as_tensor(first, device=codes.device)[:, None] + codes.clamp(min=0)
+    return table.scatter_add_(1, columns.T, (codes >= 0).T.to(torch.float16))
 
 
 def choose(metric: Any, xp: Any) -> Callable[..., PairPart]:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from wellsep.compute import kernels
 from wellsep.compute.blocks import Side
-from wellsep.compute.clusters import one_hot
+from wellsep.compute.clusters import cluster_masses, one_hot
 from wellsep.compute.engines import (
     ROWS,
     TENSOR_ROWS,
@@ -159,24 +159,26 @@ def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
     partitions, space = task.partitions, task.space
-    mass = np.asarray(one_hot(partitions.codes, partitions.n_clusters, task.weights).sum(axis=0))
-    count = np.asarray(one_hot(partitions.codes, partitions.n_clusters, None).sum(axis=0))
+    mass, count = cluster_masses(task)
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {
         w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
     }
     widths_of = kernels.choose_widths(space.xp)
+    mass_there, count_there = space.asarray(mass), space.asarray(count)
     for rows, sums in _strips(task, metric):
+        codes_there = space.asarray(partitions.codes[:, rows])
+        weights_there = space.asarray(weights[rows])
         for m in range(len(partitions)):
             part = slice(int(partitions.offsets[m]), int(partitions.offsets[m + 1]))
             codes = partitions.codes[m, rows]
             counted = codes >= 0
             width_args = (
-                sums[part] if space.kind == "numpy" else sums[part, :],
-                space.asarray(codes.astype(np.int64)),
-                space.asarray(weights[rows]),
-                space.asarray(mass[part]),
-                space.asarray(count[part].astype(np.float64)),
+                sums[part, :],
+                codes_there[m, :],
+                weights_there,
+                mass_there[part],
+                count_there[part],
             )
             for w in wants:
                 if w.name == "widths":

@@ -1,0 +1,79 @@
+"""On a CUDA device the public functions give the numbers they give on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+]
+INDICES = ["silhouette", "silhouette_cosine", "simplified_silhouette", "calinski_harabasz",
+           "davies_bouldin", "cfq"]  # fmt: skip
+
+
+def _blobs(n, d, k, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    return (rng.normal(size=(n, d)) + 2 * rng.normal(size=(k, d))[y] + 3).astype(np.float32), y
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(3000, 64, 20), (2001, 160, 7), (1500, 5, 3)])
+def test_a_float32_tensor_agrees_with_float64_on_the_host(n, d, k):
+    X, y = _blobs(n, d, k)
+    ours = ws.score_partitions(torch.tensor(X, device="cuda"), y, INDICES).values
+    exact = ws.score_partitions(X.astype(np.float64), y, INDICES).values
+    assert ours == pytest.approx(exact, rel=1e-5)
+
+
+def test_many_partitions_at_once_agree_with_float64_on_the_host():
+    X, y = _blobs(4000, 32, 12)
+    rng = np.random.default_rng(1)
+    labels = [y, *[rng.integers(0, k, len(y)) for k in (2, 30, 100)]]
+    labels[1][:50] = -1
+    ours = ws.score_partitions(X, labels, INDICES, device="cuda").values
+    exact = ws.score_partitions(X.astype(np.float64), labels, INDICES).values
+    assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_weights_and_uncounted_objects_agree(partitions):
+    X, y = _blobs(1200, 16, 6)
+    y[::9] = -1
+    weight = np.random.default_rng(2).uniform(0, 2, len(y))
+    weight[::7] = 0
+    labels = [np.where(y >= 0, (y + m) % 6, -1) for m in range(partitions)]
+    ours = ws.score_partitions(X, labels, ["silhouette"], device="cuda", sample_weight=weight)
+    exact = ws.score_partitions(X.astype(np.float64), labels, ["silhouette"], sample_weight=weight)
+    assert ours.values == pytest.approx(exact.values, rel=1e-5)
+
+
+def test_without_kernels_the_numbers_are_the_same(monkeypatch):
+    X, y = _blobs(2500, 24, 9)
+    tensor = torch.tensor(X, device="cuda")
+    fused = ws.silhouette_samples(tensor, y)
+    monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    assert ws.silhouette_samples(tensor, y) == pytest.approx(fused, abs=1e-5)
+
+
+def test_float64_on_the_device_is_computed_in_float64():
+    X, y = _blobs(1000, 8, 4)
+    X = X.astype(np.float64)
+    ours = ws.score_partitions(torch.tensor(X, device="cuda"), y, INDICES).values
+    assert ours == pytest.approx(ws.score_partitions(X, y, INDICES).values, rel=1e-10)
+
+
+def test_points_that_all_coincide_have_silhouette_zero_on_the_device():
+    X = np.full((300, 4), 0.1, dtype=np.float32)
+    assert ws.silhouette_score(X, np.arange(300) % 3, device="cuda") == 0
+
+
+def test_the_mean_of_a_large_silhouette_errs_by_less_than_a_millionth():
+    X, y = _blobs(60_000, 64, 20)
+    ours = ws.silhouette_score(torch.tensor(X, device="cuda"), y)
+    exact = ws.silhouette_score(X.astype(np.float64), y)
+    assert abs(ours - exact) < 1e-6
