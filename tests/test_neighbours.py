@@ -41,6 +41,24 @@ def test_duplicates_never_put_an_object_among_its_own_neighbours(method):
     assert (graph.indices != np.arange(40)[:, None]).all()
 
 
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_crowded_spots_have_the_distances_of_the_definition(k):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(25, 2))[rng.integers(25, size=200)]
+    graph = nearest_neighbours(X, k, method="kd-tree")
+    np.testing.assert_allclose(graph.distances, by_definition(X, k), atol=1e-12)
+    assert (graph.indices != np.arange(200)[:, None]).all()
+    assert all(len(set(row)) == k for row in graph.indices)
+
+
+def test_a_hundred_thousand_coinciding_objects_are_no_burden():
+    X = np.zeros((100_000, 2))
+    X[:10] = np.arange(20).reshape(10, 2)
+    graph = nearest_neighbours(X, 5, method="kd-tree")
+    assert (graph.distances[10:] == 0).all()
+    np.testing.assert_allclose(graph.distances[9], [2 * 2**0.5 * i for i in range(1, 6)])
+
+
 def test_some_rows_have_the_neighbours_they_have_among_all():
     X = np.random.default_rng(0).normal(size=(300, 3))
     rows = np.array([250, 3, 77])

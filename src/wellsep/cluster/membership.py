@@ -199,8 +199,10 @@ def membership_report(
     >>> report.margins.round(2).tolist()
     [5.99, 4.99, 3.99, 1.09, 3.01, 4.01, 5.01]
     """
-    names = _ids(ids, X)
+    if ids is None and hasattr(X, "iloc"):
+        ids = X.index
     X = to_numpy(check_data(X)).astype(np.float64, copy=False)
+    names = np.arange(len(X)) if ids is None else np.asarray(ids)
     if len(names) != len(X):
         raise ValueError(f"ids must have one entry per object ({len(X)}), got {len(names)}.")
     n_worst = check_count("n_worst", n_worst)
@@ -262,12 +264,6 @@ def _first(values: np.ndarray, count: int) -> np.ndarray:
     """Positions of the smallest values that are numbers; of equals the first in order."""
     order = np.argsort(values, kind="stable")
     return order[: min(count, int((~np.isnan(values)).sum()))]
-
-
-def _ids(ids: Any, X: Any) -> np.ndarray:
-    if ids is None and hasattr(X, "iloc"):
-        ids = X.index
-    return np.arange(len(X)) if ids is None else np.asarray(ids)
 
 
 def _cell(value: Any) -> str:

@@ -10,6 +10,7 @@ from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
 from wellsep._checks import check_choice, check_count
+from wellsep.compute.spots import crowded
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -105,17 +106,35 @@ def _in_parts(search, wanted, k):
 
 
 def _tree(X, wanted, k, workers):
-    tree = cKDTree(X)
+    # A tree cannot part objects that coincide: of each spot k + 1 will do, and who has that many
+    # others on its own spot needs no search.
+    crowd = crowded(X, k + 1)
+    kept = np.ones(len(X), dtype=bool)
+    kept[crowd.rows[crowd.place > k]] = False
+    members = np.flatnonzero(kept)
+    tree = cKDTree(X if kept.all() else X[members])
+    found = np.empty((len(wanted), k), dtype=np.intp)
+    beside = np.full(len(X), -1, dtype=np.intp)
+    beside[crowd.rows] = np.arange(len(crowd.rows))
+    on_spot = beside[wanted]
+    found[on_spot >= 0] = _others_on_spot(crowd, on_spot[on_spot >= 0], k)
     # In the tree's own order neighbouring queries walk the same leaves.
     rank = np.empty(len(X), dtype=np.intp)
-    rank[tree.indices] = np.arange(len(X))
-    order = np.argsort(rank[wanted])
+    rank[members[tree.indices]] = np.arange(len(members))
+    search = np.flatnonzero(on_spot < 0)
+    search = search[np.argsort(rank[wanted[search]])]
     columns = range(1, k + 2)
-    found = np.empty((len(wanted), k), dtype=np.intp)
-    found[order] = _in_parts(
-        lambda rows: tree.query(X[rows], k=columns, workers=workers)[1], wanted[order], k
+    found[search] = _in_parts(
+        lambda rows: members[tree.query(X[rows], k=columns, workers=workers)[1]], wanted[search], k
     )
     return found
+
+
+def _others_on_spot(crowd, at, k):
+    """The k that follow on each object's own spot, round and round."""
+    start = at - crowd.place[at]
+    step = (crowd.place[at][:, None] + np.arange(1, k + 1)) % crowd.size[at][:, None]
+    return crowd.rows[start[:, None] + step]
 
 
 def _brute(X, wanted, k, n_jobs):

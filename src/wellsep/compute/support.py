@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
+from wellsep.compute.spots import crowded, distances_to
+
 # Distances closer than this, relatively, are one distance: means carry rounding, and whether two
 # objects on one sphere around their prototype see each other must not depend on the row order.
 TIE = 1e-12
@@ -36,16 +38,6 @@ class Support(NamedTuple):
 
     disagreement: np.ndarray  # (m,) LCD(x, c)
     size: np.ndarray  # (m,) |N(x)|
-
-
-def distances_to(points: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Euclidean distance of each row to one point, equal for equal rows wherever they stand."""
-    squares = np.zeros(len(points))
-    # Feature by feature: a row-wise reduction may sum in another order at another address.
-    for feature, value in enumerate(center):
-        difference = points[:, feature] - value
-        squares += difference * difference
-    return np.sqrt(squares)
 
 
 def disagreement(to_neighbour, neighbour_to_center, to_center) -> np.ndarray:
@@ -68,6 +60,25 @@ def cluster_support(
     n_neighbors : t of the paper.
     workers : threads of a tree search.
     """
+    # Of objects that coincide t + 1 are enough: no member sees more of them, and what one of
+    # them sees the others see.
+    crowd = crowded(points, n_neighbors + 1)
+    surplus = crowd.place > n_neighbors
+    if not surplus.any():
+        return _support(points, center, n_neighbors, workers)
+    kept = np.ones(len(points), dtype=bool)
+    kept[crowd.rows[surplus]] = False
+    found = Support(np.empty(len(points)), np.empty(len(points), dtype=np.int32))
+    first = crowd.rows[np.flatnonzero(crowd.place == 0)[crowd.spot]]
+    for values, some in zip(
+        found, _support(points[kept], center, n_neighbors, workers), strict=True
+    ):
+        values[kept] = some
+        values[crowd.rows] = values[first]
+    return found
+
+
+def _support(points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: int) -> Support:
     radii = distances_to(points, center)
     order = np.argsort(radii, kind="stable")
     members, radii = np.ascontiguousarray(points[order]), radii[order]
@@ -137,8 +148,7 @@ class _Search(NamedTuple):
         enough = place[:, -1] >= self.n_neighbors
         column = np.argmax(place >= self.n_neighbors, axis=1)  # of the t-th neighbour, if any
         last = np.where(enough, distance[np.arange(len(rows)), column], np.inf)
-        # t duplicates of x add 0 whichever they are: no need to see them all.
-        done = (unseen >= own * (1 - TIE)) | (last * (1 + TIE) < unseen) | (last == 0)
+        done = (unseen >= own * (1 - TIE)) | (last * (1 + TIE) < unseen)
         distance, known, valid, own, last = (a[done] for a in (distance, known, valid, own, last))
         theirs = np.where(valid, self.radii[known], own[:, None])
         terms = disagreement(np.where(valid, distance, 0.0), theirs, own[:, None])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from wellsep.compute.neighbours import nearest_neighbours
+from wellsep.compute.spots import crowded
 from wellsep.compute.support import TIE, disagreement
 
 _ROWS = 1 << 15
@@ -29,13 +30,16 @@ def best_supported(
     1/2 - LCD(x, c, s), which is 1/2 where s does not lie between x and c (equation 2): x is then
     nearer to c than s is. Objects that tie at the t-th place share what places are left, so the
     row order plays no part. No more neighbours are asked than x's own cluster could provide.
+    Where more than t objects coincide the most frequent cluster among them is best.
 
     A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
     cluster far away, since all its members then lie almost on the line to its prototype.
     """
     best = codes.copy()
     asked = np.minimum(n_neighbors, np.bincount(codes)[codes] - 1)
-    rows, k = np.arange(len(X)), n_neighbors + _SPARE
+    crowd = crowded(X, n_neighbors)
+    best[crowd.rows] = _most_frequent(crowd.spot, codes[crowd.rows])
+    rows, k = np.setdiff1d(np.arange(len(X)), crowd.rows), n_neighbors + _SPARE
     while len(rows):
         k = min(k, len(X) - 1)
         most = min(_MOST, len(X) - 1, _TABLE // len(rows))
@@ -70,6 +74,19 @@ def _vote(X, codes, centers, radii, rows, neighbour, distance, asked):
     top = total.max(axis=1)
     rival = np.where(total >= top[:, None] * (1 - TIE), theirs, len(centers)).min(axis=1)
     return np.where(top > at_home * (1 + TIE), rival, own)
+
+
+def _most_frequent(spot, codes):
+    """Of objects with at least t others on their spot: the cluster most of them belong to."""
+    if not len(codes):
+        return codes
+    pairs, pair, counts = np.unique(
+        np.stack([spot, codes]), axis=1, return_inverse=True, return_counts=True
+    )
+    order = np.lexsort((-counts, pairs[0]))
+    first = order[np.unique(pairs[0][order], return_index=True)[1]]
+    lead, most = pairs[1][first][spot], counts[first][spot]
+    return np.where(most > counts[pair.reshape(-1)], lead, codes).astype(codes.dtype)
 
 
 def _voice_of_cluster(theirs, voice):

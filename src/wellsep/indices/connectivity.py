@@ -10,8 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep.compute.spots import distances_to
 from wellsep.compute.statistics import want
-from wellsep.compute.support import cluster_support, distances_to
+from wellsep.compute.support import cluster_support
 from wellsep.compute.votes import best_supported
 from wellsep.indices.record import index
 from wellsep.partitions import NOISE, Partitions, encode
