@@ -59,10 +59,13 @@ def provides(*names: str) -> Callable[[Provider], Provider]:
 def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
     import wellsep.compute.clusters
+    import wellsep.compute.density
     import wellsep.compute.extremes
     import wellsep.compute.linkage
     import wellsep.compute.pairs
-    import wellsep.compute.selection  # noqa: F401  (all register their providers)
+    import wellsep.compute.representatives
+    import wellsep.compute.selection
+    import wellsep.compute.spectrum  # noqa: F401  (all register their providers)
 
     by_provider: dict[Provider, list[Want]] = {}
     for one in dict.fromkeys(wants):

@@ -1,6 +1,8 @@
 """What a number means: validity indices, their registry, and scoring many partitions at once."""
 
 from wellsep.indices.c_index import c_index_score
+from wellsep.indices.ccc import ccc_score
+from wellsep.indices.cdbw import cdbw_score
 from wellsep.indices.centroid import (
     calinski_harabasz_score,
     cfq_clusters,
@@ -20,6 +22,7 @@ from wellsep.indices.external import (
     purity_score,
 )
 from wellsep.indices.record import INDICES, Index, register_index
+from wellsep.indices.s_dbw import s_dbw_score
 from wellsep.indices.scoring import PartitionScores, score_partitions
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
     "ari_score",
     "c_index_score",
     "calinski_harabasz_score",
+    "ccc_score",
+    "cdbw_score",
     "cfq_clusters",
     "cfq_score",
     "clustering_accuracy",
@@ -42,6 +47,7 @@ __all__ = [
     "nmi_score",
     "purity_score",
     "register_index",
+    "s_dbw_score",
     "score_partitions",
     "silhouette_samples",
     "silhouette_score",

@@ -110,7 +110,12 @@ def _is_pair(spec: Any) -> bool:
 
 
 # What the authors of ACE computed where it differs from the definitions.
-ACE_CONVENTION: dict[str, dict[str, Any]] = {}
+ACE_CONVENTION: dict[str, dict[str, Any]] = {
+    "c_index": {"variant": "nbclust"},
+    "s_dbw": {"density": "own"},
+    "ccc": {"variant": "nbclust"},
+    "cdbw": {"flavour": "fpc", "order": "first"},
+}
 
 
 def _convention(name: str, convention: str | None) -> Mapping[str, Any]:

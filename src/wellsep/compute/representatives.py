@@ -1,0 +1,166 @@
+"""Representatives of clusters, farthest first, and the densities around and between them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.engines import share_out
+from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.views import wide
+
+SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
+
+
+class Between(NamedTuple):
+    """(K, K) tables over the mutually nearest representatives of two clusters."""
+
+    distance: np.ndarray  # their mean distance
+    density: np.ndarray  # mean of distance × share of both clusters near the midpoint / (2 radius)
+
+
+class Represented(NamedTuple):
+    """What the representatives of one partition see."""
+
+    deviations: np.ndarray  # (K,) root of Σ‖x − v‖²/(n − 1); 0 for a single object
+    between: Between
+    shares: (
+        np.ndarray
+    )  # (S, K) mean share of the cluster near its representatives, for each shrinkage
+
+
+@provides("represented")
+def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
+    clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
+    X, n_partitions = wide(task.space), len(task.partitions)
+    found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
+
+    def visit(m: int) -> None:
+        for w in wants:
+            found[w][m] = _represent(X, _ordered(task.partitions.codes[m], w.get("order")), w)
+
+    share_out(task.space.n_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    return found
+
+
+def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
+    """Clusters numbered as sorted labels, or by first appearance."""
+    if order == "sorted":
+        return codes
+    _, first, inverse = np.unique(codes[codes >= 0], return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=codes.dtype)
+    rank[np.argsort(first)] = np.arange(len(first))
+    fresh = np.full_like(codes, -1)
+    fresh[codes >= 0] = rank[inverse]
+    return fresh
+
+
+class _Cluster(NamedTuple):
+    """One cluster about its own centre."""
+
+    center: np.ndarray  # (d,)
+    X: np.ndarray  # (n_k, d)
+    square: np.ndarray  # (n_k,)
+    chosen: np.ndarray  # (r,) representatives among the rows
+
+    @property
+    def representatives(self) -> np.ndarray:
+        return self.X[self.chosen]
+
+    def squared_distances(self, points: np.ndarray) -> np.ndarray:
+        """(p, n_k) from points, given about this centre, to the members."""
+        lengths = np.einsum("ij,ij->i", points, points)
+        return np.maximum(lengths[:, None] + self.square - 2 * (points @ self.X.T), 0)
+
+
+def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Represented:
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    clusters = [_cluster(X[rows], w.get("count")) for rows in np.split(order, starts[1:])]
+    sizes = np.array([len(c.X) for c in clusters])
+    scatter = np.array([c.square.sum() for c in clusters])
+    deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
+    return Represented(
+        deviations,
+        _between(clusters, deviations, w.get("rule")),
+        np.stack(
+            [
+                _near(c, s, deviations, w.get("rule"))
+                for c, s in zip(clusters, deviations, strict=True)
+            ],
+            axis=1,
+        ),
+    )
+
+
+def _cluster(X: np.ndarray, count: int) -> _Cluster:
+    center = X.mean(axis=0)
+    X = X - center
+    square = np.einsum("ij,ij->i", X, X)
+    return _Cluster(center, X, square, farthest_first(X, square, count))
+
+
+def farthest_first(X: np.ndarray, square: np.ndarray, count: int) -> np.ndarray:
+    """Farthest from the centre, then farthest from those chosen; of equals the first.
+
+    Ends early where every row coincides with a chosen one.
+    """
+    chosen = [int(square.argmax())]
+    nearest = np.full(len(X), np.inf)
+    while len(chosen) < min(count, len(X)):
+        gap = X - X[chosen[-1]]
+        np.minimum(nearest, np.einsum("ij,ij->i", gap, gap), out=nearest)
+        far = int(nearest.argmax())
+        if nearest[far] == 0:
+            break
+        chosen.append(far)
+    return np.array(chosen)
+
+
+def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Between:
+    k = len(clusters)
+    distance, density = np.zeros((k, k)), np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1, k):
+            a, b = clusters[i], clusters[j]
+            radius = deviations[i] if rule == "first" else (deviations[i] + deviations[j]) / 2
+            starts, ends, apart = _closest(a, b)
+            middle = (starts + ends) / 2
+            inside = (a.squared_distances(middle - a.center) < radius**2).sum(axis=1)
+            inside = inside + (b.squared_distances(middle - b.center) < radius**2).sum(axis=1)
+            distance[i, j] = distance[j, i] = apart.mean()
+            with np.errstate(invalid="ignore"):  # radius 0: undefined under "first"
+                share = apart * inside / (2 * radius * (len(a.X) + len(b.X)))
+            dense = share.mean() if radius > 0 or rule == "first" else 0.0
+            density[i, j] = density[j, i] = dense
+    return Between(distance, density)
+
+
+def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mutually nearest representatives of two clusters, and their distances."""
+    left, right = a.representatives + a.center, b.representatives + b.center
+    gap = left[:, None] - right
+    table = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
+    nearest_right, nearest_left = table.argmin(axis=1), table.argmin(axis=0)
+    mutual = np.flatnonzero(nearest_left[nearest_right] == np.arange(len(left)))
+    partner = nearest_right[mutual]
+    return left[mutual], right[partner], table[mutual, partner]
+
+
+def _near(cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str) -> np.ndarray:
+    """(S,) mean share of the members within the radius of the shrunk representatives.
+
+    Radius: the mean deviation of all clusters; under "first" the *squared* distance is held
+    against the cluster's own deviation.
+    """
+    limit = deviation if rule == "first" else deviations.mean() ** 2
+    points = cluster.representatives
+    products = points @ cluster.X.T
+    lengths = np.einsum("ij,ij->i", points, points)[:, None]
+    shares = []
+    for keep in 1 - SHRINK:  # about the centre a shrunk representative is a multiple of itself
+        squares = cluster.square - 2 * keep * products + keep**2 * lengths
+        shares.append((np.maximum(squares, 0) < limit).mean())
+    return np.array(shares)

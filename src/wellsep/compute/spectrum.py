@@ -1,0 +1,48 @@
+"""Eigenvalues and column variances of a whole space, once for all that count the same objects."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.engines import host
+from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.views import by_counted, wide
+
+
+class Spectrum(NamedTuple):
+    """The matrix of sums of squares and products of the counted objects."""
+
+    mass: float
+    roots: np.ndarray  # (d,) eigenvalues, largest first; those that are rounding only are 0
+    columns: np.ndarray  # (d,) diagonal, largest first
+
+
+@provides("spectrum")
+def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Option ``centred``: about the mean of the counted objects, or about the origin."""
+    found: dict[Want, list[Any]] = {}
+    weights = task.weights_or_ones()
+    for w in wants:
+        X = wide(task.space) if w.get("centred", True) else host(task.space.X).astype(np.float64)
+        entries: list[Any] = [None] * len(task.partitions)
+        for rows, group in by_counted(task.partitions):
+            spectrum = _spectrum(X[rows], weights[rows], w.get("centred", True))
+            for m in group:
+                entries[m] = spectrum
+        found[w] = entries
+    return found
+
+
+def _spectrum(X: np.ndarray, weights: np.ndarray, centred: bool) -> Spectrum:
+    if centred:
+        X = X - np.average(X, axis=0, weights=weights)
+    if not (weights == 1).all():
+        X = X * np.sqrt(weights)[:, None]
+    columns = np.einsum("ij,ij->j", X, X)
+    small = X.T @ X if X.shape[1] <= len(X) else X @ X.T
+    roots = np.zeros(X.shape[1])
+    found = np.linalg.eigvalsh(small)[::-1][: len(roots)]
+    roots[: len(found)] = np.where(found > 4e-16 * X.shape[1] * found[0], found, 0)
+    return Spectrum(float(weights.sum()), roots, np.sort(columns)[::-1])
