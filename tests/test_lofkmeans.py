@@ -48,6 +48,13 @@ def test_the_weights_are_scikit_learns_lof_from_one_upwards():
     assert model.weights_.max() > 2
 
 
+def test_avila_has_weights_of_up_to_307(shared):
+    X = np.load(shared / "data" / "avila.npz")["X"].astype(float)
+    weights = lofkmeans.outlier_weights(X, 3).weights
+    assert weights.max() == pytest.approx(307, abs=0.5)
+    assert weights.min() == 1.0
+
+
 def test_hand_arithmetic_of_lof():
     # Three points 0, 1, 3 with t = 1: reach 1, 1, 2, densities 1, 1, 1/2, so LOF 1, 1, 2.
     scores = local_outlier_factor(nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1))
