@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +18,16 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, is_torch
 from wellsep.deep.checkpoints import Checkpoint, fingerprint
 from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
 from wellsep.deep.losses import squared_distances
 from wellsep.deep.networks import Shape, build_network
+from wellsep.deep.progress import Reported
 from wellsep.deep.saving import load_into, save_to
-from wellsep.deep.training import Progress, Trainer, reproducible
+from wellsep.deep.training import Trainer, reproducible
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
@@ -49,36 +51,13 @@ class Outcome(NamedTuple):
     arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
 
 
-class _Reported(Progress):
-    """Stages and epochs as tasks of scikit-learn's callbacks."""
-
-    def __init__(self, estimator: DeepClusterer, context: Any) -> None:
-        self.estimator = estimator
-        self.root = context.call_on_fit_task_begin(estimator=estimator)
-
-    def stage(self, name: str, epochs: int) -> None:
-        task = self.root.subcontext(task_name=name, max_subtasks=epochs)
-        self.task = task.call_on_fit_task_begin(estimator=self.estimator)
-
-    def epoch(self) -> bool:
-        leaf = self.task.subcontext(task_name="epoch")
-        leaf.call_on_fit_task_begin(estimator=self.estimator)
-        return leaf.call_on_fit_task_end(
-            estimator=self.estimator,
-            metadata=lambda: dict(self.estimator._trainer.history[-1]),
-            reconstruction_attributes=self.estimator._as_if_stopped,
-        )
-
-    def end(self) -> None:
-        self.task.call_on_fit_task_end(estimator=self.estimator)
-
-
 class DeepClusterer(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
     BaseEstimator,
+    ABC,
 ):
     """Base of the deep clusterers; a method says which network and how it is trained."""
 
@@ -98,11 +77,13 @@ class DeepClusterer(
 
     # -- what a method fills in ------------------------------------------------------------------
 
+    @abstractmethod
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
-        raise NotImplementedError
+        """Which network to build for objects of a shape."""
 
+    @abstractmethod
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        raise NotImplementedError
+        """Train the network, stage by stage."""
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Refuse values no training can use."""
@@ -253,7 +234,7 @@ class DeepClusterer(
             seed=seed,
             checkpoint=Checkpoint(folder, identity, resume=self.resume),
             precision=settings.get("precision", "float32"),
-            progress=_Reported(self, context),
+            progress=Reported(self, context),
             save_every=self.checkpoint_every,
             save_outcome=None if folder is None else self._save_outcome,
         )
@@ -438,6 +419,7 @@ class DeepClusterer(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float32"]  # networks compute in float32
         tags.non_deterministic = self.random_state is None
         return tags
 
@@ -453,11 +435,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
-
-
-class Centers(nn.Module):
-    """Cluster centres that are trained with the network."""
-
-    def __init__(self, points: Tensor) -> None:
-        super().__init__()
-        self.points = nn.Parameter(points.clone())

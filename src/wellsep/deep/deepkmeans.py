@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import Centers, DeepClusterer, NetworkPlan, Outcome
-from wellsep.deep.latent import INITS, nearest_center, pretrain, starting_centers
+from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.latent import INITS, Centers, nearest_center, pretrain, starting_centers
 from wellsep.deep.losses import nearest_two, reconstruction
 from wellsep.deep.networks import Shape
 from wellsep.deep.training import Stage, Trainer, adam

@@ -107,18 +107,22 @@ class DegreeLinkage:
         for table in (self.sent[kept], self.received[kept]):
             for point in self.members[gone]:
                 table.pop(point, None)
-        for mine, yours, theirs in (
-            (self.sent[kept], self.received[kept], self.sent[gone]),
-            (self.received[kept], self.sent[kept], self.received[gone]),
+        # Cross terms first, from the tables as they were; then the smaller is poured in.
+        for yours, theirs in (
+            (self.received[kept], self.sent[gone]),
+            (self.sent[kept], self.received[gone]),
+        ):
+            for point in theirs.keys() & yours.keys():
+                other = self._find(owner[point])
+                row[other] = row.get(other, 0.0) + theirs[point] * yours[point]
+                around.add(other)
+        for mine, theirs in (
+            (self.sent[kept], self.sent[gone]),
+            (self.received[kept], self.received[gone]),
         ):
             for point, weight in theirs.items():
-                other = self._find(owner[point])
-                if other == kept:
-                    continue
-                if point in yours:
-                    row[other] = row.get(other, 0.0) + weight * yours[point]
-                    around.add(other)
-                mine[point] = mine.get(point, 0.0) + weight
+                if self._find(owner[point]) != kept:
+                    mine[point] = mine.get(point, 0.0) + weight
         self.sent[gone], self.received[gone] = {}, {}
         self.members[kept].extend(self.members[gone])
         self.members[gone] = []

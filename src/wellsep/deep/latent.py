@@ -8,12 +8,20 @@ import numpy as np
 import torch
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
-from torch import Tensor
+from torch import Tensor, nn
 
 from wellsep._checks import check_choice
 from wellsep.deep.losses import reconstruction, squared_distances
 from wellsep.deep.networks import Autoencoder
 from wellsep.deep.training import Stage, Trainer, adam
+
+
+class Centers(nn.Module):
+    """Cluster centres that are trained with the network."""
+
+    def __init__(self, points: Tensor) -> None:
+        super().__init__()
+        self.points = nn.Parameter(points.clone())
 
 
 class Partition(NamedTuple):

@@ -230,13 +230,20 @@ class Trainer:
             stop = self._watch(stage, patience, record)
             self.history.append(record)
             self._keep(stage, epoch + 1, patience)
-            if self.progress.epoch() or stop:
+            if self._report(stage, epoch + 1, patience) or stop:
                 break
         if patience.state:
             restore_state(self.modules, patience.state)
         self.finished.append(stage.name)
         self.save()
         self.progress.end()
+
+    def _report(self, stage: Stage, epoch: int, patience: _Patience) -> bool:
+        try:
+            return self.progress.epoch()
+        except BaseException:  # a callback that ends the training, at a time limit for example
+            self.save(stage, epoch, patience)
+            raise
 
     def _step(self, stage: Stage) -> Step:
         return Step(
