@@ -30,7 +30,8 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.n
     )
     distinct = draws[first]
     if reduction in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
-        found = _by_moments(X, halves, distinct, reduction == "pca-scaled")
+        with one_blas_thread():  # small matrices: threads would only wait for each other
+            found = _by_moments(X, halves, distinct, reduction == "pca-scaled")
     else:
         found = [
             multimodality(X[halves.objects(draw)], reduction=reduction, random_state=0).pvalue
@@ -50,14 +51,11 @@ def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -
         sums[g], squares[g] = rows.sum(axis=0), rows.T @ rows
     size = np.bincount(halves.group, minlength=n_groups)
     weights = np.zeros((d, len(draws)))
-    with one_blas_thread():  # small matrices: threads would only wait for each other
-        for i, draw in enumerate(draws):
-            chosen = halves.chosen[draw]
-            constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
-            weights[:, i] = _first_component(
-                chosen @ sums, np.tensordot(chosen.astype(float), squares, axes=1),
-                size[chosen].sum(), constant, scale,
-            )  # fmt: skip
+    for i, draw in enumerate(draws):
+        chosen = halves.chosen[draw]
+        constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
+        square = np.tensordot(chosen.astype(float), squares, axes=1)
+        weights[:, i] = _first_component(chosen @ sums, square, size[chosen].sum(), constant, scale)
     pvalues = []
     for start in range(0, len(draws), AT_ONCE):
         part = weights[:, start : start + AT_ONCE]
