@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import numpy as np
@@ -110,7 +111,7 @@ def test_an_empty_cluster_never_takes_a_point_of_weight_zero():
 def test_inertia_falls_with_every_iteration(blobs, loop):
     X, start = blobs
     course = [lloyd(X, start, max_iter=m, tol=0.0).inertia for m in range(1, 12)]
-    assert all(after <= before for before, after in zip(course, course[1:], strict=False))
+    assert all(after <= before for before, after in itertools.pairwise(course))
     assert course[-1] < course[0]
 
 

@@ -152,7 +152,7 @@ class CentroidClusterer(
                 f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
                 "ones were found; X may hold fewer distinct points.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property

@@ -51,7 +51,7 @@ class CFMeans(CentroidClusterer):
        (λ < 0) drives it away, "oscillate" swings between the two;
     2. relocates centres: the one whose points are the cheapest to hand over to their second
        nearest centres goes where a far point shows that a centre is missing; a move is kept only
-       if the SSE falls, and five failures in a row end the search;
+       if the SSE falls, and eight failures in a row end the search;
     3. refines by Lloyd's k-means.
 
     Plain k-means from the same start is run too and kept if lower (the safeguard), so the
@@ -196,7 +196,7 @@ class CFMeans(CentroidClusterer):
                 "n_clusters=1 leaves no second centre to be told apart from; "
                 "CFMeans falls back to k-means.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         points = prepare(X, weights)
 
@@ -207,6 +207,8 @@ class CFMeans(CentroidClusterer):
             result = cfmeans(points, start, tasks=tasks, **options)
             if best is None or result.inertia < best.inertia:
                 best = result
+            if tasks.stopped:
+                break
         self._publish(X, points, best, weights)
         self._warn_if_fewer(self.labels_, k)
         tasks.close()
@@ -248,10 +250,11 @@ def cfmeans(
         moved, force = step(points, centers, float(current))
         course.append((float(current), force.objective, force.inertia))
         centers = moved
-        if tasks.end(points, centers):
+        tasks.end(points, centers)
+        if tasks.stopped:
             break
     n_iter, kept = len(course), 0
-    if n_moves:
+    if n_moves and not tasks.stopped:
         search = relocate(points, centers, n_moves=n_moves, random_state=random_state, tasks=tasks)
         centers, kept, n_iter = search.centers, search.n_moves, n_iter + search.n_iter
     refined = _refine(points, centers, max_iter, tol, tasks)

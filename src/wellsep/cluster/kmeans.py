@@ -161,7 +161,8 @@ def kmeans(
         result = run(points, start, max_iter=max_iter, tol=tol)
         if best.n_iter == 0 or result.inertia < best.inertia:
             best = result
-        if tasks.end(points, best.centers):
+        tasks.end(points, best.centers)
+        if tasks.stopped:
             break
     return best
 

@@ -19,9 +19,11 @@ from wellsep.cluster.seeding import draw_far, row_distances
 from wellsep.cluster.tasks import NoTasks
 from wellsep.compute.nearest import NearestTwo, code_sums, is_host, nearest_two, to_like
 
-N_CANDIDATES = 5  # far points looked at for one move
-N_TRIALS = 3  # Lloyd iterations a move may take to prove itself
-PATIENCE = 5  # moves in a row that may fail before the search ends
+# Found on sets that the study of the defaults does not use; see experiments/counterfactual.
+N_CANDIDATES = 2  # far points looked at for one move; more of them propose the same move for ever
+PACE = 2.0  # a move goes on while so many iterations like the last one would make it pay
+N_TRIALS = 12  # Lloyd iterations a move may take at most
+PATIENCE = 8  # moves in a row that may fail before the search ends
 _WORTH = 1e-6  # relative gain that counts
 
 
@@ -61,7 +63,8 @@ def relocate(
             state, kept, failures = trial, kept + 1, 0
         else:
             failures += 1
-        if tasks.end(points, state.centers) or failures == PATIENCE:
+        tasks.end(points, state.centers)
+        if tasks.stopped or failures == PATIENCE:
             break
     return Search(state.centers, state.inertia, kept, n_iter)
 
@@ -86,11 +89,12 @@ def _look(points: Points, centers: np.ndarray) -> _State:
 
 
 def _try(points: Points, state: _State, random_state: np.random.RandomState) -> tuple[_State, int]:
-    trial = _look(points, _propose(points, state, random_state))
-    passes = 1
-    while passes < N_TRIALS and trial.inertia >= state.inertia * (1.0 - _WORTH):
-        trial = _look(points, means(points, trial.sums, trial.mass, trial.centers))
-        passes += 1
+    """A relocation, followed by Lloyd iterations until it pays or is not going to."""
+    target = state.inertia * (1.0 - _WORTH)
+    trial, fall, passes = _look(points, _propose(points, state, random_state)), np.inf, 1
+    while trial.inertia >= target and fall * PACE >= trial.inertia - target and passes < N_TRIALS:
+        after = _look(points, means(points, trial.sums, trial.mass, trial.centers))
+        trial, fall, passes = after, trial.inertia - after.inertia, passes + 1
     return trial, passes
 
 
@@ -100,18 +104,16 @@ def _propose(points: Points, state: _State, random_state: np.random.RandomState)
     closest = near if is_host(points.values) else to_like(near, points.values)
     rows = draw_far(points, closest, N_CANDIDATES, random_state)
     base = removal_costs(points, state.found, len(state.centers))
-    best, chosen = -np.inf, None
+    offers = []
     for distances in to_numpy(row_distances(points, rows)):
         reach = np.flatnonzero(distances < far)  # only these points notice the newcomer
-        value, spared = _judge(points, state.found, base, distances[reach], reach)
-        if value > best:
-            best, chosen = value, (distances, reach, spared)
-    distances, reach, spared = chosen  # type: ignore[misc]
+        offers.append((*_judge(points, state.found, base, distances[reach], reach), distances))
+    _, spared, distances = max(offers, key=lambda offer: offer[0])
 
+    reach = np.flatnonzero(distances < near)
     own = np.flatnonzero(state.found.first == spared)
     leaving = own[distances[own] >= far[own]]
-    coming = reach[distances[reach] < near[reach]]
-    coming = coming[state.found.first[coming] != spared]
+    coming = reach[state.found.first[reach] != spared]
     changed = np.concatenate([leaving, coming])
     after = np.concatenate([state.found.second[leaving], np.full(len(coming), spared)])
     return _means_after(points, state, changed, after)

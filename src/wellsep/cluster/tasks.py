@@ -13,11 +13,13 @@ from wellsep.cluster.points import Points
 class NoTasks:
     """Nobody watches the fit."""
 
+    stopped = False
+
     def begin(self, name: str) -> None:
         pass
 
-    def end(self, points: Points, centers: np.ndarray) -> bool:
-        return False
+    def end(self, points: Points, centers: np.ndarray) -> None:
+        pass
 
 
 class Tasks(NoTasks):
@@ -34,8 +36,8 @@ class Tasks(NoTasks):
         self.part = self.context.subcontext(task_name=name)
         self.part.call_on_fit_task_begin(estimator=self.estimator, **self.known)
 
-    def end(self, points: Points, centers: np.ndarray) -> bool:
-        return self.part.call_on_fit_task_end(
+    def end(self, points: Points, centers: np.ndarray) -> None:
+        self.stopped |= self.part.call_on_fit_task_end(
             estimator=self.estimator,
             reconstruction_attributes=lambda: {"cluster_centers_": publish(points, centers)},
             **self.known,

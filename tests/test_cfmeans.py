@@ -1,0 +1,306 @@
+"""cf-means: the gradients, the steps, the moves and the safeguard are what they say they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits, make_blobs
+
+import wellsep as ws
+from wellsep.cluster.counterfactual import SCHEDULES, pull, step, weights_of
+from wellsep.cluster.lloyd import update
+from wellsep.cluster.moves import relocate, removal_costs
+from wellsep.cluster.points import assign, prepare
+from wellsep.cluster.tasks import NoTasks
+from wellsep.compute.nearest import Nearest, nearest_two
+
+
+@pytest.fixture(scope="module")
+def X():
+    return make_blobs(400, 3, centers=9, cluster_std=2.0, random_state=5)[0]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(3).uniform(0.0, 3.0, 400)
+
+
+def _objective(X, centers, weight, unit):
+    """SSE + λΣq from the definition, one point after the other."""
+    total = 0.0
+    for x, w in zip(X, unit, strict=True):
+        squared = ((x - centers) ** 2).sum(axis=1)
+        c, a = np.argsort(squared)[:2]
+        v = centers[c] - centers[a]
+        b = 0.5 * (centers[c] @ centers[c] - centers[a] @ centers[a])
+        total += w * (squared[c] + weight * (v @ x - b) ** 2 / (v @ v))
+    return total
+
+
+@pytest.mark.parametrize("weight", [-1.3, -0.2, 0.0, 0.7, 1.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gradients_equal_finite_differences(X, weights, weight, weighted):
+    points = prepare(X[:60], weights[:60] if weighted else None)
+    values, unit = points.values, weights[:60] if weighted else np.ones(60)
+    centers = values[:5] + 0.1
+    force = pull(points, centers, weight)
+    assert force.objective == pytest.approx(_objective(values, centers, weight, unit), rel=1e-12)
+    numeric = np.empty_like(centers)
+    h = 1e-5
+    for place in np.ndindex(*centers.shape):
+        shift = np.zeros_like(centers)
+        shift[place] = h
+        numeric[place] = (
+            _objective(values, centers + shift, weight, unit)
+            - _objective(values, centers - shift, weight, unit)
+        ) / (2 * h)
+    scale = np.abs(numeric).max()
+    np.testing.assert_allclose(-2.0 * force.direction / scale, numeric / scale, atol=1e-6)
+
+
+def test_a_step_follows_the_written_formula(X):
+    points = prepare(X)
+    centers, lam = points.values[:6] * 0.9, 0.8
+    top = np.zeros_like(centers)
+    mass = np.zeros(6)
+    for x in points.values:
+        squared = ((x - centers) ** 2).sum(axis=1)
+        c, a = np.argsort(squared)[:2]
+        v = centers[c] - centers[a]
+        w = 0.5 * (squared[a] - squared[c]) / (v @ v)
+        top[c] += (1 - lam * w) * (x - centers[c]) + lam * w**2 * v
+        top[a] += lam * w * (x - centers[a]) - lam * w**2 * v
+        mass[c] += 1
+        mass[a] += lam * w
+    moved, _ = step(points, centers, lam)
+    np.testing.assert_allclose(moved, centers + top / mass[:, None], rtol=1e-9)
+
+
+def test_a_step_of_weight_zero_is_lloyd_s(X, weights):
+    for unit in (None, weights):
+        points = prepare(X, unit)
+        centers = points.values[:9]
+        for _ in range(5):
+            moved, _ = step(points, centers, 0.0)
+            plain = update(points, assign(points, centers), centers)
+            np.testing.assert_array_equal(moved, plain)
+            centers = moved
+
+
+def test_a_small_weight_is_a_small_step_away_from_lloyd_s(X):
+    points = prepare(X)
+    centers = points.values[:9]
+    plain, _ = step(points, centers, 0.0)
+    gaps = [np.abs(step(points, centers, lam)[0] - plain).max() for lam in (1e-2, 1e-4, 1e-6)]
+    assert gaps[2] < 1e-4
+    assert gaps[0] > gaps[1] > gaps[2] > 0.0
+
+
+@pytest.mark.parametrize("lam", [-1.0, 1.0])
+def test_a_step_does_not_know_the_unit_of_the_data(X, lam):
+    points, large = prepare(X), prepare(1000.0 * X)
+    moved, _ = step(points, points.values[:7], lam)
+    moved_large, _ = step(large, 1000.0 * points.values[:7], lam)
+    np.testing.assert_allclose(moved_large, 1000.0 * moved, rtol=1e-9)
+
+
+def test_coinciding_centres_are_skipped_and_stay_finite(X):
+    points = prepare(X)
+    centers = points.values[[0, 0, 1, 2]]
+    for lam in (-1.0, 1.0):
+        moved, force = step(points, centers, lam)
+        assert np.isfinite(moved).all()
+        assert np.isfinite(force.objective)
+
+
+@pytest.mark.parametrize("lam", [-1.0, 1.0])
+def test_a_centre_without_points_is_reseeded_as_in_lloyd_s(X, lam):
+    points = prepare(X)
+    centers = np.vstack([points.values[:4], np.full((1, 3), 1e4)])
+    moved, force = step(points, centers, lam)
+    assert force.own[4] == 0.0
+    farthest = points.values[np.argmax(force.found.near)]
+    np.testing.assert_allclose(moved[4], farthest)
+
+
+def test_attract_draws_the_second_nearest_centre_and_repel_drives_it_away():
+    points = prepare(np.array([[-1.0], [-1.0], [1.0], [1.2]]))
+    centers = points.frame(np.array([[-1.0], [1.1]]))
+    gap = [np.ptp(step(points, centers, lam)[0]) for lam in (0.3, 0.0, -0.3)]
+    assert gap[0] < gap[1] < gap[2]
+
+
+def test_schedules_start_at_the_weight_and_die_away():
+    for schedule in SCHEDULES:
+        course = weights_of(schedule, 1.5, 40)
+        assert abs(course[0]) == 1.5
+        assert abs(course[-1]) < 0.06
+    assert (weights_of("attract", 1.0, 9) > 0.0).all()
+    assert (weights_of("repel", 1.0, 9) < 0.0).all()
+    assert {-1.0, 1.0} <= set(np.sign(weights_of("oscillate", 1.0, 16)))
+    t = np.arange(80)
+    written = 1.5 * (1 - t / 80) * np.cos(4 * np.pi * t / 80)
+    np.testing.assert_allclose(weights_of("oscillate", 1.5, 80), written)
+
+
+def test_a_removal_costs_what_the_inertia_rises_by(X, weights):
+    for unit in (None, weights):
+        points = prepare(X, unit)
+        centers = points.values[:9]
+        count = np.ones(len(X)) if unit is None else unit
+        costs = removal_costs(points, nearest_two(points.values, centers), 9)
+        whole = assign(points, centers).near @ count
+        for code in range(9):
+            without = assign(points, np.delete(centers, code, axis=0)).near @ count
+            assert costs[code] == pytest.approx(without - whole, rel=1e-9)
+
+
+def test_moves_never_raise_the_inertia_and_mend_a_bad_start(X, weights):
+    for unit in (None, weights):
+        points = prepare(X, unit)
+        start = points.values[np.argsort(points.values[:, 0])[:9]]  # all on one side
+        before = float(assign(points, start).near @ (np.ones(len(X)) if unit is None else unit))
+        search = relocate(
+            points,
+            start,
+            n_moves=50,
+            random_state=np.random.RandomState(0),
+            tasks=NoTasks(),
+        )
+        after = assign(points, search.centers).near @ (np.ones(len(X)) if unit is None else unit)
+        assert search.inertia == pytest.approx(float(after), rel=1e-9)
+        assert search.inertia < 0.5 * before
+        assert search.n_moves > 0
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_inertia_is_never_above_that_of_k_means_from_the_same_start(schedule):
+    X = load_digits().data[:500]
+    for seed in range(6):
+        start = X[np.random.default_rng(seed).choice(len(X), 10, replace=False)]
+        plain = ws.KMeans(10, init=start).fit(X).inertia_
+        for n_moves in (0, 20):
+            model = ws.CFMeans(10, schedule=schedule, n_moves=n_moves, init=start, random_state=0)
+            assert model.fit(X).inertia_ <= plain * (1 + 1e-12)
+
+
+def test_the_safeguard_says_when_it_was_needed():
+    X = load_digits().data[:500]
+    outcomes = []
+    for seed in range(12):
+        options = {"schedule": "repel", "n_moves": 0, "init": X[seed * 10 : seed * 10 + 10]}
+        guarded = ws.CFMeans(10, **options).fit(X)
+        alone = ws.CFMeans(10, safeguard=False, **options).fit(X)
+        plain = ws.KMeans(10, init=options["init"]).fit(X)
+        assert guarded.inertia_ == min(alone.inertia_, plain.inertia_)
+        assert guarded.safeguarded_ == (plain.inertia_ < alone.inertia_)
+        outcomes.append(guarded.safeguarded_)
+    assert set(outcomes) == {True, False}
+
+
+def test_on_real_digits_it_beats_k_means_and_k_means_plus_plus_on_average():
+    X = load_digits().data
+    found = {"k-means": [], "k-means++": [], "cf-means": []}
+    for seed in range(5):
+        start = X[np.random.default_rng(seed).choice(len(X), 10, replace=False)]
+        found["k-means"].append(ws.KMeans(10, init=start).fit(X).inertia_)
+        found["k-means++"].append(ws.KMeans(10, random_state=seed).fit(X).inertia_)
+        found["cf-means"].append(ws.CFMeans(10, init=start, random_state=seed).fit(X).inertia_)
+    mean = {name: np.mean(values) for name, values in found.items()}
+    assert mean["cf-means"] < mean["k-means++"]
+    assert mean["cf-means"] < mean["k-means"]
+    assert np.std(found["cf-means"]) < np.std(found["k-means"])
+
+
+def test_weight_zero_is_k_means_step_for_step(X, weights):
+    for unit in (None, weights):
+        plain = ws.KMeans(9, random_state=2).fit(X, sample_weight=unit)
+        model = ws.CFMeans(9, weight=0.0, random_state=2).fit(X, sample_weight=unit)
+        np.testing.assert_array_equal(model.cluster_centers_, plain.cluster_centers_)
+        np.testing.assert_array_equal(model.labels_, plain.labels_)
+        assert (model.inertia_, model.n_iter_) == (plain.inertia_, plain.n_iter_)
+
+
+def test_one_cluster_falls_back_to_k_means_and_says_so(X):
+    with pytest.warns(UserWarning, match="n_clusters=1 .* falls back to k-means"):
+        model = ws.CFMeans(1).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_[0], X.mean(axis=0))
+    assert np.isnan(model.cfq_)
+    assert np.isnan(model.margins_).all()
+
+
+def test_history_margins_and_cfq_describe_the_fit(X):
+    model = ws.CFMeans(9, schedule="attract", weight=0.5, n_steps=6, random_state=0).fit(X)
+    history = model.history_
+    np.testing.assert_allclose(history["weight"], weights_of("attract", 0.5, 6))
+    assert history["objective"].shape == history["inertia"].shape == (6,)
+    assert (history["objective"] > history["inertia"]).all()
+    centers = model.cluster_centers_
+    assert model.cfq_ == pytest.approx(ws.cfq_score(X, model.labels_, centers=centers))
+    np.testing.assert_allclose(
+        model.margins_, ws.margins(X, model.labels_, centers=centers), rtol=1e-9
+    )
+    assert (model.margins_ > 0.0).all()
+
+
+def test_a_weight_counts_like_that_many_copies_in_every_step(X):
+    counts = np.random.default_rng(4).integers(1, 4, len(X))
+    weighted, copied = prepare(X, counts.astype(float)), prepare(np.repeat(X, counts, axis=0))
+    centers = weighted.values[:8]
+    for lam in (-0.7, 0.7):
+        ours, force = step(weighted, centers, lam)
+        theirs, forces = step(copied, centers, lam)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-8)
+        assert force.objective == pytest.approx(forces.objective, rel=1e-9)
+
+
+def test_every_array_library_takes_the_same_step_and_the_same_moves(X, weights):
+    import array_api_strict
+    import torch
+
+    plain = prepare(X, weights)
+    centers = plain.values[:9]
+    expected, _ = step(plain, centers, 0.6)
+    options = {"n_moves": 15, "tasks": NoTasks()}
+    found = relocate(plain, centers, random_state=np.random.RandomState(1), **options)
+    for convert in (torch.from_numpy, array_api_strict.asarray):
+        points = prepare(convert(X), weights)
+        np.testing.assert_allclose(step(points, centers, 0.6)[0], expected, rtol=1e-9)
+        other = relocate(points, centers, random_state=np.random.RandomState(1), **options)
+        np.testing.assert_allclose(other.centers, found.centers, rtol=1e-9)
+    sparse = prepare(sp.csr_array(X), weights)
+    moved, _ = step(sparse, centers + plain.offset, 0.6)
+    np.testing.assert_allclose(moved - plain.offset, expected, rtol=1e-7)
+
+
+def test_a_found_pair_of_centres_is_what_the_step_used(X):
+    points = prepare(X)
+    force = pull(points, points.values[:9], 0.5)
+    plain = assign(points, points.values[:9])
+    assert isinstance(plain, Nearest)
+    np.testing.assert_array_equal(force.found.first, plain.first)
+
+
+def test_several_starts_keep_the_lowest(X):
+    draws = np.random.RandomState(0)
+    options = {"n_moves": 0, "init": "random"}
+    singles = [ws.CFMeans(9, random_state=draws, **options).fit(X).inertia_ for _ in range(4)]
+    many = ws.CFMeans(9, n_init=4, random_state=np.random.RandomState(0), **options).fit(X)
+    assert many.inertia_ == min(singles)
+    assert min(singles) < max(singles)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"schedule": "swing"}, "schedule must be one of 'oscillate', 'attract', 'repel'"),
+        ({"weight": -1.0}, "weight must be at least 0"),
+        ({"n_steps": -1}, "n_steps must be at least 0, got -1"),
+        ({"n_moves": -1}, "n_moves must be at least 0, got -1"),
+        ({"safeguard": "yes"}, "safeguard must be one of True, False, got 'yes'"),
+    ],
+)
+def test_bad_settings_are_named(X, options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ws.CFMeans(3, **options).fit(X)
