@@ -1,31 +1,93 @@
-"""The demonstration: the main job on data that scikit-learn ships."""
+"""The demonstration: the main job on data that scikit-learn ships, without labels until the end."""
 
 from __future__ import annotations
 
-from wellsep.cli.output import JsonOption
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wellsep.cli.output import JsonOption, print_json, print_line, progress
+
+CLUSTERS = (6, 10, 14)
 
 
-def demo(as_json: JsonOption = False) -> None:
-    """Score clusterings of the handwritten digits, from three to sixteen clusters.
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where runs and page are written.")] = Path(
+        "wellsep-demo"
+    ),
+    as_json: JsonOption = False,
+) -> None:
+    """Cluster the handwritten digits in seven spaces, rank the runs, and write the page.
 
     \b
     Examples:
       wellsep demo
+      wellsep demo /tmp/demo
     """
+    import wellsep as ws
+    from wellsep.cli.ranking import print_agreement, print_judgement
+
+    digits = ws.load_dataset("digits", flatten=True)
+    runs = make_runs(digits.X, folder / "runs")
+    # Scores of PCA are uncorrelated, so scaling them would leave no first component to test.
+    judgement = ws.judge(
+        runs, ["silhouette", "calinski_harabasz", "cfq"], X=digits.X, reduction="pca"
+    )
+    known = ws.agreement(judgement.ranking, runs, digits.y)
+    page = folder / "report.html"
+    ws.render_report(judgement, page, runs=runs, truth=digits.y)
+    if as_json:
+        print_json(judgement.to_dict() | {"had_we_known": known.table(), "page": str(page)})
+        return
+    print_line(
+        f"{len(digits.X)} handwritten digits, {len(runs)} runs: k-means with K = "
+        f"{', '.join(map(str, CLUSTERS))} in spaces of different quality. No label was used."
+    )
+    print_judgement(judgement)
+    print_agreement(known)
+    print_line(f"Runs: {folder / 'runs'}/   Page: {page}")
+    print_line(
+        f"The same by hand: wellsep rank {folder / 'runs'} --reduction pca --report report.html"
+    )
+
+
+def make_runs(X: Any, folder: Path) -> Any:
+    """Write one run per space and K, as any program could, and load them back."""
     from sklearn.cluster import KMeans
 
     import wellsep as ws
-    from wellsep.cli.output import print_json, print_line
-    from wellsep.cli.scoring import print_scores, scores_record
 
-    digits = ws.load_dataset("digits")
-    runs = {
-        f"k-means, K={k}": KMeans(k, n_init=2, random_state=0).fit_predict(digits.X)
-        for k in (3, 6, 8, 10, 12, 16)
-    }
-    scores = ws.score_partitions(digits.X, runs)
-    if as_json:
-        print_json(scores_record(scores))
-        return
-    print_line(f"{len(digits.X)} handwritten digits, {len(runs)} clusterings, none told the truth:")
-    print_scores(scores)
+    with progress("Clustering the digits", 7 * len(CLUSTERS)) as advance:
+        for name, Z in _spaces(X):
+            for k in CLUSTERS:
+                labels = KMeans(k, n_init=2, random_state=0).fit_predict(Z)
+                ws.save_run(
+                    folder,
+                    labels,
+                    Z,
+                    name=f"{name}, K={k}",
+                    params={"space": name, "K": k},
+                    overwrite=True,
+                )
+                advance(1)
+    return ws.load_runs(folder)
+
+
+def _spaces(X: Any) -> Iterator[tuple[str, Any]]:
+    """Embeddings a practitioner might try, two of them poor on purpose."""
+    import numpy as np
+    from sklearn.decomposition import NMF, PCA
+    from sklearn.manifold import TSNE, Isomap, SpectralEmbedding
+    from sklearn.random_projection import GaussianRandomProjection
+
+    yield "t-SNE 2", TSNE(2, max_iter=500, random_state=0).fit_transform(X)
+    yield "PCA 20", PCA(20, random_state=0).fit_transform(X)
+    yield "NMF 10", NMF(10, init="nndsvda", max_iter=400, tol=1e-3, random_state=0).fit_transform(X)
+    yield "Isomap 5", Isomap(n_neighbors=10, n_components=5).fit_transform(X)
+    embedding = SpectralEmbedding(8, n_neighbors=10, random_state=0).fit_transform(X)
+    yield "spectral 8", embedding * np.sqrt(len(X))
+    yield "random projection 5", GaussianRandomProjection(5, random_state=0).fit_transform(X)
+    shuffled = np.random.default_rng(0).permuted(X, axis=0)
+    yield "shuffled pixels", PCA(10, random_state=0).fit_transform(shuffled)

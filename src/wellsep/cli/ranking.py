@@ -124,9 +124,9 @@ def rank(
     if json_path == "-":
         print_json(findings)
     else:
-        _print_judgement(judgement)
+        print_judgement(judgement)
         if known is not None:
-            _print_agreement(known)
+            print_agreement(known)
 
 
 def explain(
@@ -247,7 +247,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
     sys.stderr.write(f"wrote {path}\n")
 
 
-def _print_judgement(judgement: Judgement) -> None:
+def print_judgement(judgement: Judgement) -> None:
     table = judgement.ranking.table()
     rows = list(zip(*table.values(), strict=True))
     print_table(rows, list(table), title=f"Ranking by ACE ({judgement.result.index})")
@@ -255,7 +255,7 @@ def _print_judgement(judgement: Judgement) -> None:
         print_line(paragraph)
 
 
-def _print_agreement(known: Agreement) -> None:
+def print_agreement(known: Agreement) -> None:
     table = known.table()
     rows = list(zip(*table.values(), strict=True))
     print_table(rows, list(table), title="Had we known the truth")
