@@ -125,10 +125,10 @@ def test_a_centre_without_points_is_reseeded_as_in_lloyd_s(X, lam):
 
 
 def test_attract_draws_the_second_nearest_centre_and_repel_drives_it_away():
-    points = prepare(np.array([[-1.0], [-1.0], [1.0], [1.2]]))
-    centers = points.frame(np.array([[-1.0], [1.1]]))
-    gap = [np.ptp(step(points, centers, lam)[0]) for lam in (0.3, 0.0, -0.3)]
-    assert gap[0] < gap[1] < gap[2]
+    points = prepare(np.array([[-1.0]] * 5 + [[1.0]]))
+    centers = points.frame(np.array([[-1.0], [1.0]]))
+    attracted, left_alone, repelled = (step(points, centers, lam)[0] for lam in (0.3, 0.0, -0.3))
+    assert attracted[1, 0] < left_alone[1, 0] < repelled[1, 0]
 
 
 def test_schedules_start_at_the_weight_and_die_away():
