@@ -143,7 +143,7 @@ def test_a_failure_is_one_sentence_without_a_traceback(
     files, capsys, monkeypatch, arguments, sentence
 ):
     monkeypatch.chdir(files[0])
-    assert main(["score", *arguments]) == 1
+    assert main(["score", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("Error: ")
@@ -153,10 +153,10 @@ def test_a_failure_is_one_sentence_without_a_traceback(
 
 def test_debug_shows_where_a_failure_comes_from(files, capsys, monkeypatch):
     monkeypatch.chdir(files[0])
-    assert main(["--debug", "score", "absent.csv", "labels.csv"]) == 1
+    assert main(["--debug", "score", "absent.csv", "labels.csv"]) == 2
     assert "Traceback" in capsys.readouterr().err
     monkeypatch.setenv("WELLSEP_DEBUG", "1")
-    assert main(["score", "absent.csv", "labels.csv"]) == 1
+    assert main(["score", "absent.csv", "labels.csv"]) == 2
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_help_is_quick_and_imports_nothing_heavy():
 def test_the_module_can_be_run(files):
     command = [sys.executable, "-m", "wellsep.cli.main", "score", "data.csv", "absent.csv"]
     done = subprocess.run(command, cwd=files[0], capture_output=True, text=True)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "Error: path must be an existing file, got 'absent.csv'.\n"
 
 

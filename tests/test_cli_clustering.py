@@ -139,11 +139,11 @@ def test_other_ranges_are_answered_in_a_sentence(text):
         (["choose-k", "data.csv", "--subsample", "0.5", "-o", "l.csv"], "output must be left out"),
     ],
 )
-def test_failures_are_one_sentence_and_exit_code_one(
+def test_bad_input_is_one_sentence_and_exit_code_two(
     files, capsys, monkeypatch, arguments, sentence
 ):
     monkeypatch.chdir(files[0])
-    assert main(arguments) == 1
+    assert main(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("Error: ")
     assert sentence in error

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 class UndefinedIndex(ValueError):
     """An index has no value for this partition; the message says why."""
 
+    exit_code = 1  # of the command line: no answer, rather than bad input
+
 
 def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
     options = tuple(options)

@@ -29,6 +29,8 @@ COMMANDS = {
 }
 DEBUG_VARIABLE = "WELLSEP_DEBUG"
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+# What the library raises for bad input; an error with an exit code of its own overrules.
+BAD_INPUT = (ValueError, TypeError, OSError, ImportError, KeyError)
 
 
 def build_app(only: str | None = None) -> typer.Typer:
@@ -54,7 +56,7 @@ def build_app(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0 done, 1 failed, 2 misused."""
+    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
     named = next((word for word in arguments if not word.startswith("-")), None)
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         else:
             sys.stderr.write(f"Error: {_sentence(error)}\n")
-        return getattr(error, "exit_code", FAILED)
+        return getattr(error, "exit_code", MISUSED if isinstance(error, BAD_INPUT) else FAILED)
     return DONE
 
 
@@ -84,7 +86,7 @@ def _sentence(error: Exception) -> str:
     """The error in one line; those that are not addressed to users keep their class name."""
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     text = " ".join(str(text).split())
-    if isinstance(error, ValueError | TypeError | OSError | ImportError | KeyError) and text:
+    if isinstance(error, BAD_INPUT) and text:
         return text
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
     from wellsep.runs import Runs
 
-MISUSED = 2
 Pattern = str | None
 
 
@@ -87,7 +86,7 @@ def rank(
     from wellsep.cli.scoring import parse_index
 
     kept = None if no_cache else cache or default_cache()
-    with bad_input_exits(), told_when_interrupted(kept):
+    with told_when_interrupted(kept):
         _check_targets(report)
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
         classes = None if truth is None else _read_truth(truth, runs)
@@ -142,28 +141,12 @@ def explain(
     """
     from wellsep.evaluate import Judgement
 
-    with bad_input_exits():
-        judgement = Judgement.load(result)
+    judgement = Judgement.load(result)
     if as_json:
         print_json(judgement.to_dict())
         return
     for paragraph in judgement.ranking.explanation:
         print_line(paragraph)
-
-
-@contextlib.contextmanager
-def bad_input_exits() -> Iterator[None]:
-    """Bad input ends with exit code 2; nothing to rank stays an answer, with exit code 1."""
-    from wellsep.evaluate import NothingToRank
-    from wellsep.runs import NoRuns
-
-    try:
-        yield
-    except (NothingToRank, NoRuns):
-        raise
-    except (ValueError, TypeError, OSError, KeyError) as error:
-        error.exit_code = MISUSED  # type: ignore[union-attr]
-        raise
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ from .records import Record, freeze
 class NothingToRank(ValueError):
     """The input is well formed, but holds no question to answer; the message says why."""
 
+    exit_code = 1  # of the command line: no answer, rather than bad input
+
 
 @dataclass(frozen=True, eq=False)
 class Dip(Record):

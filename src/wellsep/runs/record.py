@@ -24,6 +24,8 @@ from wellsep.runs.run import Run
 class NoRuns(ValueError):
     """There is nothing to judge; the message says where it was looked for."""
 
+    exit_code = 1  # of the command line: no answer, rather than bad input
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Runs:
