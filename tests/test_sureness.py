@@ -91,6 +91,23 @@ def test_a_column_constant_in_the_half_switches_scaling_off_there():
     assert half_dips(np.ones((N, 2)), halves, np.arange(2), "pca-scaled").tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("seed", [22, 52, 103, 151, 196, 198, 210, 247])
+def test_whitened_columns_have_some_first_component(seed):
+    """All eigenvalues are equal up to rounding, where LAPACK's search by index may find none."""
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(seed).normal(size=(300, 25))
+    white = StandardScaler().fit_transform(PCA(20, svd_solver="full").fit_transform(X))
+    found = ws.multimodality(white)
+    assert not found.defined
+    halves = draw_halves(600, 2, 2, np.random.default_rng(0))
+    twice = np.empty((600, 20))
+    twice[halves.objects(0)] = twice[halves.objects(1)] = white
+    pvalues = half_dips(twice, halves, np.arange(2), "pca-scaled")
+    assert ((pvalues > 0) & (pvalues <= 1)).all()
+
+
 def test_halves_are_halves_without_replacement_and_come_with_their_complement():
     halves = draw_halves(1000, 20, 12, np.random.default_rng(0))
     for draw in range(0, 20, 2):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .._checks import check_data, to_numpy
 from ..compute.engines import one_blas_thread
 from ..spaces import dip_test, multimodality
+from ..spaces.eigen import leading_eigenpairs
 from .halves import Halves
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
@@ -78,6 +78,4 @@ def _first_component(total, square, n, constant, scale) -> np.ndarray:
     if scale and not constant.any():
         unit = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
         covariance = covariance / np.outer(unit, unit)
-    last = len(total) - 1
-    _, vector = eigh(covariance, subset_by_index=(last, last), overwrite_a=True)
-    return vector[:, 0] / unit
+    return leading_eigenpairs(covariance, 1)[1][:, 0] / unit

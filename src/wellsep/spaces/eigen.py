@@ -19,7 +19,9 @@ def leading_eigenpairs(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         except ArpackNoConvergence:  # eigenvalues too close for it, yet not equal
             pass
     values, vectors = eigh(A, subset_by_index=(size - k, size - 1))
-    return values[::-1], vectors[:, ::-1]
+    if len(values) < k:  # all equal up to rounding: LAPACK's search by index finds none
+        values, vectors = eigh(A)
+    return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
 def _one_by_one(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
