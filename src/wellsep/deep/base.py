@@ -354,7 +354,14 @@ class DeepClusterer(
         params = {k: v for k, v in self.get_params().items() if k not in hidden}
         return {"method": type(self).__name__} | _plain(params)
 
-    def save_run(self, folder: Any, *, name: str | None = None, ids: Any = None) -> Path:
+    def save_run(
+        self,
+        folder: Any,
+        *,
+        name: str | None = None,
+        ids: Any = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> Path:
         """Write labels and embedding as a run that `wellsep.load_runs` reads.
 
         Parameters
@@ -365,6 +372,8 @@ class DeepClusterer(
             Name of the run.
         ids : array, optional
             Names of the objects.
+        metadata : dict, optional
+            Anything else to keep with the run.
 
         Returns
         -------
@@ -372,13 +381,13 @@ class DeepClusterer(
             The run's folder.
         """
         check_is_fitted(self, "network_")
-        metadata = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
-        metadata |= {"settings": _plain(self.settings_)}
+        facts = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
+        facts |= {"settings": _plain(self.settings_)}
         if self.history_:
-            metadata["loss"] = self.history_[-1]["loss"]
+            facts["loss"] = self.history_[-1]["loss"]
         return save_run(
             folder, self.labels_, self.embedding_,
-            name=name, params=self._run_params(), metadata=metadata, ids=ids,
+            name=name, params=self._run_params(), metadata=facts | (metadata or {}), ids=ids,
         )  # fmt: skip
 
     def save(self, folder: Any, *, embedding: bool = True) -> Path:

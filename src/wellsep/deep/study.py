@@ -43,7 +43,7 @@ def run_study(
             params = {name: _suggest(trial, name, values) for name, values in grid.items()}
             asked.setdefault(trial_name(params), (params, []))[1].append(trial)
         settings = [params for params, _ in asked.values()]
-        fresh = [params for params in settings if not job.is_done(trial_name(params))]
+        fresh = [params for params in settings if not job.is_done(params)]
         results = [
             Trial(trial_name(params), params, "kept") for params in settings if params not in fresh
         ]

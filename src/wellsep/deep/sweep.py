@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 
 from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep.deep.checkpoints import fingerprint
 from wellsep.runs.names import safe_name
 
 JOURNAL = "sweep.jsonl"
@@ -186,9 +187,26 @@ class _Job:
         self.folder = folder
         self.ids = ids
         self.objective = objective
+        self.data = fingerprint(X)
 
-    def is_done(self, name: str) -> bool:
-        return (self.folder / safe_name(name) / "run.json").exists()
+    def is_done(self, params: Mapping[str, Any]) -> bool:
+        """Whether the run is there; one of the same name but other making is refused."""
+        name = trial_name(params)
+        manifest = self.folder / safe_name(name) / "run.json"
+        if not manifest.exists():
+            return False
+        found = json.loads(manifest.read_text(encoding="utf-8"))
+        wanted = clone(self.estimator).set_params(**params)._run_params()
+        known = {**found["params"], "data": found["metadata"].get("data")}
+        differing = [
+            key for key, value in (wanted | {"data": self.data}).items() if known.get(key) != value
+        ]
+        if differing:
+            raise ValueError(
+                f"out must hold runs of the same estimator and data, got {name!r} with another "
+                f"{', '.join(differing)}; choose another folder."
+            )
+        return True
 
     def run(self, params: Mapping[str, Any]) -> Trial:
         """Fit one setting and save it; an error becomes a record."""
@@ -203,7 +221,7 @@ class _Job:
             model.fit(self.X)
             if self.objective is not None:
                 value = float(self.objective(model, self.X))
-            model.save_run(self.folder, name=name, ids=self.ids)
+            model.save_run(self.folder, name=name, ids=self.ids, metadata={"data": self.data})
         except Exception as error:
             text = "".join(traceback.format_exception_only(error)).strip()
             trial = Trial(name, params, "failed", time.perf_counter() - start, text)
@@ -258,7 +276,7 @@ def _run_grid(
     for params in settings:
         name = trial_name(params)
         last = recorded.get(name, {})
-        if job.is_done(name):
+        if job.is_done(params):
             trials[name] = Trial(name, dict(params), "kept", last.get("seconds", 0.0))
         elif last.get("status") == "failed" and not retry_failed:
             trials[name] = Trial(

@@ -1,0 +1,189 @@
+"""The command that trains deep clusterers, one setting or a sweep."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wellsep.cli.output import JsonOption, console, print_json, print_line, print_table, progress
+
+METHODS = {
+    "deep-k-means": "DeepKMeans",
+    "deep-cf-means": "DeepCFMeans",
+    "dec": "DEC",
+    "idec": "IDEC",
+    "depict": "DEPICT",
+    "jule": "JULE",
+    "deepcluster": "DeepCluster",
+}
+_COMMA = r",(?![^()]*\))"  # not those inside parentheses
+SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
+
+
+def train(
+    data: Annotated[
+        Path, typer.Option("--data", "-d", help="Objects: npz (X), npy, csv or parquet.")
+    ],
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder the runs are written to.")],
+    k: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.")] = 10,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option("--grid", "-g", help="Values to try: lr=1e-4,1e-3 (more may follow)."),
+    ] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(help="More of the grid: balance=0.1,1,10")
+    ] = None,
+    fixed: Annotated[
+        list[str] | None, typer.Option("--set", "-s", help="One value for all: epochs=50.")
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Draw so many settings with Optuna; ranges read lr=1e-5:1e-2:log."),
+    ] = None,
+    storage: Annotated[
+        str | None, typer.Option(help="URL of the Optuna storage; SQLite in --out by default.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="Settings left open: auto, paper, small.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trainings at a time.")] = 1,
+    checkpoints: Annotated[
+        Path | None, typer.Option(help="Keep trainings here, to go on after an interruption.")
+    ] = None,
+    checkpoint_every: Annotated[
+        int | None, typer.Option(help="Epochs between checkpoints that are also runs.")
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option(help="Try failed settings again.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a deep clusterer under one setting or many, and write each result as a run.
+
+    Called again, finished settings are not repeated. Then let wellsep rank judge them.
+
+    \b
+    Examples:
+      wellsep train --data digits.npz --method dec -k 10 --out runs/
+      wellsep train --data usps.npz --method depict --grid lr=1e-4,1e-3 balance=0.1,1,10 -k 10 --out runs/
+      wellsep train -d usps.npz -m jule -g lr=5e-4:1e-1:log unfolding_rate=0.2,0.5,0.9 --trials 20 -o runs/
+      wellsep rank runs/
+    """  # noqa: E501
+    from wellsep._checks import check_choice
+
+    check_choice("method", method, METHODS)
+    from wellsep import deep
+
+    options: dict[str, Any] = {"device": device, "preset": preset, "random_state": seed}
+    options |= {"checkpoint_dir": checkpoints, "checkpoint_every": checkpoint_every}
+    method_class: Any = deep.METHODS[METHODS[method]]
+    model = method_class(k, **options).set_params(**parse_settings(fixed or []))
+    settings = parse_grid([*(grid or []), *(more or [])])
+    total = trials if trials is not None else _product(settings)
+    with progress(f"Training {method}", total) as advance:
+        result = deep.sweep(
+            model,
+            read_objects(data),
+            settings,
+            out=out,
+            sampler="grid" if trials is None else "optuna",
+            n_trials=trials,
+            storage=storage,
+            n_jobs=jobs,
+            retry_failed=retry_failed,
+            on_trial=lambda trial: advance(1),
+        )
+    if as_json:
+        print_json({"folder": str(result.folder), "trials": [vars(t) for t in result.trials]})
+    else:
+        _show(result)
+    if result.trials and len(result.failed) == len(result.trials):
+        console(stderr=True).print(f"Error: every trial failed. {result.failed[0].error}")
+        raise typer.Exit(1)
+
+
+def parse_grid(words: list[str]) -> dict[str, Any]:
+    """``["lr=1e-4,1e-3", "k=5:20"]`` as {"learning_rate": [0.0001, 0.001], "n_clusters": (5, 20)}.
+
+    Values are listed with commas; low:high and low:high:log are ranges for Optuna.
+
+    Examples
+    --------
+    >>> parse_grid(["lr=1e-4,1e-3", "init=k-means"])
+    {'learning_rate': [0.0001, 0.001], 'init': ['k-means']}
+    """
+    grid: dict[str, Any] = {}
+    for word in words:
+        name, text = _split(word)
+        parts = text.split(":")
+        values: Any = [_value(part) for part in re.split(_COMMA, text)]
+        if len(parts) > 1:
+            values = tuple(_value(part) for part in parts)
+            numbers = all(isinstance(v, int | float) for v in values[:2])
+            if not numbers or len(values) > 3 or values[2:] not in ((), ("log",)):
+                raise ValueError(
+                    f"a range must read like 1e-5:1e-2 or 1e-5:1e-2:log, got {word!r}."
+                )
+        grid[name] = values
+    return grid
+
+
+def parse_settings(words: list[str]) -> dict[str, Any]:
+    """``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
+    return {name: _value(text) for name, text in map(_split, words)}
+
+
+def _split(word: str) -> tuple[str, str]:
+    name, equals, text = word.partition("=")
+    if not equals or not name or not text:
+        raise ValueError(
+            f"a setting must read like lr=1e-4, a grid like lr=1e-4,1e-3, got {word!r}."
+        )
+    return SHORT_NAMES.get(name, name), text
+
+
+def read_objects(path: Path) -> Any:
+    """The objects in a file; those of an npy or npz file keep their shape, so images do."""
+    import numpy as np
+
+    from wellsep.tables import read_matrix
+
+    if path.suffix not in (".npy", ".npz") or not path.exists():
+        return read_matrix(path)
+    found = np.load(path, allow_pickle=False)
+    if isinstance(found, np.ndarray):
+        return found
+    names = [name for name in ("X", "data", "embedding") if name in found.files]
+    if not names and len(found.files) != 1:
+        raise ValueError(
+            f"{path.name} must hold one array or one named X, got {', '.join(found.files)}."
+        )
+    return found[(names or found.files)[0]]
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _product(settings: dict[str, Any]) -> int:
+    total = 1
+    for values in settings.values():
+        total *= len(values)
+    return total
+
+
+def _show(result: Any) -> None:
+    rows = [
+        (trial.name, trial.status, round(trial.seconds, 1), trial.error or "")
+        for trial in result.trials
+    ]
+    print_table(rows, ["run", "status", "seconds", "error"])
+    done = len(result.trials) - len(result.failed)
+    print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
+    print_line(f"Next: wellsep rank {result.folder}")

@@ -1,0 +1,216 @@
+"""Sweeps write each trial the moment it ends, record failures and never repeat what is done."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from wellsep.cli.main import main
+from wellsep.cli.training import parse_grid, read_objects
+from wellsep.deep import DeepKMeans, sweep
+from wellsep.deep.sweep import JOURNAL
+from wellsep.runs import load_runs
+
+X, _ = make_blobs(60, 4, centers=3, random_state=0)
+MODEL = DeepKMeans(
+    3, pretrain_epochs=1, epochs=1, hidden=(8,), n_latent=2, device="cpu", random_state=0
+)
+
+
+def statuses(result):
+    return [trial.status for trial in result.trials]
+
+
+def journal(folder):
+    return [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
+
+
+def test_each_setting_becomes_a_run_with_its_parameters(tmp_path):
+    result = sweep(
+        MODEL, X, {"kmeans_weight": [0.1, 1.0], "init": ["random", "k-means"]}, out=tmp_path
+    )
+    runs = load_runs(tmp_path)
+    assert statuses(result) == ["done"] * 4
+    assert set(runs.names) == {trial.name for trial in result.trials}
+    assert runs["init=random,kmeans_weight=0.1"].params["init"] == "random"
+    assert len(runs.spaces) == len(runs.partitions) == 4
+
+
+def test_a_trial_is_on_disk_before_the_next_begins(tmp_path):
+    seen = []
+    sweep(
+        MODEL, X, {"kmeans_weight": [0.1, 1.0, 2.0]}, out=tmp_path,
+        on_trial=lambda trial: seen.append(len(load_runs(tmp_path))),
+    )  # fmt: skip
+    assert seen == [1, 2, 3]
+
+
+def test_failures_are_recorded_with_their_error_and_the_rest_goes_on(tmp_path):
+    result = sweep(MODEL, X, {"kmeans_weight": [0.1, -1.0, 1.0]}, out=tmp_path)
+    assert statuses(result) == ["done", "failed", "done"]
+    assert result.failed[0].error == "ValueError: kmeans_weight must be at least 0.0, got -1.0."
+    assert [entry["status"] for entry in journal(tmp_path)] == ["done", "failed", "done"]
+    assert len(load_runs(tmp_path)) == 2
+
+
+def test_finished_and_failed_trials_are_not_repeated(tmp_path):
+    grid = {"kmeans_weight": [0.1, -1.0]}
+    sweep(MODEL, X, grid, out=tmp_path)
+    wider = {"kmeans_weight": [0.1, -1.0, 1.0]}
+    assert statuses(sweep(MODEL, X, wider, out=tmp_path)) == ["kept", "failed", "done"]
+    assert len(journal(tmp_path)) == 3
+    sweep(MODEL, X, grid, out=tmp_path, retry_failed=True)
+    assert len(journal(tmp_path)) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "data", "named"), [({"random_state": 1}, X, "random_state"), ({}, X + 1, "data")]
+)
+def test_a_folder_of_another_sweep_is_refused(tmp_path, change, data, named):
+    sweep(MODEL, X, {"kmeans_weight": [0.1]}, out=tmp_path)
+    other = DeepKMeans(**(MODEL.get_params() | change))
+    with pytest.raises(ValueError, match=f"'kmeans_weight=0.1' with another {named}; choose"):
+        sweep(other, data, {"kmeans_weight": [0.1]}, out=tmp_path)
+
+
+def test_a_sweep_gives_what_single_fits_give(tmp_path):
+    sweep(MODEL, X, {"kmeans_weight": [0.5]}, out=tmp_path)
+    alone = DeepKMeans(**MODEL.get_params()).set_params(kmeans_weight=0.5).fit(X)
+    run = load_runs(tmp_path)["kmeans_weight=0.5"]
+    np.testing.assert_array_equal(run.labels, alone.labels_)
+    np.testing.assert_array_equal(run.embedding, alone.embedding_)
+
+
+def test_unknown_parameters_and_empty_lists_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="grid must name parameters of DeepKMeans, got 'rate'"):
+        sweep(MODEL, X, {"rate": [1]}, out=tmp_path)
+    with pytest.raises(ValueError, match="grid must give epochs a list of values"):
+        sweep(MODEL, X, {"epochs": []}, out=tmp_path)
+
+
+def test_trials_keep_their_checkpoints_apart(tmp_path):
+    model = DeepKMeans(**MODEL.get_params()).set_params(checkpoint_dir=tmp_path / "states")
+    sweep(model, X, {"kmeans_weight": [0.1, 1.0]}, out=tmp_path / "runs")
+    kept = sorted(path.parent.name for path in tmp_path.glob("states/*/state.safetensors"))
+    assert kept == ["kmeans_weight=0.1", "kmeans_weight=1"]
+
+
+def test_a_study_draws_settings_and_goes_on_where_it_ended(tmp_path):
+    pytest.importorskip("optuna", reason="studies need the extra optuna")
+    space = {"kmeans_weight": (0.01, 10.0, "log"), "n_latent": (2, 5), "init": ["random"]}
+    first = sweep(MODEL, X, space, out=tmp_path, sampler="optuna", n_trials=2)
+    both = sweep(MODEL, X, space, out=tmp_path, sampler="optuna", n_trials=4)
+    assert statuses(both) == ["done"] * 4
+    assert both.trials[:2] == first.trials
+    assert len(load_runs(tmp_path)) == 4
+    assert all(2 <= trial.params["n_latent"] <= 5 for trial in both.trials)
+
+
+def test_a_study_tells_failures_and_values_of_the_objective(tmp_path):
+    optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
+    url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    result = sweep(
+        MODEL, X, {"kmeans_weight": [-1.0]}, out=tmp_path, sampler="optuna", n_trials=1, storage=url
+    )
+    assert statuses(result) == ["failed"]
+    result = sweep(
+        MODEL, X, {"kmeans_weight": [1.0]}, out=tmp_path / "other", sampler="optuna", n_trials=1,
+        objective=lambda model, data: float(len(data)),
+    )  # fmt: skip
+    assert result.trials[0].value == 60.0
+    assert optuna.study.get_all_study_names(url) == ["wellsep-sweep"]
+
+
+def test_settings_of_a_dead_process_are_tried_again(tmp_path):
+    optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
+    import socket
+
+    study = optuna.create_study(
+        study_name="wellsep-sweep",
+        storage=f"sqlite:///{tmp_path / 'study.db'}",
+        direction="maximize",
+    )
+    abandoned = study.ask()
+    abandoned.suggest_float("kmeans_weight", 0.0, 1.0)
+    abandoned.set_user_attr("worker", [socket.gethostname(), 2**22 + 1])  # beyond any process
+    result = sweep(
+        MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=1
+    )
+    assert statuses(result) == ["done"]
+    assert result.trials[0].params == abandoned.params
+
+
+@pytest.mark.slow
+def test_several_trainings_at_a_time_give_the_same_runs(tmp_path):
+    grid = {"kmeans_weight": [0.1, 1.0, -1.0]}
+    here = sweep(MODEL, X, grid, out=tmp_path / "here")
+    there = sweep(MODEL, X, grid, out=tmp_path / "there", n_jobs=2)
+    assert statuses(there) == statuses(here) == ["done", "done", "failed"]
+    for name in load_runs(tmp_path / "here").names:
+        first, second = (load_runs(tmp_path / part)[name] for part in ("here", "there"))
+        np.testing.assert_array_equal(first.labels, second.labels)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def objects(tmp_path):
+    np.savez(tmp_path / "objects.npz", X=X.astype(np.float32), y=np.zeros(60))
+    return tmp_path / "objects.npz"
+
+
+FAST = ["-s", "pretrain_epochs=1", "-s", "epochs=1", "-s", "hidden=(8,)"]
+
+
+def test_train_writes_runs_and_says_what_comes_next(objects, tmp_path, capsys):
+    out = tmp_path / "runs"
+    words = ["train", "--data", objects, "--method", "idec", "--grid", "lr=1e-4,1e-3", "gamma=0.1"]
+    assert main([str(w) for w in [*words, "-k", 3, "--out", out, "--device", "cpu", *FAST]]) == 0
+    shown = capsys.readouterr().out
+    assert "2 of 2 runs" in shown
+    assert "wellsep rank" in shown
+    runs = load_runs(out)
+    assert list(runs.names) == ["gamma=0.1,learning_rate=0.0001", "gamma=0.1,learning_rate=0.001"]
+    assert runs[runs.names[0]].params["n_clusters"] == 3
+
+
+def test_train_prints_json_and_keeps_what_is_done(objects, tmp_path, capsys):
+    words = ["train", "-d", objects, "-m", "deep-k-means", "-k", 3, "-o", tmp_path / "runs"]
+    words = [str(w) for w in [*words, "--device", "cpu", *FAST, "--json"]]
+    for status in ("done", "kept"):
+        assert main(words) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert [trial["status"] for trial in shown["trials"]] == [status]
+
+
+def test_train_fails_when_every_trial_does(objects, tmp_path, capsys):
+    words = ["train", "-d", objects, "-m", "jule", "-k", 99, "-o", tmp_path / "runs"]
+    assert main([str(w) for w in [*words, "--device", "cpu"]]) == 1
+    assert "n_clusters must be at most the number of objects (60)" in capsys.readouterr().err
+
+
+def test_grids_read_lists_ranges_and_short_names():
+    assert parse_grid(["lr=1e-4:1e-1:log", "k=5,10", "init=random", "hidden=(8,),(9,4)"]) == {
+        "learning_rate": (1e-4, 1e-1, "log"),
+        "n_clusters": [5, 10],
+        "init": ["random"],
+        "hidden": [(8,), (9, 4)],
+    }
+    for wrong in ("lr", "lr=", "lr=a:b", "lr=1:2:lin"):
+        with pytest.raises(ValueError, match="must read like"):
+            parse_grid([wrong])
+
+
+def test_images_keep_their_shape(tmp_path):
+    images = np.zeros((4, 5, 6), dtype=np.uint8)
+    np.save(tmp_path / "images.npy", images)
+    np.savez(tmp_path / "images.npz", data=images, y=np.zeros(4))
+    assert read_objects(tmp_path / "images.npy").shape == (4, 5, 6)
+    assert read_objects(tmp_path / "images.npz").shape == (4, 5, 6)
+    np.savez(tmp_path / "two.npz", a=images, b=images)
+    with pytest.raises(ValueError, match="must hold one array or one named X, got a, b"):
+        read_objects(tmp_path / "two.npz")
