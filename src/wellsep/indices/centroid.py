@@ -9,6 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.clusters import Clusters, centre_distances
 from wellsep.compute.statistics import Want, gather, want
+from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
 
@@ -181,24 +182,8 @@ def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
 def _cfq(
     clusters: Clusters, within: np.ndarray, separation: np.ndarray, *, wrong_side: str = "zero"
 ) -> float:
-    ratios, total = _cfq_parts(clusters, within, separation)
+    ratios, total = cfq_parts(clusters, within, separation)
     return float(ratios.sum() / total)
-
-
-def _cfq_parts(
-    clusters: Clusters, within: np.ndarray, separation: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """S(j), the separation of each cluster from its nearest rival, and TV."""
-    total = float(within.sum())
-    scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
-    if total <= 1e-24 * (total + scale):
-        raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
-    rivals = separation.copy()
-    np.fill_diagonal(rivals, np.nan)
-    if np.isnan(rivals).all():
-        raise UndefinedIndex("all cluster centres coincide")
-    lowest = np.fmin.reduce(rivals, axis=1)
-    return np.where(np.isnan(lowest), 0, lowest), total
 
 
 def cfq_score(
@@ -207,6 +192,8 @@ def cfq_score(
     *,
     centers: Any = None,
     wrong_side: str = "zero",
+    covariances: Any = None,
+    weights: Any = None,
     sample_weight: Any = None,
     noise: str = "exclude",
     device: Any = None,
@@ -230,6 +217,14 @@ def cfq_score(
         A point nearer to a rival's centre already is the rival's: it counts 0. "squared" counts
         its squared distance all the same, as the authors' evaluator does, which rewards
         misplaced points. Both agree for nearest-centre labels.
+    covariances : array-like of shape (K, d) or (K, d, d), or {"diagonal", "full", "authors"}
+        Of Gaussian components, in the order of the sorted labels: points then move to where the
+        densities of two components are equal instead of to the plane between the centres (X must
+        be dense). "diagonal" and "full" are taken from the clusters; "authors" is what the
+        authors' evaluator does: the clusters' diagonal variances (ones if one is zero), without
+        mixing weights.
+    weights : array-like of shape (K,), optional
+        Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
@@ -253,12 +248,14 @@ def cfq_score(
     >>> ws.cfq_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
     25.0
     """
+    name, mixture = mixture_options(covariances, weights)
     return score_one(
-        "cfq",
+        name,
         X,
         labels,
         centers=centers,
         wrong_side=wrong_side,
+        **mixture,
         sample_weight=sample_weight,
         noise=noise,
         device=device,
@@ -300,7 +297,7 @@ def cfq_clusters(
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")
     statistics = {name: found[w][0] for name, w in wanted.items()}
-    separation, _ = _cfq_parts(**statistics)
+    separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
     return np.divide(separation, within, out=np.full_like(separation, np.inf), where=within > 0)
 
