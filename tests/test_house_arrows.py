@@ -10,11 +10,12 @@ from golden import ROOT
 
 SOURCE = ROOT / "src" / "wellsep"
 
-LEAVES = {"_checks", "partitions", "runs", "datasets", "tables"}
+LEAVES = {"_checks", "partitions", "runs", "datasets", "tables", "look"}
 BELOW = {
     "_checks": set(),
     "partitions": {"_checks"},
     "tables": {"_checks"},
+    "look": set(),
     "datasets": {"_checks"},
     "runs": {"_checks", "partitions"},
     "adapters": LEAVES,

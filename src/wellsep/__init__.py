@@ -77,6 +77,8 @@ _HOME = {
     "describe_choice": "evaluate",
     "Choice": "evaluate",
     "NothingToRank": "evaluate",
+    # pictures
+    "render_report": "report",
     # a space by itself
     "dip_statistic": "spaces",
     "dip_test": "spaces",

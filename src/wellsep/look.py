@@ -1,0 +1,162 @@
+"""How results look: one palette for page, plots and notebooks, and the compact tables of notebooks.
+
+The eight cluster colours stay apart for every common kind of colour vision and stand out from their
+background by a contrast of at least 3; a test holds them to both. Beyond eight, colours come again
+with another mark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+# blue, orange, green, magenta, violet, sky, brown, mauve
+CLUSTERS = {
+    "light": (
+        "#286099",
+        "#cf741a",
+        "#538064",
+        "#992f63",
+        "#502684",
+        "#3f8fe0",
+        "#70530b",
+        "#a07ca3",
+    ),
+    "dark": (
+        "#509dbe",
+        "#f0a843",
+        "#1acf9f",
+        "#d0667a",
+        "#8f74d8",
+        "#a7edea",
+        "#a89432",
+        "#c9bdf6",
+    ),
+}
+MARKS = ("circle", "square", "triangle", "diamond", "cross")
+# Rank agreement from −1 over 0 to 1.
+DIVERGING = {
+    "light": ("#a6480a", "#f3f1ec", "#1d4f86"),
+    "dark": ("#e8984a", "#262a31", "#6fb4ea"),
+}
+# Page, panel, ink, quieter ink, hairline, accent, text on accent, noise.
+SURFACES = {
+    "light": {
+        "page": "#faf9f6",
+        "panel": "#ffffff",
+        "ink": "#1c1e22",
+        "quiet": "#5b5f68",
+        "line": "#e2dfd8",
+        "accent": "#1f5b8f",
+        "on-accent": "#ffffff",
+        "wash": "#eef3f8",
+        "noise": "#8d8f94",
+    },
+    "dark": {
+        "page": "#14161a",
+        "panel": "#1b1e23",
+        "ink": "#e9e7e2",
+        "quiet": "#a4a8b0",
+        "line": "#343840",
+        "accent": "#7db9e8",
+        "on-accent": "#10141a",
+        "wash": "#202b36",
+        "noise": "#7d818a",
+    },
+}
+
+_CELL = "padding:.15em .7em;border:0;border-bottom:1px solid rgba(128,128,128,.25)"
+_HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,.6);font-weight:600"
+
+
+def colour_of(code: int, theme: str = "light") -> str:
+    """Colour of a cluster by its number; -1, noise, is grey.
+
+    Examples
+    --------
+    >>> colour_of(0), colour_of(8) == colour_of(0), colour_of(-1)
+    ('#286099', True, '#8d8f94')
+    """
+    if code < 0:
+        return SURFACES[theme]["noise"]
+    return CLUSTERS[theme][code % len(CLUSTERS[theme])]
+
+
+def mark_of(code: int) -> str:
+    """Mark of a cluster by its number: another one whenever the colours come again."""
+    return MARKS[max(code, 0) // len(CLUSTERS["light"]) % len(MARKS)]
+
+
+def html_box(title: str, lines: Iterable[str] = (), table: str = "", *, fold: bool = False) -> str:
+    """A compact box for a notebook: a title, sentences, a table; no script, no colours of its own.
+
+    Examples
+    --------
+    >>> "&lt;b&gt;" in html_box("<b>")
+    True
+    """
+    story = "".join(f"<p style='margin:.2em 0;max-width:46em'>{escape(s)}</p>" for s in lines)
+    head = f"<b>{escape(title)}</b>"
+    if fold and story:
+        story = f"<details><summary>Why</summary>{story}</details>"
+    return (
+        f"<div style='margin:.4em 0;line-height:1.45'>"
+        f"<div style='border-left:3px solid {CLUSTERS['light'][0]};padding-left:.6em'>{head}</div>"
+        f"{table if fold else story}{story if fold else table}</div>"
+    )
+
+
+def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
+    """Named columns as a compact table; numbers to the right, the first row's names escaped.
+
+    Examples
+    --------
+    >>> "&lt;i&gt;" in html_table({"name": ["<i>"], "score": [0.5]})
+    True
+    """
+    head = "".join(
+        f"<th style='{_HEAD};text-align:{_side(values)}'>{escape(str(name))}</th>"
+        for name, values in columns.items()
+    )
+    n = max((len(values) for values in columns.values()), default=0)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td style='{_CELL};text-align:{_side(values)}'>{escape(cell(values[i]))}</td>"
+            for values in columns.values()
+        )
+        + "</tr>"
+        for i in range(min(n, most))
+    )
+    more = f"<p style='opacity:.7;margin:.2em 0'>and {n - most} more</p>" if n > most else ""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4em 0"
+    return (
+        f"<table style='{style}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )
+
+
+def cell(value: Any) -> str:
+    """A value as tables show it: four digits, a dash where there is none.
+
+    Examples
+    --------
+    >>> cell(0.123456), cell(float("nan")), cell(None), cell(True), cell(7)
+    ('0.1235', '–', '–', 'yes', '7')
+    """
+    if hasattr(value, "item"):
+        value = value.item()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def _side(values: Sequence[Any]) -> str:
+    seen = [v.item() if hasattr(v, "item") else v for v in values]
+    numeric = all(v is None or isinstance(v, int | float) for v in seen)
+    return "right" if numeric else "left"

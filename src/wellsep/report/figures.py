@@ -1,0 +1,224 @@
+"""The figures as plain frozen data: what page and plots draw, computed before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table.
+
+    Attributes
+    ----------
+    key, label, help : short name, heading, a sentence
+    kind : {"name", "text", "int", "float", "share", "interval"}
+    values : tuple, None where there is none; an interval is a pair
+    direction : 1 larger is better, -1 smaller is better, 0 neither
+    """
+
+    key: str
+    label: str
+    kind: str
+    values: tuple[Any, ...]
+    help: str = ""
+    direction: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RankingTable:
+    """The ranking, best first.
+
+    Attributes
+    ----------
+    rows : ndarray of int, the partition (or K) each row is about
+    columns : tuple of Column
+    same : params that all runs share, and are no column
+    """
+
+    rows: np.ndarray
+    columns: tuple[Column, ...]
+    same: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of ACE: how many spaces are left, and what it did."""
+
+    title: str
+    count: int
+    sentence: str
+    kept: tuple[bool, ...]  # per space
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Spaces in → multimodal → groups → winner.
+
+    Attributes
+    ----------
+    spaces : tuple of str
+    order : ndarray, the spaces as they are drawn: by group, the winner first
+    fate : tuple of {"wins", "group", "outlier", "constant", "dip"}
+    group : ndarray, phase-1 group of each space, -1 = none
+    weight : ndarray, weight in the answer, 0 for others
+    steps : tuple of Step
+    dropped : tuple of (space, step, sentence)
+    """
+
+    spaces: tuple[str, ...]
+    order: np.ndarray
+    fate: tuple[str, ...]
+    group: np.ndarray
+    weight: np.ndarray
+    steps: tuple[Step, ...]
+    dropped: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class HeatMap:
+    """Rank agreement of the retained spaces, ordered by group."""
+
+    names: tuple[str, ...]
+    places: np.ndarray  # (R,) position of each among all spaces
+    values: np.ndarray  # (R, R) rank correlation
+    adjusted: np.ndarray | None  # (R, R) Holm-adjusted p
+    linked: np.ndarray  # (R, R) bool, significant and positive
+    group: np.ndarray  # (R,)
+    wins: np.ndarray  # (R,) bool
+    correlation: str = "spearman"
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The graph of significant agreements, laid out in the unit square."""
+
+    names: tuple[str, ...]
+    places: np.ndarray  # (R,) position of each among all spaces
+    xy: np.ndarray  # (R, 2)
+    group: np.ndarray  # (R,)
+    weight: np.ndarray  # (R,) PageRank (or HITS) within its subgroup
+    wins: np.ndarray  # (R,) bool
+    edges: np.ndarray  # (E, 2)
+    strength: np.ndarray  # (E,)
+
+
+@dataclass(frozen=True, eq=False)
+class Dips:
+    """Dip tests of all spaces."""
+
+    names: tuple[str, ...]
+    statistic: np.ndarray
+    pvalue: np.ndarray
+    adjusted: np.ndarray
+    passed: np.ndarray
+    notes: tuple[str, ...]
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter:
+    """Some objects of one space in a plane, with the clusters of one partition."""
+
+    space: str
+    xy: np.ndarray  # (s, 2)
+    axes: str
+    objects: np.ndarray  # (s,)
+    codes: np.ndarray  # (s,) cluster of each, -1 = noise
+    clusters: tuple[str, ...]
+    selected: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Silhouettes:
+    """Silhouette widths of a partition, cluster by cluster, the greatest first."""
+
+    clusters: tuple[str, ...]
+    codes: np.ndarray  # (K,) number of each cluster, for its colour
+    widths: tuple[np.ndarray, ...]
+    objects: tuple[np.ndarray, ...]
+    means: np.ndarray  # (K,)
+    mean: float
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """One value per object, cluster by cluster, and the objects to look at."""
+
+    kind: str  # "margin" or "lcd"
+    title: str
+    clusters: tuple[str, ...]
+    codes: np.ndarray
+    values: tuple[np.ndarray, ...]
+    objects: tuple[np.ndarray, ...]
+    worst: np.ndarray  # positions of objects, the worst first
+    worse: int  # 1: large values are bad, -1: small ones
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """An index over the numbers of clusters."""
+
+    name: str
+    k: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    pick: int | None
+    direction: int
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """All indices over K, with votes and stability."""
+
+    curves: tuple[Curve, ...]
+    k: np.ndarray
+    votes: np.ndarray
+    stability: np.ndarray
+    best: int
+    n_repeats: int
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """A value of several methods over the same seeds: summaries, and the pairs behind them."""
+
+    names: tuple[str, ...]
+    values: np.ndarray  # (runs, methods), NaN where a run failed
+    summary: np.ndarray  # (methods, 5): whisker, quartile, median, quartile, whisker
+    wins: np.ndarray  # (methods,) runs in which a method is smallest, ties shared
+    label: str = "sum of squared errors"
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Decision regions of a clustering of the plane, with what separates them."""
+
+    xy: np.ndarray  # (n, 2)
+    codes: np.ndarray  # (n,)
+    clusters: tuple[str, ...]
+    centers: np.ndarray | None  # (K, 2)
+    x: np.ndarray  # (g,) grid
+    y: np.ndarray  # (g,)
+    grid: np.ndarray  # (g, g) cluster of every grid point
+    lines: tuple[np.ndarray, ...]  # (2, 2) pieces of the separating lines
+    point: np.ndarray | None = None  # the chosen object
+    counterfactual: np.ndarray | None = None  # where it would have to go
+    margin: float = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class TruthPanels:
+    """Each way of ranking against the truth."""
+
+    names: tuple[str, ...]
+    partitions: tuple[str, ...]
+    scores: np.ndarray  # (rankings, M)
+    external: Mapping[str, np.ndarray]  # measure -> (M,)
+    table: Mapping[str, list[Any]]
+    picks: tuple[tuple[str, ...], ...]

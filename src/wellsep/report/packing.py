@@ -1,0 +1,108 @@
+"""Numbers and names packed small and safe into a page: base64 arrays, JSON that cannot close a tag."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+LEVELS = 4095  # 12 bits a coordinate: finer than any screen shows it
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def pack(array: Any, dtype: str) -> dict[str, str]:
+    """An array as little-endian base64; the page reads "f4", "u1", "u2", "i4".
+
+    Examples
+    --------
+    >>> pack([1, 2, 255], "u1")
+    {'$': 'u1', 'b': 'AQL/'}
+    """
+    data = np.ascontiguousarray(array).astype("<" + dtype)
+    return {"$": dtype, "b": base64.b64encode(data.tobytes()).decode("ascii")}
+
+
+def pack_bits(flags: Any) -> dict[str, Any]:
+    """Booleans, eight to a byte, the first in the highest bit."""
+    flags = np.asarray(flags, dtype=bool).reshape(-1)
+    text = base64.b64encode(np.packbits(flags).tobytes()).decode("ascii")
+    return {"$": "bits", "n": int(flags.size), "b": text}
+
+
+def pack_plane(xy: np.ndarray) -> dict[str, Any]:
+    """Points on a grid of 4096 × 4096 in three bytes each, with the way back to coordinates.
+
+    Both axes have the same scale, so that circles stay circles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> packed = pack_plane(np.array([[0.0, 0.0], [4095.0, 10.0]]))
+    >>> packed["x"], packed["y"], packed["s"], base64.b64decode(packed["b"])[3:]
+    (0.0, 0.0, 1.0, b'\\xff\\xf0\\n')
+    """
+    xy = np.asarray(xy, dtype=float)
+    low = xy.min(axis=0) if len(xy) else np.zeros(2)
+    high = xy.max(axis=0) if len(xy) else np.zeros(2)
+    scale = max(float((high - low).max()) / LEVELS, 1e-300)
+    q = np.clip(np.rint((xy - low) / scale), 0, LEVELS).astype(np.uint16)
+    x, y = q[:, 0], q[:, 1]
+    three = np.column_stack([x >> 4, (x & 15) << 4 | y >> 8, y & 255]).astype(np.uint8)
+    return {
+        "$": "plane",
+        "b": base64.b64encode(three.tobytes()).decode("ascii"),
+        "x": float(low[0]),
+        "y": float(low[1]),
+        "s": scale,
+        "w": int(q[:, 0].max(initial=0)),
+        "h": int(q[:, 1].max(initial=0)),
+    }
+
+
+def unpack_plane(packed: Mapping[str, Any]) -> np.ndarray:
+    """The coordinates again, to within half a step of the grid."""
+    three = np.frombuffer(base64.b64decode(packed["b"]), np.uint8).reshape(-1, 3).astype(int)
+    x = three[:, 0] << 4 | three[:, 1] >> 4
+    y = (three[:, 1] & 15) << 8 | three[:, 2]
+    return np.column_stack([packed["x"] + x * packed["s"], packed["y"] + y * packed["s"]])
+
+
+def upper(matrix: np.ndarray) -> np.ndarray:
+    """The entries above the diagonal, row by row."""
+    return np.asarray(matrix)[np.triu_indices(len(matrix), 1)]
+
+
+def safe_json(value: Any) -> str:
+    """JSON for the inside of a script element: no character of it can end the element.
+
+    Examples
+    --------
+    >>> safe_json({"name": "</script>", "score": float("nan")})
+    '{"name":"\\\\u003c/script\\\\u003e","score":null}'
+    """
+    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it: arrays as lists, what is not finite as null, floats in 7 digits."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, bool | int) or value is None:
+        return value
+    if isinstance(value, str):
+        # A lone surrogate is no character, and could not be written as UTF-8.
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, float):
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return str(value)

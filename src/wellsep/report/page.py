@@ -1,0 +1,160 @@
+"""From a result to one HTML file that works offline: no request, no vendored code."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from .. import __version__
+from .._checks import check_choice
+from ..evaluate import AceResult, Judgement, Ranking
+from ..look import CLUSTERS, DIVERGING, SURFACES, cell
+from ..tables import write_text
+from .counted import is_chosen_k, k_page
+from .evidence import gather
+from .figures import Column
+from .packing import safe_json
+from .planes import LAYOUTS
+from .ranked import ranking_page
+from .sections import Page
+
+# Drawn in this order; each file speaks to the ones before it through the object W.
+SCRIPTS = (
+    "core.js",
+    "charts.js",
+    "table.js",
+    "steps.js",
+    "heat.js",
+    "graph.js",
+    "look.js",
+    "people.js",
+    "curves.js",
+    "truth.js",
+    "downloads.js",
+    "start.js",
+)
+
+
+def render_report(
+    result: Any,
+    path: str | os.PathLike[str],
+    *,
+    runs: Any = None,
+    truth: Any = None,
+    title: str | None = None,
+    layout: str = "pca",
+) -> Path:
+    """Write a result as one self-contained HTML page: the answer, why, and pictures to look at.
+
+    The page works offline and asks for nothing from elsewhere; objects are sampled and their
+    coordinates rounded so that it stays small. What cannot be shown is left out with a sentence
+    that says why.
+
+    Parameters
+    ----------
+    result : Judgement, Ranking, AceResult or ChosenK
+        From :func:`wellsep.judge`, :func:`wellsep.rank`, :func:`wellsep.ace` or
+        :func:`wellsep.choose_k`.
+    path : path
+        The file to write; it appears whole or not at all.
+    runs : Runs, optional
+        The runs that were ranked: colours, objects and truth need them. For a ``ChosenK`` the data
+        it was fitted on.
+    truth : array-like of shape (n,), optional
+        True classes. They colour the objects and show how well each ranking agrees; nothing that
+        is ranked here sees them.
+    title : str, optional
+    layout : {"pca", "tsne", "umap"}
+        How spaces of more than two columns are drawn.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, wellsep as ws
+    >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
+    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
+    >>> judgement = ws.judge(runs, n_draws=0, dip=False)
+    >>> page = ws.render_report(judgement, pathlib.Path(tempfile.mkdtemp()) / "r.html", runs=runs)
+    >>> "is the best of 2 runs" in page.read_text(encoding="utf-8")
+    True
+    """
+    check_choice("layout", layout, LAYOUTS)
+    path = Path(path)
+    if is_chosen_k(result):
+        page = k_page(result, runs=runs, truth=truth, title=title, layout=layout)
+    elif isinstance(result, Judgement | Ranking | AceResult):
+        evidence = gather(result, runs=runs, truth=truth)
+        page = ranking_page(evidence, title=title, layout=layout)
+    else:
+        raise TypeError(
+            "result must be a Judgement, Ranking, AceResult or ChosenK, "
+            f"got {type(result).__name__}."
+        )
+    write_text(path, to_html(page))
+    return path
+
+
+def to_html(page: Page) -> str:
+    """The page as one string of HTML."""
+    script = "(function () {\n'use strict';\n" + "\n".join(map(_read, SCRIPTS)) + "\n})();"
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    data = {
+        **page.data,
+        "title": page.title,
+        "version": __version__,
+        "palette": {"clusters": CLUSTERS, "diverging": DIVERGING, "surfaces": SURFACES},
+    }
+    html = _template().render(
+        page=page,
+        style=_read("style.css"),
+        surfaces=SURFACES,
+        clusters=CLUSTERS,
+        script=script,
+        # Only this very script may run, whatever a name tries; nothing may be fetched.
+        policy=(
+            f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+            "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        ),
+        data=safe_json(data),
+        version=__version__,
+    )
+    # A lone surrogate in a name is no character, and could not be written.
+    return html.lstrip().encode("utf-8", "replace").decode("utf-8")
+
+
+def show(value: Any, column: Column) -> str:
+    """A table cell as text."""
+    if value is None:
+        return "–"
+    if column.kind == "interval":
+        return f"{value[0]}–{value[1]}"
+    if column.kind == "share":
+        return f"{value:.0%}"
+    return cell(value)
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FunctionLoader(_read),
+    )
+    environment.filters["show"] = show
+    environment.filters["cell"] = cell
+    return environment.get_template("page.html")
+
+
+def _read(name: str) -> str:
+    return files(__package__).joinpath("template", name).read_text(encoding="utf-8")

@@ -1,0 +1,161 @@
+"""The ranking as a table of typed columns, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..evaluate import AceResult, Ranking, Scores
+from .figures import Column, RankingTable
+
+MOST_PARAMS = 8  # params with more keys than this share one column
+BASELINES = {
+    "paired": ("paired", "Rank by the score of each partition in the space it was made in."),
+    "pooled": ("pooled", "Rank by the mean score over the spaces that pass the dip test."),
+    "pooled_all": ("pooled, all", "Rank by the mean score over all spaces."),
+    "raw": ("raw", "Rank by the score in the input space."),
+}
+
+
+def ranking_table(
+    ranking: Ranking,
+    *,
+    scores: Scores | None = None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
+) -> RankingTable:
+    """Rank, interval, score, K, params, ranks by the baselines, values of every index.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
+    >>> table = ranking_table(ws.rank(ws.ace(scores, dip=False)))
+    >>> [column.key for column in table.columns]
+    ['rank', 'name', 'score', 'rank:pooled']
+    >>> table.columns[1].values
+    ('partition 1', 'partition 2', 'partition 0')
+    """
+    order = ranking.order
+    columns = [
+        Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
+        Column("name", "run", "name", tuple(ranking.names[i] for i in order)),
+        Column(
+            "score",
+            "score",
+            "float",
+            _take(ranking.score, order),
+            f"ACE's score by {ranking.index}, turned so that larger is better.",
+            1,
+        ),
+    ]
+    if ranking.sureness is not None:
+        sure = ranking.sureness
+        low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
+        said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
+        columns.insert(1, Column("interval", "rank interval", "interval", low_high, said, -1))
+        said = f"Share of {sure.n_draws} half-samples in which the run is best."
+        likely = _take(sure.probability_best, order)
+        columns.append(Column("best", "P(best)", "share", likely, said, 1))
+    if ranking.n_clusters is not None:
+        said = "Number of clusters."
+        columns.append(Column("k", "K", "int", _take(ranking.n_clusters, order), said))
+    if ranking.coverage is not None and (np.asarray(ranking.coverage) < 1).any():
+        said = "Share of the objects that are not noise."
+        columns.append(Column("coverage", "coverage", "share", _take(ranking.coverage, order), said))
+    columns += _baseline_columns(ranking, order)
+    columns += _index_columns(ranking, scores, order)
+    varied, same = _param_columns([ranking.names[i] for i in order], params or {})
+    return RankingTable(order, (*columns, *varied), same)
+
+
+def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
+    found = []
+    for name in ranking.baselines:
+        scores = ranking.baselines
+        if name == "pooled_all" and np.array_equal(scores[name], scores.get("pooled", ())):
+            continue
+        label, said = BASELINES.get(name, (name, f"Rank by {name}."))
+        ranks = _take(ranking.ranks_by(name), order)
+        found.append(Column(f"rank:{name}", label, "int", ranks, said, -1))
+    return found
+
+
+def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -> list[Column]:
+    """Every index with its own sign, as the winning spaces see it; else ACE's scores by it."""
+    if scores is not None and ranking.result is not None and scores.partitions == ranking.names:
+        return [
+            Column(
+                f"index:{name}",
+                name,
+                "float",
+                _take(values, order),
+                f"{name}, weighted mean over the spaces that give the answer; "
+                f"{'larger' if scores.directions[name] > 0 else 'smaller'} is better.",
+                int(scores.directions[name]),
+            )
+            for name, values in winning_means(ranking.result, scores).items()
+            if name != ranking.index or scores.directions[name] < 0
+        ]
+    return [
+        Column(
+            f"index:{name}",
+            name,
+            "float",
+            _take(values, order),
+            f"ACE's score by {name}, turned so that larger is better.",
+            1,
+        )
+        for name, values in ranking.beside.items()
+    ]
+
+
+def winning_means(result: AceResult, scores: Scores) -> dict[str, np.ndarray]:
+    """Index → (M,) weighted mean over the winning spaces, with the index's own sign."""
+    rows = list(result.winning_spaces)
+    found = {}
+    for name, matrix in scores.values.items():
+        values = np.where(np.isfinite(matrix[rows]), matrix[rows], np.nan)
+        weight = np.where(np.isnan(values), 0.0, np.asarray(result.weights)[:, None])
+        total = weight.sum(axis=0)
+        sums = np.nansum(weight * values, axis=0)
+        found[name] = np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
+    return found
+
+
+def _param_columns(
+    names: list[str], params: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Column], dict[str, Any]]:
+    """Params that differ between runs as columns; those that all share apart."""
+    rows = [dict(params.get(name, {})) for name in names]
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    texts = {key: [_text(row.get(key)) for row in rows] for key in keys}
+    same = {k: texts[k][0] for k in keys if len(rows) > 1 and len(set(texts[k])) == 1}
+    varied = [key for key in keys if key not in same]
+    if len(varied) > MOST_PARAMS:
+        joined = tuple(", ".join(f"{k}={_text(row[k])}" for k in varied if k in row) for row in rows)
+        return [Column("params", "params", "text", joined, "What the run was made with.")], same
+    return [_param(key, [row.get(key) for row in rows]) for key in varied], same
+
+
+def _param(key: str, values: list[Any]) -> Column:
+    said = f"Parameter {key} of the run."
+    if all(v is None or (isinstance(v, int | float) and not isinstance(v, bool)) for v in values):
+        whole = all(v is None or isinstance(v, int) for v in values)
+        cells = tuple(v if v is None or np.isfinite(v) else None for v in values)
+        return Column(f"param:{key}", key, "int" if whole else "float", cells, said)
+    return Column(f"param:{key}", key, "text", tuple(map(_text, values)), said)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _take(values: Any, order: np.ndarray) -> tuple[Any, ...]:
+    taken = np.asarray(values)[order].tolist()
+    return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)

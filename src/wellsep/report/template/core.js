@@ -1,0 +1,120 @@
+// W holds what the parts share: data, state, small tools. Text enters the page as text only.
+const W = {data: JSON.parse(document.getElementById('data').textContent), tables: {}, drawers: []};
+
+W.byId = (id) => document.getElementById(id);
+W.chart = (id) => document.querySelector(`[data-chart="${id}"]`);
+
+W.make = function (tag, attributes = {}, ...children) {
+  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop'];
+  const node = svg.includes(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
+  }
+  for (const child of children) node.append(child);
+  return node;
+};
+
+// Packed arrays: base64 of little-endian numbers, of bits, or of points in three bytes.
+W.decode = function (packed) {
+  if (!packed) return null;
+  const bytes = Uint8Array.from(atob(packed.b), (c) => c.charCodeAt(0));
+  if (packed.$ === 'u1') return bytes;
+  if (packed.$ === 'u2') return new Uint16Array(bytes.buffer);
+  if (packed.$ === 'i4') return new Int32Array(bytes.buffer);
+  if (packed.$ === 'f4') return new Float32Array(bytes.buffer);
+  if (packed.$ === 'bits') return Uint8Array.from({length: packed.n}, (_, i) => (bytes[i >> 3] >> (7 - (i & 7))) & 1);
+  const n = bytes.length / 3;
+  const x = new Uint16Array(n), y = new Uint16Array(n);
+  for (let i = 0; i < n; i++) {
+    const [a, b, c] = [bytes[3 * i], bytes[3 * i + 1], bytes[3 * i + 2]];
+    x[i] = (a << 4) | (b >> 4);
+    y[i] = ((b & 15) << 8) | c;
+  }
+  return {x, y, w: packed.w, h: packed.h, toX: (q) => packed.x + q * packed.s, toY: (q) => packed.y + q * packed.s};
+};
+
+// Position of the pair (i, j), i < j, in the row-wise upper triangle of an n × n table.
+W.pairAt = (i, j, n) => (i < j ? i * n - (i * (i + 1)) / 2 + j - i - 1 : W.pairAt(j, i, n));
+
+W.show = function (value, kind) {
+  if (value === null || value === undefined || Number.isNaN(value)) return '–';
+  if (kind === 'interval') return `${value[0]}–${value[1]}`;
+  if (kind === 'share') return `${Math.round(value * 100)}%`;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(4)));
+};
+
+W.listeners = {};
+W.on = (what, tell) => (W.listeners[what] = W.listeners[what] || []).push(tell);
+W.emit = (what) => (W.listeners[what] || []).forEach((tell) => tell());
+
+// What is chosen now: a run (partition), a drawn object, a cluster to see alone, a colouring.
+W.state = {run: W.data.best, object: null, cluster: null, colour: null};
+W.choose = function (what, value) {
+  if (W.state[what] === value) return;
+  W.state[what] = value;
+  W.emit(what);
+};
+W.chooseRun = function (run) {
+  W.state.cluster = null;
+  W.choose('run', run);
+  W.say(`${W.data.partitions[run]} is chosen.`);
+};
+W.spaceOf = (run) => W.data.pairing[run];
+W.runOf = (space) => W.data.pairing.indexOf(space);
+W.chooseSpace = function (space) {
+  const run = W.runOf(space);
+  if (run >= 0) W.chooseRun(run);
+};
+
+W.theme = function () {
+  if (W.printing) return 'light';
+  const asked = document.documentElement.dataset.theme;
+  return asked || (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+};
+W.surface = (name) => W.data.palette.surfaces[W.theme()][name];
+W.colour = function (code) {
+  const list = W.data.palette.clusters[W.theme()];
+  return code < 0 ? W.surface('noise') : list[code % list.length];
+};
+W.paint = (code) => (code < 0 ? 'var(--noise)' : `var(--c${code % 8})`);
+W.mark = (code) => (code < 0 ? 0 : Math.floor(code / 8) % 5);
+
+W.say = (text) => { W.byId('live').textContent = text; };
+W.tip = function (text, x, y) {
+  const tip = W.byId('tip');
+  tip.hidden = !text;
+  if (!text) return;
+  tip.textContent = text;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 6))}px`;
+  tip.style.top = `${y + box.height + 24 > innerHeight ? y - box.height - 10 : y + 16}px`;
+};
+
+// A holder that is drawn now, whenever its width changes, and when asked to.
+W.draw = function (holder, drawer, ...occasions) {
+  if (!holder) return;
+  let width = 0;
+  const again = () => { if (width > 0) drawer(width); };
+  new ResizeObserver(() => {
+    const now = Math.floor(holder.clientWidth);
+    if (now === width || now === 0) return;
+    width = now;
+    again();
+  }).observe(holder);
+  W.drawers.push(again);
+  for (const what of occasions) W.on(what, again);
+};
+
+W.canvas = function (canvas, width, height) {
+  const ratio = Math.min(window.devicePixelRatio || 1, 3);
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext('2d');
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+};

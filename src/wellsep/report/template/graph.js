@@ -1,0 +1,44 @@
+// The graph of significant agreements: colour by group, size by weight.
+(function () {
+  if (!W.data.graph) return;
+  const {n, places, r, linked, p} = W.agreement;
+  const {xy, weight} = W.data.graph, story = W.data.steps;
+  const heaviest = Math.max(...weight, 1e-12);
+  const links = [];
+  for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) if (linked(i, j)) links.push([i, j, r(i, j)]);
+
+  W.draw(W.chart('graph'), (width) => {
+    const height = Math.round(Math.min(width, 520) * 0.86), pad = 20;
+    const svg = W.svg(W.chart('graph'), width, height, `${links.length} significant agreements between ${n} spaces`);
+    const x = (i) => W.scale(0, 1, pad, width - pad)(xy[i][0]), y = (i) => W.scale(0, 1, pad, height - pad)(xy[i][1]);
+    // A few paths, not thousands of lines; stronger agreement is darker.
+    const levels = 5, paths = Array.from({length: levels}, () => []);
+    const low = Math.min(...links.map((l) => l[2]), 1);
+    for (const [i, j, s] of links) {
+      const level = Math.min(levels - 1, Math.floor(((s - low) / (1 - low || 1)) * levels));
+      paths[level].push(`M${x(i).toFixed(1)} ${y(i).toFixed(1)}L${x(j).toFixed(1)} ${y(j).toFixed(1)}`);
+    }
+    const thin = links.length > 400 ? 0.35 : 1;
+    paths.forEach((d, level) => svg.append(W.make('path', {d: d.join(''), class: 'edge', fill: 'none', 'stroke-width': 0.6 + 0.25 * level, opacity: (0.18 + 0.1 * level) * thin})));
+    const chosen = W.spaceOf(W.state.run);
+    const order = [...places.keys()].sort((a, b) => weight[b] - weight[a]);
+    for (const i of order) {
+      const space = places[i], wins = story.fate[space] === 'wins';
+      const size = (n > 80 ? 3 : 5) + (n > 80 ? 7 : 11) * Math.sqrt(weight[i] / heaviest);
+      if (wins) svg.append(W.make('circle', {cx: x(i), cy: y(i), r: size + 3, fill: 'none', stroke: W.paint(story.group[space]), 'stroke-width': 1.5}));
+      svg.append(W.make('circle', {
+        cx: x(i), cy: y(i), r: size, fill: W.paint(story.group[space]), 'fill-opacity': wins ? 1 : 0.72,
+        stroke: space === chosen ? 'var(--ink)' : 'var(--panel)', 'stroke-width': space === chosen ? 3 : 1,
+        class: 'node', 'data-do': space,
+        'data-tip': `${W.data.spaces[space]}\n${W.fate(space)}${story.group[space] < 0 ? '' : `, group ${story.group[space] + 1}`}\nweight in its group ${W.show(weight[i])}`,
+      }));
+    }
+    W.touchable(svg, W.chooseSpace);
+    W.walkable(svg, W.chooseSpace);
+  }, 'run');
+
+  W.tables.links = () => ({
+    columns: ['space', 'with', 'r', 'adjusted p'],
+    rows: links.map(([i, j, s]) => [W.data.spaces[places[i]], W.data.spaces[places[j]], Number(s.toPrecision(6)), p(i, j)]),
+  });
+})();

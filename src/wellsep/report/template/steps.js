@@ -1,0 +1,92 @@
+// The steps of ACE: one dot per space, in the same place at every step.
+(function () {
+  const story = W.data.steps;
+  if (!story) return;
+  const spaces = W.data.spaces, n = spaces.length;
+  const across = Math.max(4, Math.ceil(Math.sqrt(n * 2.2)));
+  const grouped = story.steps.findIndex((s) => s.title === 'in a group');
+  const WORDS = {
+    wins: 'gives the answer', group: 'in a group that does not win', outlier: 'agrees with no group',
+    constant: 'cannot tell the partitions apart', dip: 'one mode cannot be ruled out',
+  };
+  W.fate = (space) => WORDS[story.fate[space]];
+
+  function draw(holder, at) {
+    const step = story.steps[at];
+    const rows = Math.ceil(n / across), gap = 12;
+    const svg = W.make('svg', {
+      viewBox: `0 0 ${across * gap} ${rows * gap}`, role: 'img',
+      'aria-label': `${step.count} ${step.title}`,
+    });
+    const chosen = W.spaceOf(W.state.run);
+    story.order.forEach((space, place) => {
+      const kept = step.kept[space];
+      const coloured = grouped >= 0 && at >= grouped;
+      const fill = !kept ? 'none' : coloured ? W.paint(story.group[space]) : 'var(--quiet)';
+      const run = W.runOf(space);
+      svg.append(W.make('circle', {
+        cx: (place % across) * gap + gap / 2, cy: Math.floor(place / across) * gap + gap / 2, r: kept ? 4.3 : 3.6,
+        fill, stroke: space === chosen ? 'var(--ink)' : kept ? 'none' : 'var(--quiet)',
+        'stroke-width': space === chosen ? 2 : 0.8, 'pointer-events': 'all', class: run >= 0 ? 'mark' : null,
+        'data-tip': `${spaces[space]}\n${WORDS[story.fate[space]]}`, 'data-do': run >= 0 ? space : null,
+      }));
+    });
+    W.touchable(svg, W.chooseSpace);
+    holder.textContent = '';
+    holder.append(svg);
+  }
+  const again = () => document.querySelectorAll('.dots').forEach((holder) => draw(holder, Number(holder.dataset.step)));
+  W.on('run', again);
+  again();
+
+  W.tables.spaces = () => ({
+    columns: ['space', 'fate', 'group', 'weight in the answer', 'why it fell out'],
+    rows: story.order.map((s) => [
+      spaces[s], W.fate(s), story.group[s] < 0 ? null : story.group[s] + 1, story.weight[s],
+      (story.dropped.find((d) => d[0] === spaces[s]) || [])[2] ?? null,
+    ]),
+  });
+
+  // Dip tests: a dot per space over its adjusted p, stacked where they meet.
+  const dips = W.data.dips;
+  if (!dips) return;
+  W.draw(W.chart('dips'), (width) => {
+    const holder = W.chart('dips'), least = 1e-4;
+    const x = (p) => W.scale(-4, 0, 26, width - 14)(Math.log10(Math.max(p, least)));
+    const size = n > 120 ? 3 : 4.5, wide = size * 2 + 1.5;
+    const stacks = new Map();
+    const places = dips.adjusted.map((p, i) => {
+      const slot = Math.round(x(p ?? 1) / wide);
+      const level = stacks.get(slot) || 0;
+      stacks.set(slot, level + 1);
+      return {i, slot, level};
+    });
+    const tall = Math.max(3, ...stacks.values());
+    const dot = Math.min(wide, 190 / tall), base = Math.max(60, tall * dot + 18);
+    const svg = W.svg(holder, width, base + 36, `Dip tests: ${dips.passed.filter(Boolean).length} of ${n} spaces pass`);
+    for (const p of [least, 1e-3, 1e-2, 1e-1, 1]) {
+      svg.append(W.make('line', {x1: x(p), x2: x(p), y1: 8, y2: base, class: 'grid'}));
+      W.text(svg, x(p), base + 15, p === least ? '≤ .0001' : p === 1 ? '1' : String(p).replace(/^0/, ''), {'text-anchor': 'middle'});
+    }
+    svg.append(W.make('line', {x1: 20, x2: width - 8, y1: base, y2: base, class: 'axis'}));
+    svg.append(W.make('line', {x1: x(dips.alpha), x2: x(dips.alpha), y1: 0, y2: base, class: 'threshold'}));
+    W.text(svg, x(dips.alpha) + 5, 9, `level ${dips.alpha}`);
+    W.text(svg, width / 2, base + 32, 'p-value, adjusted (Holm)', {'text-anchor': 'middle'});
+    const chosen = W.spaceOf(W.state.run);
+    for (const {i, slot, level} of places) {
+      const note = dips.notes[i] ? `\n${dips.notes[i]}` : '';
+      svg.append(W.make('circle', {
+        cx: slot * wide, cy: base - dot * (level + 0.5) - 1, r: Math.min(size, dot / 2 - 0.4),
+        fill: dips.passed[i] ? 'var(--accent)' : 'var(--panel)', stroke: i === chosen ? 'var(--ink)' : dips.passed[i] ? 'none' : 'var(--quiet)',
+        'stroke-width': i === chosen ? 2.5 : 1.2, class: 'mark', 'data-do': i,
+        'data-tip': `${spaces[i]}\nadjusted p = ${W.show(dips.adjusted[i])}, p = ${W.show(dips.pvalue[i])}${note}`,
+      }));
+    }
+    W.touchable(svg, W.chooseSpace);
+    W.walkable(svg, W.chooseSpace);
+  }, 'run');
+  W.tables.dips = () => ({
+    columns: ['space', 'statistic', 'p', 'adjusted p', 'passes', 'note'],
+    rows: spaces.map((name, i) => [name, dips.statistic[i], dips.pvalue[i], dips.adjusted[i], dips.passed[i], dips.notes[i]]),
+  });
+})();

@@ -1,0 +1,184 @@
+"""Figures that say how ACE came to its answer: steps, heat map, graph, dip tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..evaluate import AceResult, Scores
+from .figures import Dips, Graph, HeatMap, Step, Steps
+from .layout import place_nodes
+
+
+def steps_figure(result: AceResult) -> Steps:
+    """The steps of ACE with what each leaves.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
+    >>> [(step.title, step.count) for step in steps_figure(ws.ace(scores, dip=False)).steps]
+    [('spaces', 2), ('in a group', 2), ('give the answer', 2)]
+    """
+    n = len(result.spaces)
+    fate, group = fates(result), groups(result)
+    weight = np.zeros(n)
+    weight[list(result.winning_spaces)] = result.weights
+    steps = [Step("spaces", n, f"{_count(n, 'space')} judge the partitions.", (True,) * n)]
+    modal = [f != "dip" for f in fate]
+    if result.options["dip"]:
+        if result.no_space_passed:
+            sentence = "No space passes the dip test, so all stay; read the answer with care."
+            steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
+        else:
+            sentence = (
+                f"The dip test finds more than one mode in {sum(modal)} of them "
+                f"(Holm, level {result.options['dip_alpha']:g})."
+            )
+            steps.append(Step("have more than one mode", sum(modal), sentence, tuple(modal)))
+    telling = [f not in ("dip", "constant") for f in fate]
+    if telling != modal:
+        sentence = "The others give every partition the same score."
+        steps.append(Step("tell partitions apart", sum(telling), sentence, tuple(telling)))
+    if result.agreement is not None:
+        inside = [bool(g >= 0) for g in group]
+        found = _count(len(result.groups), "group") if result.groups else "no group"
+        by = " by the outlier rule" if result.fallback else ""
+        sentence = f"By how alike they rank the partitions they form {found}{by}."
+        steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
+    winning = [f == "wins" for f in fate]
+    steps.append(Step("give the answer", sum(winning), _winning(result), tuple(winning)))
+    return Steps(
+        spaces=result.spaces,
+        order=space_order(result),
+        fate=fate,
+        group=group,
+        weight=weight,
+        steps=tuple(steps),
+        dropped=tuple((d.space, d.step, d.reason) for d in result.dropped),
+    )
+
+
+def heat_map(result: AceResult) -> HeatMap | None:
+    """Rank agreement of the retained spaces, ordered by group; None with fewer than two."""
+    if result.agreement is None or result.edges is None:
+        return None
+    local = {space: i for i, space in enumerate(result.retained)}
+    places = np.array([space for space in space_order(result) if space in local])
+    rows = np.array([local[space] for space in places])
+    fate = fates(result)
+    return HeatMap(
+        names=tuple(result.spaces[i] for i in places),
+        places=places,
+        values=result.agreement[np.ix_(rows, rows)],
+        adjusted=None if result.adjusted is None else result.adjusted[np.ix_(rows, rows)],
+        linked=result.edges[np.ix_(rows, rows)] > 0,
+        group=groups(result)[places],
+        wins=np.array([fate[i] == "wins" for i in places]),
+        correlation=result.options["correlation"],
+    )
+
+
+def agreement_graph(result: AceResult) -> Graph | None:
+    """The graph of significant agreements; None with fewer than two spaces."""
+    heat = heat_map(result)
+    if heat is None:
+        return None
+    weight = np.zeros(len(result.spaces))
+    for subgroup in result.subgroups:
+        weight[list(subgroup.members)] = subgroup.weights
+    strength = np.where(heat.linked, heat.values, 0.0)
+    edges = np.argwhere(np.triu(heat.linked, 1))
+    return Graph(
+        names=heat.names,
+        places=heat.places,
+        xy=place_nodes(heat.values, strength),
+        group=heat.group,
+        weight=weight[heat.places],
+        wins=heat.wins,
+        edges=edges,
+        strength=strength[edges[:, 0], edges[:, 1]],
+    )
+
+
+def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
+    """Dip tests of all spaces; None where the test was not asked for."""
+    if result.dip_pvalue is None or result.dip_adjusted is None:
+        return None
+    n = len(result.spaces)
+    dip = None if scores is None else scores.dip
+    notes = dip.notes if dip is not None and len(dip.notes) == n else ("",) * n
+    return Dips(
+        names=result.spaces,
+        statistic=np.full(n, np.nan) if dip is None else np.asarray(dip.statistic),
+        pvalue=np.asarray(result.dip_pvalue, float),
+        adjusted=np.asarray(result.dip_adjusted, float),
+        passed=np.array([f != "dip" for f in fates(result)]) & (not result.no_space_passed),
+        notes=tuple(notes),
+        alpha=float(result.options["dip_alpha"]),
+    )
+
+
+def fates(result: AceResult) -> tuple[str, ...]:
+    """What became of each space."""
+    fate = ["group"] * len(result.spaces)
+    position = {name: i for i, name in enumerate(result.spaces)}
+    for i in result.outliers:
+        fate[i] = "outlier"
+    for dropped in result.dropped:
+        step = dropped.step
+        fate[position[dropped.space]] = "outlier" if step == "grouping" else step
+    for i in result.winning_spaces:
+        fate[i] = "wins"
+    return tuple(fate)
+
+
+def groups(result: AceResult) -> np.ndarray:
+    """Phase-1 group of each space, numbered by rank of its best mean; -1 = none."""
+    found = np.full(len(result.spaces), -1)
+    means: dict[int, float] = {}
+    for subgroup in result.subgroups:
+        means[subgroup.group] = max(means.get(subgroup.group, -np.inf), subgroup.mean)
+    for number, group in enumerate(sorted(means, key=lambda g: -means[g])):
+        found[list(result.groups[group])] = number
+    return found
+
+
+def space_order(result: AceResult) -> np.ndarray:
+    """Spaces by group, the winner first, inside by weight; then those in no group, then the rest."""
+    last = len(result.subgroups)
+    fate, group = fates(result), groups(result)
+    rank = {"wins": 0, "group": 0, "outlier": 1, "constant": 2, "dip": 3}
+    subgroup, weight = np.full(len(result.spaces), last), np.zeros(len(result.spaces))
+    by_mean = sorted(range(last), key=lambda i: -result.subgroups[i].mean)
+    for number, i in enumerate(by_mean):
+        members = list(result.subgroups[i].members)
+        subgroup[members], weight[members] = number, result.subgroups[i].weights
+    return np.array(
+        sorted(
+            range(len(fate)),
+            key=lambda i: (
+                rank[fate[i]],
+                group[i] if group[i] >= 0 else last,
+                subgroup[i],
+                fate[i] != "wins",
+                -weight[i],
+                result.spaces[i],
+            ),
+        ),
+        dtype=np.intp,
+    )
+
+
+def _winning(result: AceResult) -> str:
+    n = len(result.winning_spaces)
+    if result.kind == "single space":
+        return "One space is left; its scores are the answer."
+    if result.kind == "outlier":
+        return "A space outside the groups gives the answer: its mean score is the largest."
+    if len(result.subgroups) == 1:
+        return f"{_count(n, 'space')} together give the answer, each by its weight."
+    return f"The group with the largest mean score gives the answer: {_count(n, 'space')}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
