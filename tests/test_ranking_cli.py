@@ -116,6 +116,38 @@ def test_partitions_and_spaces_can_be_chosen(folder, capsys):
     assert "2 partitions were judged in 1 space" in out
 
 
+def test_a_page_is_written(folder, capsys, tmp_path):
+    code, _, _ = run(capsys, "rank", folder, *QUICK, "--report", tmp_path / "page.html")
+    assert code == 0
+    assert "0% wrong" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_labelings_of_an_anndata_file_are_judged_in_its_embeddings(tmp_path, capsys):
+    anndata = pytest.importorskip("anndata")
+    runs = example()
+    data = anndata.AnnData(np.zeros((90, 1), dtype=np.float32))
+    for i, X in enumerate(runs.spaces.values()):
+        data.obsm[f"X_{i}"] = np.array(X)
+    for i, labels in enumerate(runs.partitions.values()):
+        data.obs[f"leiden_{i}"] = labels.astype(str)
+    data.obs["batch"] = "one"
+    data.write_h5ad(tmp_path / "data.h5ad")
+    code, out, err = run(
+        capsys,
+        "rank",
+        tmp_path / "data.h5ad",
+        *QUICK,
+        "--spaces",
+        "X_0,X_2",
+        "--labels",
+        "leiden_*",
+    )
+    assert code == 0, err
+    assert "3 partitions were judged in 2 spaces" in out
+    assert "Best: 'leiden_0'" in out
+    assert "rank paired" not in out
+
+
 def test_help_shows_examples(capsys):
     code, out, _ = run(capsys, "rank", "--help")
     assert code == 0
@@ -269,11 +301,10 @@ def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path):
     rng = np.random.default_rng(0)
-    n = 3000
-    spaces = {f"s{i:02}": rng.normal(size=(n, 8)) for i in range(25)}
-    Runs.from_parts(spaces, {f"p{k}": rng.integers(0, k, n) for k in range(3, 30)}).save(
-        tmp_path / "runs"
-    )
+    n = 2500
+    spaces = {f"s{i:02}": rng.normal(size=(n, 8)) for i in range(12)}
+    partitions = {f"p{k}": rng.integers(0, k, n) for k in range(3, 20)}
+    Runs.from_parts(spaces, partitions).save(tmp_path / "runs")
     code = "import sys; from wellsep.cli.main import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "rank", str(tmp_path / "runs"), "--draws", "0"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -286,8 +317,8 @@ def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path):
     assert child.returncode == 130
     assert f"finished spaces are kept in {cache}" in err
     kept = set(cache.glob("*/record.json"))
-    assert 2 <= len(kept) < 25
+    assert 2 <= len(kept) < 12
     before = {path: path.stat().st_mtime_ns for path in kept}
     assert subprocess.run(command, capture_output=True).returncode == 0
-    assert len(list(cache.glob("*/record.json"))) == 25
+    assert len(list(cache.glob("*/record.json"))) == 12
     assert {path: path.stat().st_mtime_ns for path in kept} == before
