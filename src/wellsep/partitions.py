@@ -86,6 +86,20 @@ class Partitions:
         """Where each partition's clusters begin when all stand side by side; last: their total."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)])
 
+    @property
+    def n_counted(self) -> np.ndarray:
+        """(M,) objects that each partition counts."""
+        return (self.codes >= 0).sum(axis=1)
+
+    def subset(self, which: Sequence[int]) -> Partitions:
+        """Some of the partitions."""
+        return Partitions(
+            self.codes[which],
+            tuple(self.classes[m] for m in which),
+            tuple(self.names[m] for m in which),
+            self.coverage[which],
+        )
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -299,10 +299,16 @@ def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     From z to a cluster the distances sum to (mass) − z·Σz, so all it takes is one product of the
     unit rows with the cluster sums: O(n ΣK d).
     """
+    sums = cluster_sums(task.space, task.space.unit, task)
+    return cosine_pass(task, sums, *cluster_masses(task), wants)
+
+
+def cosine_pass(
+    task: Task, sums: np.ndarray, mass: np.ndarray, count: np.ndarray, wants: list[Want]
+) -> dict[Want, list[Any]]:
+    """Widths with the sums of unit rows, masses and counts of all clusters known."""
     space, partitions = task.space, task.partitions
-    sums = cluster_sums(space, space.unit, task)
     offsets = partitions.offsets
-    mass, count = cluster_masses(task)
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
     widths_of = kernels.choose_widths(np)
     for rows in space.row_blocks(len(sums) + 2 * space.d):

@@ -91,6 +91,11 @@ def radius(spread: Spread) -> float:
 
 
 def _balls(members: _Members, spread: Spread, w: Want) -> Balls:
+    return balls_from(*ball_counts(members, spread, w), w)
+
+
+def ball_counts(members: _Members, spread: Spread, w: Want) -> tuple[np.ndarray, np.ndarray]:
+    """(K, K) mass of each cluster near each centre, and near each midpoint; both add up."""
     centers, k = spread.centers, members.k
     limit = radius(spread) ** 2
     inside = np.less if w.get("strict") else np.less_equal
@@ -106,8 +111,12 @@ def _balls(members: _Members, spread: Spread, w: Want) -> Balls:
         # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²
         squares += own[:, None] - apart[codes] / 2
         between += table @ inside(squares, 2 * limit).astype(np.float64)
+    return near, between
+
+
+def balls_from(near: np.ndarray, between: np.ndarray, w: Want) -> Balls:
     around = np.diagonal(near)[:, None] + (near.T if w.get("density") == "union" else 0.0)
-    return Balls(between + between.T, np.maximum(around, around.T) + np.zeros((k, k)))
+    return Balls(between + between.T, np.maximum(around, around.T) + np.zeros(near.shape))
 
 
 def _warn_of_empty(balls: list[Balls]) -> None:

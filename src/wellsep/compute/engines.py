@@ -38,6 +38,7 @@ class Space:
     kind: str
     n_jobs: int
     _views: dict = field(default_factory=dict)
+    origin: np.ndarray | None = None  # takes the place of the mean in ``shift``
 
     @property
     def n(self) -> int:
@@ -50,6 +51,8 @@ class Space:
     @cached_property
     def shift(self) -> np.ndarray:
         """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
+        if self.origin is not None:
+            return self.origin
         if self.kind == "sparse":
             return np.zeros(self.d)
         if self.kind == "numpy":

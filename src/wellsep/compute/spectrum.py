@@ -42,7 +42,12 @@ def _spectrum(X: np.ndarray, weights: np.ndarray, centred: bool) -> Spectrum:
         X = X * np.sqrt(weights)[:, None]
     columns = np.einsum("ij,ij->j", X, X)
     small = X.T @ X if X.shape[1] <= len(X) else X @ X.T
-    roots = np.zeros(X.shape[1])
-    found = np.linalg.eigvalsh(small)[::-1][: len(roots)]
-    roots[: len(found)] = np.where(found > 4e-16 * X.shape[1] * found[0], found, 0)
-    return Spectrum(float(weights.sum()), roots, np.sort(columns)[::-1])
+    return spectrum_of(small, columns, float(weights.sum()))
+
+
+def spectrum_of(products: np.ndarray, columns: np.ndarray, mass: float) -> Spectrum:
+    """``products`` is XᵀX, or XXᵀ where that is smaller: both have the same roots."""
+    roots = np.zeros(len(columns))
+    found = np.linalg.eigvalsh(products)[::-1][: len(roots)]
+    roots[: len(found)] = np.where(found > 4e-16 * len(columns) * found[0], found, 0)
+    return Spectrum(mass, roots, np.sort(columns)[::-1])
