@@ -33,7 +33,7 @@ def test_undefined_scores_take_the_smallest_of_the_whole_matrix_with_reasons_kep
         spaces=("a", "b"),
         partitions=("x", "y", "z"),
         pairing=np.full(3, -1),
-        reasons={"silhouette": {"a / y": "one cluster"}},
+        reasons={"silhouette": {"'y' in 'a'": "one cluster"}},
     )
     result = ace(table, dip=False)
     assert result.undefined == (("a", "y", "one cluster"),)

@@ -145,8 +145,7 @@ def explain(
     if as_json:
         print_json(judgement.to_dict())
         return
-    for paragraph in judgement.ranking.explanation:
-        print_line(paragraph)
+    print_line(judgement.explain())
 
 
 @contextlib.contextmanager

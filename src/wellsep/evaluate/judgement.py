@@ -16,7 +16,7 @@ from .choice import Choice, describe_choice
 from .ranking import Ranking, rank
 from .records import Record
 from .result import AceResult
-from .scores import Scores
+from .scores import NothingToRank, Scores
 from .scoring import Progress, score_runs
 from .sureness import sureness
 
@@ -33,12 +33,14 @@ class Judgement(Record):
     ranking : Ranking
     choice : Choice or None
         The chosen partition, object by object.
+    notes : sentences on indices that could not stand beside the first
     """
 
     scores: Scores
     results: tuple[AceResult, ...]
     ranking: Ranking
     choice: Choice | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def result(self) -> AceResult:
@@ -47,7 +49,7 @@ class Judgement(Record):
 
     def explain(self) -> str:
         """Plain sentences: what fell out and why, which group won, and how sure one can be."""
-        return self.ranking.explain()
+        return "\n".join((*self.ranking.explanation, *self.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
@@ -60,7 +62,7 @@ class Judgement(Record):
                 dict(zip(ranking.table(), row, strict=True))
                 for row in zip(*ranking.table().values(), strict=True)
             ],
-            "explanation": list(ranking.explanation),
+            "explanation": [*ranking.explanation, *self.notes],
             "winning_spaces": dict(
                 zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
             ),
@@ -155,7 +157,13 @@ def judge(
         reduction=reduction, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
         random_state=random_state,
     )  # fmt: skip
-    results = tuple(ace(scores, index=index, **options) for index in scores.indices)
+    results: tuple[AceResult, ...] = (ace(scores, **options),)
+    notes: tuple[str, ...] = ()
+    for index in scores.indices[1:]:
+        try:
+            results += (ace(scores, index=index, **options),)
+        except NothingToRank as reason:
+            notes += (f"{index} does not stand beside: {reason}",)
     sure = None
     if n_draws:
         sure = sureness(
@@ -171,4 +179,4 @@ def judge(
     ranking = rank(results[0], beside=results[1:], sureness=sure, raw=raw)
     policy = "exclude" if noise == "error" else noise
     choice = describe_choice(runs, results[0], noise=policy, device=device) if describe else None
-    return Judgement(scores, results, ranking, choice)
+    return Judgement(scores, results, ranking, choice, notes)

@@ -51,7 +51,7 @@ class Scores(Record):
     pairing : ndarray of shape (M,)
         For each partition the space it was made in, -1 where there is none.
     reasons : dict of str to dict
-        ``reasons[index]["space / partition"]``: why a value is undefined.
+        ``reasons[index]["'partition' in 'space'"]``: why a value is undefined.
     coverage : ndarray of shape (M,)
         Share of the objects a partition counts (less than 1: it calls some noise).
     n_clusters : ndarray of shape (M,)
@@ -189,8 +189,8 @@ class Scores(Record):
 
 
 def reason_key(space: str, partition: str) -> str:
-    """Key of a cell in `Scores.reasons`."""
-    return f"{space} / {partition}"
+    """Key of a cell in `Scores.reasons`; quoted, so that no two cells share one."""
+    return f"{partition!r} in {space!r}"
 
 
 def _names(names: Any, count: int, word: str) -> tuple[str, ...]:
