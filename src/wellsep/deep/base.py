@@ -429,7 +429,6 @@ class DeepClusterer(
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float32"]  # networks compute in float32
-        tags.non_deterministic = self.random_state is None
         return tags
 
 

@@ -77,12 +77,12 @@ class Data:
     """
 
     def __init__(self, X: np.ndarray, scaling: Scaling, device: torch.device) -> None:
-        raw = torch.from_numpy(np.ascontiguousarray(X))
-        if raw.dtype != torch.uint8:
-            raw = torch.from_numpy((X - scaling.shift).astype(np.float32))
-            shift = torch.zeros(())
-        else:
+        if X.dtype == np.uint8:
+            raw = torch.tensor(np.ascontiguousarray(X))  # a copy: X may be read-only
             shift = torch.from_numpy(np.asarray(scaling.shift, dtype=np.float32))
+        else:
+            raw = torch.from_numpy(np.ascontiguousarray((X - scaling.shift).astype(np.float32)))
+            shift = torch.zeros(())
         self.raw = raw.to(device)
         self.shift = shift.to(device)
         self.factor = scaling.factor

@@ -67,7 +67,9 @@ def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
             "wellsep.deep.load reads any of them."
         )
     chosen = choose_device(device)
-    estimator: Any = cls(**record["params"])
+    # JSON has no tuples; parameters such as hidden are tuples.
+    params = {k: tuple(v) if isinstance(v, list) else v for k, v in record["params"].items()}
+    estimator: Any = cls(**params)
     plan = estimator.plan_ = NetworkPlan(**record["plan"])
     estimator.object_shape_ = tuple(record["object_shape"])
     estimator.settings_ = record["settings"]
