@@ -14,7 +14,7 @@ import numpy as np
 
 from wellsep.compute import kernels
 from wellsep.compute.blocks import distances, pair_block
-from wellsep.compute.engines import ROWS, Space, cut, host, share_out, tournament
+from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
 from wellsep.compute.pairs import SYMMETRIC, Sides
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.tree import nearest_neighbours, spanning_tree
@@ -116,15 +116,14 @@ def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[s
         across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
         found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
     if "nearest_within" in names:
-        found["nearest_within"] = np.array(
-            [_nearest_within(rows, c, near.nearest, near.square, jobs) for c in codes]
-        )
+        with one_blas_thread():
+            found["nearest_within"] = np.array(
+                [_nearest_within(rows, c, near.nearest, near.square) for c in codes]
+            )
     return found
 
 
-def _nearest_within(
-    rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.ndarray, jobs: int
-) -> float:
+def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.ndarray) -> float:
     """Nearest neighbours of the same cluster, and those whom a nearer stranger hides."""
     same = codes == codes[near]
     best = Extreme(1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.engines import ROWS, Space, cut, host, share_out, tournament
+from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.tree import Dissimilarities
 from wellsep.compute.views import by_counted, rows_of, wide
@@ -76,7 +76,8 @@ def select(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of the ``counts`` smallest and largest of the n(n − 1)/2 distances."""
     if n * (n - 1) // 2 <= SORTABLE:
-        values = np.concatenate([np.empty(0), *_upper(table, cut(n, ROWS))])
+        with one_blas_thread():
+            values = np.concatenate([np.empty(0), *_upper(table, cut(n, ROWS))])
         values.sort()
         rising = np.concatenate([[0.0], np.cumsum(values)])
         falling = np.concatenate([[0.0], np.cumsum(values[::-1])])

@@ -64,6 +64,7 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     import wellsep.compute.linkage
     import wellsep.compute.pairs
     import wellsep.compute.quadrics
+    import wellsep.compute.reachability
     import wellsep.compute.representatives
     import wellsep.compute.selection
     import wellsep.compute.spectrum  # noqa: F401  (all register their providers)

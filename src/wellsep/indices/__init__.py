@@ -12,6 +12,7 @@ from wellsep.indices.centroid import (
     simplified_silhouette_score,
 )
 from wellsep.indices.connectivity import LocalConnectivity, local_connectivity
+from wellsep.indices.dbcv import dbcv_clusters, dbcv_score
 from wellsep.indices.distance import silhouette_samples, silhouette_score
 from wellsep.indices.dunn import dunn_score, generalized_dunn_score
 from wellsep.indices.external import (
@@ -21,12 +22,14 @@ from wellsep.indices.external import (
     nmi_score,
     purity_score,
 )
+from wellsep.indices.gap import GapStatistic, gap_statistic
 from wellsep.indices.record import INDICES, Index, register_index
 from wellsep.indices.s_dbw import s_dbw_score
 from wellsep.indices.scoring import PartitionScores, score_partitions
 
 __all__ = [
     "INDICES",
+    "GapStatistic",
     "Index",
     "LocalConnectivity",
     "PartitionScores",
@@ -40,7 +43,10 @@ __all__ = [
     "cfq_score",
     "clustering_accuracy",
     "davies_bouldin_score",
+    "dbcv_clusters",
+    "dbcv_score",
     "dunn_score",
+    "gap_statistic",
     "generalized_dunn_score",
     "local_connectivity",
     "margins",

@@ -1,0 +1,193 @@
+"""The gap statistic: does a partition gain more than it would on data without clusters?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep.compute.engines import open_space
+from wellsep.compute.statistics import Task, gather, want
+from wellsep.partitions import encode
+
+
+@dataclass(frozen=True, eq=False)
+class GapStatistic:
+    """Gap(k) for a range of k.
+
+    Attributes
+    ----------
+    k_range : ndarray of shape (K,), int
+    gap : ndarray of shape (K,)
+        Mean of the references' ln W(k), minus that of the data.
+    error : ndarray of shape (K,)
+        s(k), the references' standard deviation times √(1 + 1/B).
+    log_within : ndarray of shape (K,)
+        ln W(k) of the data; W is the sum of squares within clusters.
+    log_within_reference : ndarray of shape (B, K)
+        ln W(k) of each reference.
+    best : int
+        The smallest k whose gap is not beaten by the next one by more than that one's error
+        (the one-standard-error rule), or the k of the largest gap if there is none.
+    decided : bool
+        Whether the rule was met. If not, a larger k may be worth a try.
+    reference : str
+    """
+
+    k_range: np.ndarray
+    gap: np.ndarray
+    error: np.ndarray
+    log_within: np.ndarray
+    log_within_reference: np.ndarray
+    best: int
+    decided: bool
+    reference: str
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per k."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas; install it, or read .k_range, .gap and .error."
+            ) from None
+        columns = {"gap": self.gap, "error": self.error, "log_within": self.log_within}
+        return pd.DataFrame(columns, index=pd.Index(self.k_range, name="k"))
+
+    def __repr__(self) -> str:
+        word = "best" if self.decided else "undecided, largest gap at"
+        low, high = self.k_range[[0, -1]]
+        return f"GapStatistic(k = {low} … {high}, {word} k = {self.best})"
+
+
+def gap_statistic(
+    X: Any,
+    k_range: Iterable[int] = range(1, 11),
+    *,
+    n_references: int = 20,
+    reference: str = "pca",
+    estimator: Any = None,
+    random_state: Any = None,
+) -> GapStatistic:
+    r"""Gap statistic: how far ln W(k) falls below what data without clusters would give.
+
+    .. math:: \mathrm{Gap}(k)=\frac1B\sum_b\ln W_b(k)-\ln W(k),\qquad
+              W(k)=\sum_j\sum_{x\in C_j}\lVert x-v_j\rVert^2
+
+    The choice is the smallest k with Gap(k) ≥ Gap(k') − s(k'), k' the next in the range and
+    s(k') the standard error of its references. k = 1 may win: there are no clusters then.
+
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        Clustered on the host.
+    k_range : iterable of int, default 1 … 10
+    n_references : int, default 20
+        B, the data sets without clusters.
+    reference : {"pca", "uniform"}
+        Uniform over a box along the principal axes of the data, or along its columns. The former
+        fits elongated data better.
+    estimator : clusterer with a parameter ``n_clusters``, optional
+        Cloned for every k and data set; scikit-learn's ``KMeans(n_init=5)`` by default.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    GapStatistic
+
+    Raises
+    ------
+    UndefinedIndex
+        Some k leaves no variance within clusters.
+
+    Notes
+    -----
+    The references assume one blob without structure: on nested or very unequal clusters the rule
+    stops early. (B + 1) × len(k_range) clusterings are made.
+
+    References
+    ----------
+    Tibshirani, Walther & Hastie (2001), Journal of the Royal Statistical Society B 63, 411–423.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(150, centers=3, cluster_std=0.5, random_state=2)
+    >>> ws.gap_statistic(X, range(1, 6), n_references=5, random_state=0)
+    GapStatistic(k = 1 … 5, best k = 3)
+    """
+    data = to_numpy(check_data(X, minimum=2)).astype(np.float64)
+    ks = _check_range(k_range, len(data))
+    n_references = check_count("n_references", n_references)
+    check_choice("reference", reference, ("pca", "uniform"))
+    model = _check_estimator(estimator)
+    rng = np.random.default_rng(random_state)
+
+    own = _log_within(data, ks, model, rng)
+    draw = _Box(data, reference)
+    others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
+    gap = others.mean(axis=0) - own
+    error = others.std(axis=0) * np.sqrt(1 + 1 / n_references)
+    enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
+    best = int(ks[enough[0]] if len(enough) else ks[gap.argmax()])
+    return GapStatistic(ks, gap, error, own, others, best, bool(len(enough)), reference)
+
+
+def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
+    ks = sorted({check_count("k_range", k) for k in k_range})
+    if len(ks) < 2:
+        raise ValueError(f"k_range must hold at least 2 numbers to compare, got {ks}.")
+    if ks[-1] >= n:
+        raise ValueError(f"k_range must stay below the number of objects ({n}), got {ks[-1]}.")
+    return np.array(ks)
+
+
+def _check_estimator(estimator: Any) -> Any:
+    from sklearn.cluster import KMeans
+
+    model = KMeans(n_init=5) if estimator is None else estimator
+    if not hasattr(model, "get_params") or "n_clusters" not in model.get_params():
+        raise TypeError(
+            f"estimator must be a clusterer with a parameter n_clusters, got {estimator!r}."
+        )
+    return model
+
+
+def _log_within(X: np.ndarray, ks: np.ndarray, model: Any, rng: np.random.Generator) -> np.ndarray:
+    return np.array([np.log(_within(X, int(k), model, rng)) for k in ks])
+
+
+def _within(X: np.ndarray, k: int, model: Any, rng: np.random.Generator) -> float:
+    from sklearn.base import clone
+
+    if k == 1:
+        labels = np.zeros(len(X), dtype=int)
+    else:
+        fresh = clone(model).set_params(n_clusters=k)
+        if "random_state" in fresh.get_params():
+            fresh.set_params(random_state=int(rng.integers(2**31)))
+        labels = fresh.fit_predict(X)
+    wanted = want("within")
+    found = gather(Task(open_space(X), encode(labels), None), [wanted])[wanted][0]
+    if not found.sum() > 0:
+        raise UndefinedIndex(f"{k} clusters leave no variance within, so that ln W is infinite.")
+    return float(found.sum())
+
+
+class _Box:
+    """Draws data sets of the same size, uniform over a box as wide as the data."""
+
+    def __init__(self, X: np.ndarray, reference: str) -> None:
+        self.mean = X.mean(axis=0)
+        self.axes = np.eye(X.shape[1])
+        if reference == "pca":
+            self.axes = np.linalg.svd(X - self.mean, full_matrices=False)[2]
+        scores = (X - self.mean) @ self.axes.T
+        self.low, self.high, self.n = scores.min(axis=0), scores.max(axis=0), len(X)
+
+    def __call__(self, rng: np.random.Generator) -> np.ndarray:
+        return rng.uniform(self.low, self.high, (self.n, len(self.low))) @ self.axes + self.mean

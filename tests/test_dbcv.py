@@ -1,0 +1,159 @@
+"""DBCV: an independent spelling of the paper, hand arithmetic, noise and corner cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.datasets import make_moons
+
+import wellsep as ws
+
+
+def _brute_tree(D, core):
+    """Kruskal over all pairs, sorted by mutual reachability and then by distance."""
+    n = len(D)
+    reach = np.maximum(D, np.maximum(core[:, None], core))
+    pairs = sorted((reach[i, j], D[i, j], i, j) for i in range(n) for j in range(i))
+    parent = list(range(n))
+
+    def root(x):
+        while parent[x] != x:
+            x = parent[x]
+        return x
+
+    edges = []
+    for weight, _, i, j in pairs:
+        p, q = root(i), root(j)
+        if p != q:
+            parent[p] = q
+            edges.append((weight, i, j))
+    return edges
+
+
+def _brute(X, y):
+    """Definitions 1 to 8 of the paper, one after the other."""
+    d = X.shape[1]
+    labels = sorted(set(y[y >= 0]))
+    inner, cores, sparseness = [], [], []
+    for label in labels:
+        P = X[y == label]
+        D = cdist(P, P)
+        with np.errstate(divide="ignore"):
+            density = np.array(
+                [(1 / np.delete(row, i)).astype(np.longdouble) ** d for i, row in enumerate(D)]
+            )
+        core = (density.sum(axis=1) / (len(P) - 1)).astype(np.longdouble) ** (-1 / np.longdouble(d))
+        core = core.astype(float)
+        edges = _brute_tree(D, core)
+        degree = np.bincount([v for _, i, j in edges for v in (i, j)], minlength=len(P))
+        inside = [w for w, i, j in edges if degree[i] > 1 and degree[j] > 1]
+        sparseness.append(max(inside) if inside else max(w for w, _, _ in edges))
+        members = degree > 1 if (degree > 1).any() else degree > 0
+        inner.append(P[members])
+        cores.append(core[members])
+    k = len(labels)
+    apart = np.full((k, k), np.inf)
+    for i in range(k):
+        for j in range(k):
+            if i != j:
+                reach = np.maximum(cdist(inner[i], inner[j]), cores[i][:, None])
+                apart[i, j] = np.maximum(reach, cores[j]).min()
+    nearest = apart.min(axis=1)
+    validity = (nearest - sparseness) / np.maximum(nearest, sparseness)
+    sizes = np.array([(y == label).sum() for label in labels])
+    return float((sizes / len(y) * validity).sum()), validity
+
+
+def _blobs(seed, n=150, d=2, k=3, spread=4.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    return rng.normal(size=(n, d)) + spread * rng.normal(size=(k, d))[y], y
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_it_is_what_the_paper_spells_out(seed, d):
+    X, y = _blobs(seed, d=d)
+    value, validity = _brute(X, y)
+    assert ws.dbcv_score(X, y) == pytest.approx(value, rel=1e-7)
+    assert ws.dbcv_clusters(X, y) == pytest.approx(validity, rel=1e-7)
+
+
+def test_objects_labelled_noise_lower_the_value_by_their_share():
+    X, y = _blobs(7, spread=8)
+    noisy = np.where(np.arange(len(y)) % 3 == 0, -1, y)
+    kept = noisy >= 0
+    alone = ws.dbcv_score(X[kept], y[kept])
+    assert ws.dbcv_score(X, noisy) == pytest.approx(alone * kept.mean(), rel=1e-12)
+    assert ws.dbcv_score(X, noisy) == pytest.approx(_brute(X, noisy)[0], rel=1e-7)
+
+
+def test_the_hand_computes_the_same_on_a_line():
+    # one dimension: core of the middle of {0, 1, 2} is 1, of its ends 1/((1 + 1/2)/2) = 4/3
+    X = np.array([[0.0], [1], [2], [10], [11], [12]])
+    y = [0, 0, 0, 1, 1, 1]
+    # one inner object each, no inner edge: all edges count, the longest is 4/3; the inner
+    # objects 1 and 11 are 10 apart
+    expected = (10 - 4 / 3) / 10
+    assert ws.dbcv_clusters(X, y) == pytest.approx([expected, expected])
+    assert ws.dbcv_score(X, y) == pytest.approx(expected)
+
+
+def test_shapes_that_centroids_cannot_see_are_preferred():
+    X, moons = make_moons(300, noise=0.05, random_state=0)
+    halves = (X[:, 0] > 0.5).astype(int)
+    assert ws.dbcv_score(X, moons) > 0 > ws.dbcv_score(X, halves)
+    assert ws.silhouette_score(X, moons) < ws.silhouette_score(X, halves)
+
+
+def test_many_dimensions_neither_overflow_nor_underflow():
+    X, y = _blobs(1, d=400, n=90)
+    values = [ws.dbcv_score(scale * X, y) for scale in (1e-6, 1.0, 1e6)]
+    assert np.isfinite(values).all()
+    assert values == pytest.approx([values[1]] * 3, rel=1e-9)
+
+
+def test_a_cluster_of_one_object_counts_nothing():
+    X, y = _blobs(2, k=2, spread=6)
+    lone = np.append(y, 2)
+    far = np.vstack([X, [[100.0, 100.0]]])
+    assert ws.dbcv_clusters(far, lone)[2] == 0
+    assert ws.dbcv_score(far, lone) == pytest.approx(
+        ws.dbcv_score(X, y) * len(y) / len(lone), rel=1e-9
+    )
+
+
+def test_one_cluster_beside_lone_objects_is_fully_separate():
+    X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9]])
+    assert ws.dbcv_clusters(X, [0, 0, 0, 1]).tolist() == [1.0, 0.0]
+
+
+def test_clusters_of_duplicates_have_a_value():
+    X = np.repeat(np.array([[0.0, 0], [0, 1], [6, 0], [6, 1]]), 4, axis=0)
+    value = ws.dbcv_score(X, np.repeat([0, 0, 1, 1], 4))
+    assert value == pytest.approx(1 - 1 / 6, rel=1e-9)
+
+
+def test_clusters_in_one_place_count_nothing():
+    X = np.zeros((6, 2))
+    assert ws.dbcv_score(X, [0, 0, 0, 1, 1, 1]) == 0
+
+
+def test_clusters_of_two_objects_have_a_value():
+    X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
+    assert ws.dbcv_score(X, [0, 0, 1, 1]) == pytest.approx((5 - 1) / 5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_order_does_not_decide_between_equally_short_trees(seed):
+    X, y = _blobs(seed, n=80, spread=2)
+    order = np.random.default_rng(seed).permutation(80)
+    assert ws.dbcv_score(X[order], y[order]) == pytest.approx(ws.dbcv_score(X, y), rel=1e-9)
+
+
+def test_large_clusters_in_several_blocks_give_the_same_value_on_more_threads():
+    X, y = _blobs(3, n=2300, k=3)
+    one = ws.score_partitions(X, y, ["dbcv"], n_jobs=1).values
+    three = ws.score_partitions(X, y, ["dbcv"], n_jobs=3).values
+    assert np.array_equal(one, three)
