@@ -19,7 +19,7 @@ SCHEDULES = ("oscillate", "attract", "repel")
 
 # What is left of the weight after the last step of "attract" and "repel".
 _LAST = 0.02
-# Pairs of centres nearer to each other than this share of the mean squared norm are skipped.
+# Pairs of centres are skipped if their squared gap is below this share of the mean variance.
 _COINCIDE = 1e-12
 
 
@@ -66,10 +66,10 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
 
     pair = first * k + second
     apart = _squared_gaps(centers).reshape(-1)
-    tiny = _COINCIDE * float(to_numpy(points.norms).mean())
+    tiny = _COINCIDE * points.spread
     scale = np.where(apart > tiny, 0.5 / np.where(apart > tiny, apart, 1.0), 0.0)
-    w = to_numpy(found.far) - near
-    w *= scale.take(pair)
+    w = scale.take(pair)
+    w *= to_numpy(found.far) - near
     shares = w if unit is None else unit * w
     lengths = np.bincount(pair, weights=shares, minlength=k * k).reshape(k, k)  # Σw of (c, a)
     squares = np.bincount(pair, weights=shares * w, minlength=k * k).reshape(k, k)  # Σw²

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any, NamedTuple
 
@@ -148,7 +149,8 @@ def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
     # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
-        points.metric == "euclidean"
+        os.environ.get("WELLSEP_KERNELS", "1") != "0"
+        and points.metric == "euclidean"
         and is_host(points.values)
         and len(centers) <= points.values.shape[0]
         and (points.weights is None or bool((points.weights > 0.0).all()))

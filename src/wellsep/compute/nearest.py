@@ -6,7 +6,8 @@ the host. No table of distances is ever larger than one block of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,13 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from wellsep._checks import to_numpy
+from wellsep.compute.engines import effective_jobs, one_blas_thread
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
 # graphics card busy.
 HOST_BLOCK = 1 << 16
 DEVICE_BLOCK = 1 << 25
+THREADED = 1 << 23  # products that are worth several threads
 WIDE = 40  # centres up to which a block has a row per centre
 
 
@@ -60,8 +63,12 @@ def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
         return _nearest_device(X, centers, norms)
     first = np.empty(X.shape[0], dtype=np.int32)
     best = np.empty(X.shape[0])
-    for rows, products in _products(X, centers):
-        first[rows], best[rows] = products.largest()
+
+    def scan(blocks: list[slice]) -> None:
+        for rows, products in _products(X, centers, blocks):
+            first[rows], best[rows] = products.largest()
+
+    _share_out(X, centers, scan)
     return Nearest(first, _squared(norms, best))
 
 
@@ -79,10 +86,14 @@ near=array([1., 9.]), far=array([49.,  9.]))
     n = X.shape[0]
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
-    for rows, products in _products(X, centers):
-        first[rows], best[rows] = products.largest()
-        products.strike(first[rows])
-        second[rows], runner[rows] = products.largest()
+
+    def scan(blocks: list[slice]) -> None:
+        for rows, products in _products(X, centers, blocks):
+            first[rows], best[rows] = products.largest()
+            products.strike(first[rows])
+            second[rows], runner[rows] = products.largest()
+
+    _share_out(X, centers, scan)
     return NearestTwo(first, second, _squared(norms, best), _squared(norms, runner))
 
 
@@ -155,21 +166,35 @@ class _Wide:
         self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
 
 
-def _products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, _Tall | _Wide]]:
+def _share_out(X: Any, centers: np.ndarray, scan: Callable[[list[slice]], None]) -> None:
+    """Scan all rows, in threads where there is work for them; blocks are the same either way."""
+    blocks = list(row_blocks(X.shape[0], len(centers), HOST_BLOCK))
+    worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
+    jobs = min(effective_jobs(None), len(blocks)) if worth else 1
+    if jobs == 1:
+        scan(blocks)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
+        for done in [pool.submit(scan, blocks[job::jobs]) for job in range(jobs)]:
+            done.result()
+
+
+def _products(
+    X: Any, centers: np.ndarray, blocks: list[slice]
+) -> Iterator[tuple[slice, _Tall | _Wide]]:
     """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
     few = np.ascontiguousarray(centers, dtype=X.dtype)
-    n, k = X.shape[0], len(centers)
-    wide = k <= WIDE and not sp.issparse(X)
+    k = len(centers)
     memory = np.empty(0, X.dtype)
-    for rows in row_blocks(n, k, HOST_BLOCK):
+    for rows in blocks:
         size = rows.stop - rows.start
         if sp.issparse(X):
             yield rows, _Tall(X[rows] @ few.T - half)
             continue
         memory = np.empty(size * k, X.dtype) if memory.size == 0 else memory
         block = memory[: size * k]
-        if wide:
+        if k <= WIDE:
             table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
             table -= half[:, None]
             yield rows, _Wide(table)
@@ -182,7 +207,9 @@ def _products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, _Tall | _Wid
 def _squared(norms: Any, products: Any) -> Any:
     # ‖x − μ‖² = ‖x‖² − 2(xᵀμ − ½‖μ‖²); rounding may leave a negative zero.
     if isinstance(products, np.ndarray):
-        return np.maximum(norms - 2.0 * products, 0.0)
+        products *= -2.0
+        products += norms
+        return np.maximum(products, 0.0, out=products)
     xp = array_namespace(products)
     squared = norms - 2.0 * products
     return xp.where(squared > 0.0, squared, xp.zeros_like(squared))
