@@ -203,3 +203,28 @@ def test_a_pair_of_coinciding_centres_is_left_out_of_cfq():
     third = (9 - 5) ** 2 + (11 - 5) ** 2
     own = (5 + 1) ** 2 + (5 - 1) ** 2 + (5 + 2) ** 2 + (5 - 2) ** 2
     assert ws.cfq_score(data, labels) == pytest.approx((own + third) / (2 + 8 + 2))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_cosine_silhouette_of_one_direction_is_zero(dtype):
+    rng = np.random.default_rng(5)
+    data = np.tile(np.array([0.3, 0.7, 0.1, 0.9], dtype=dtype), (350, 1))
+    assert ws.silhouette_score(data, rng.integers(0, 3, 350), metric="cosine") == 0
+
+
+def test_narrow_cones_are_told_apart_in_float32():
+    rng = np.random.default_rng(6)
+    labels = rng.integers(0, 3, 600)
+    axes = rng.normal(size=(3, 8))
+    data = (axes[labels] + 1e-3 * rng.normal(size=(600, 8))).astype(np.float32)
+    exact = ws.silhouette_score(data.astype(np.float64), labels, metric="cosine")
+    assert ws.silhouette_score(data, labels, metric="cosine") == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_cosine_does_not_care_for_the_length_of_rows_however_extreme(factor):
+    rng = np.random.default_rng(7)
+    data, labels = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    assert ws.silhouette_score(factor * data, labels, metric="cosine") == pytest.approx(
+        ws.silhouette_score(data, labels, metric="cosine"), rel=1e-9
+    )

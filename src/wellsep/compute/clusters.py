@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +36,8 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
     return sp.csr_array((data, columns[counted], pointer), shape=(n, int(offsets[-1])))
 
 
-def cluster_sums(space: Space, view: Any, task: Task) -> np.ndarray:
-    """(ΣK, d) float64: weighted sums of the rows of ``view`` over every cluster."""
+def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
+    """(ΣK, d) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     partitions, weights = task.partitions, task.weights
     total = np.zeros((int(partitions.offsets[-1]), space.d))
     for rows in space.row_blocks(space.d + total.shape[0]):
@@ -46,9 +47,9 @@ def cluster_sums(space: Space, view: Any, task: Task) -> np.ndarray:
         if space.kind == "tensor":
             xp = space.xp
             dense = space.asarray(table.toarray(), dtype=xp.float64)
-            total += host(dense.T @ xp.astype(view[rows, :], xp.float64))
+            total += host(dense.T @ xp.astype(rows_of(rows), xp.float64))
         else:
-            product = table.T @ view[rows].astype(np.float64, copy=False)
+            product = table.T @ rows_of(rows).astype(np.float64, copy=False)
             total += product.toarray() if sp.issparse(product) else product
     return total
 
@@ -69,7 +70,7 @@ def cluster_masses(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 def describe_clusters(task: Task) -> list[Clusters]:
     partitions, space = task.partitions, task.space
-    sums = cluster_sums(space, space.centred, task)
+    sums = cluster_sums(space, lambda rows: space.centred[rows, :], task)
     mass, count = cluster_masses(task)
     found = []
     for m, (a, b) in enumerate(zip(partitions.offsets[:-1], partitions.offsets[1:], strict=True)):
@@ -299,7 +300,7 @@ def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     From z to a cluster the distances sum to (mass) − z·Σz, so all it takes is one product of the
     unit rows with the cluster sums: O(n ΣK d).
     """
-    sums = cluster_sums(task.space, task.space.unit, task)
+    sums = cluster_sums(task.space, task.space.unit_rows, task)
     return cosine_pass(task, sums, *cluster_masses(task), wants)
 
 
@@ -321,7 +322,7 @@ def cosine_pass(
             distances = mass[part, None] - products[part]
             # an object is at distance 0 from itself, also where its row is zero
             distances[codes[at], at] -= (weight * (1 - square))[at]
-            np.maximum(distances, 0, out=distances)
+            distances[distances < 1e-14 * mass[part, None]] = 0  # rounding between equal rows
             for w in wants:
                 found = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
@@ -332,13 +333,8 @@ def cosine_pass(
 
 def _unit_products(space: Space, rows: slice, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(ΣK, b) products of the cluster sums with the unit rows, and the rows' squared lengths."""
-    unit = space.unit[rows] if space.kind != "tensor" else space.unit[rows, :]
-    if space.kind == "tensor":
-        xp = space.xp
-        wide = xp.astype(unit, xp.float64)
-        products = space.asarray(sums, dtype=unit.dtype) @ unit.T
-        return host(products).astype(np.float64), host(xp.sum(wide * wide, axis=1))
-    products = np.asarray((unit @ sums.T.astype(unit.dtype)).T, dtype=np.float64)
+    unit = space.unit_rows(rows)
     if space.kind == "sparse":
+        products = np.asarray((unit @ sums.T.astype(unit.dtype)).T, dtype=np.float64)
         return products, np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1)
-    return products, np.einsum("ij,ij->i", unit, unit, dtype=np.float64)
+    return host(space.asarray(sums) @ unit.T), host(space.xp.sum(unit * unit, axis=1))

@@ -86,6 +86,15 @@ class Space:
         norms = xp.where(norms > 0, norms, xp.ones_like(norms))
         return xp.astype(wide / norms, self.X.dtype)
 
+    def unit_rows(self, rows: slice) -> Any:
+        """Some rows at length one, in float64: 1 − zz' of single-precision rows would cancel."""
+        if self.kind == "sparse":
+            return self.unit[rows]
+        xp = self.xp
+        wide = xp.astype(self.X[rows, :], xp.float64)
+        wide = wide / _positive(xp.max(xp.abs(wide), axis=1, keepdims=True), xp)
+        return wide / _positive(xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True)), xp)
+
     def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
         """Host values as an array beside X."""
         if self.kind != "tensor":
@@ -103,6 +112,10 @@ class Space:
         rows = int(budget_bytes() / (8 * max(width, 1) * copies))
         rows = max(256, min(rows, self.n, 1 << 16))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
+
+
+def _positive(lengths: Any, xp: Any) -> Any:
+    return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:

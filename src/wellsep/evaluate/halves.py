@@ -205,7 +205,7 @@ def _cosine_sums(
     space: Space, partitions: Partitions, halves: Halves, order: np.ndarray
 ) -> np.ndarray:
     """(G, ΣK, n) sums of 1 - cos: a cluster's size minus the product with the sum of its rows."""
-    unit = host(space.unit).astype(np.float64)
+    unit = host(space.unit_rows(slice(None)))
     n_groups = halves.chosen.shape[1]
     sums = np.empty((n_groups, int(partitions.offsets[-1]), space.n))
     empty = 1 - np.einsum("ij,ij->i", unit, unit)  # 1 where a row is zero, else rounding
