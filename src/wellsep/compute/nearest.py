@@ -22,7 +22,9 @@ from wellsep.compute.engines import effective_jobs, one_blas_thread
 HOST_BLOCK = 1 << 16
 DEVICE_BLOCK = 1 << 25
 THREADED = 1 << 23  # products that are worth several threads
-WIDE = 40  # centres up to which a block has a row per centre
+# Centres up to which a block has a row per centre; NumPy's argmax is slow on short float32 rows.
+WIDE = 40
+WIDE_SINGLE = 128
 
 
 class Nearest(NamedTuple):
@@ -194,7 +196,7 @@ def _products(
             continue
         memory = np.empty(size * k, X.dtype) if memory.size == 0 else memory
         block = memory[: size * k]
-        if k <= WIDE:
+        if k <= (WIDE_SINGLE if X.dtype == np.float32 else WIDE):
             table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
             table -= half[:, None]
             yield rows, _Wide(table)
