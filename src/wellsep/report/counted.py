@@ -144,9 +144,7 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
             else float("nan")
             for pick in picks
         ]
-    return TruthPanels(
-        tuple(chosen.indices), tuple(names), signed.T, external, table, tuple(picks)
-    )
+    return TruthPanels(tuple(chosen.indices), tuple(names), signed.T, external, table, tuple(picks))
 
 
 def _correlation(kind: str, scores: np.ndarray, other: np.ndarray) -> float:

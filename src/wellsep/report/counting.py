@@ -43,13 +43,13 @@ def k_table(chosen: Any) -> RankingTable:
     order = np.array(sorted(range(len(k)), key=lambda i: (k[i] != best, -votes[i], k[i])))
     directions = dict(zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True))
     found = [Column("k", "K", "name", tuple(f"K = {k[i]}" for i in order))]
-    found.append(
-        Column("votes", "votes", "float", _cells(votes, order), "One vote per index.", 1)
-    )
+    found.append(Column("votes", "votes", "float", _cells(votes, order), "One vote per index.", 1))
     for name, values in columns.items():
         if name in ("k", "votes"):
             continue
         said, direction, kind = _said(name, directions)
+        if name.endswith(" ±"):
+            values = [_spread(v, columns[name[:-2]][i]) for i, v in enumerate(values)]
         found.append(Column(name, name, kind, _cells(values, order), said, direction))
     return RankingTable(order, tuple(found))
 
@@ -66,6 +66,11 @@ def _said(name: str, directions: Mapping[str, int]) -> tuple[str, int, str]:
         "coverage": ("Share of the objects that are not noise.", 0, "share"),
         "seconds": ("Time of a fit.", 0, "float"),
     }.get(name, ("", 0, "float"))
+
+
+def _spread(spread: float, mean: float) -> float:
+    """A spread that is rounding alone is none."""
+    return 0.0 if spread <= 1e-12 * abs(mean) else spread
 
 
 def box_figure(values: Mapping[str, Any], *, label: str = "sum of squared errors") -> Boxes:

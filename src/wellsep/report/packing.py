@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 LEVELS = 4095  # 12 bits a coordinate: finer than any screen shows it
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
 
 
 def pack(array: Any, dtype: str) -> dict[str, str]:

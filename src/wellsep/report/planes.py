@@ -91,5 +91,3 @@ def thinned(objects: np.ndarray, most: int) -> np.ndarray:
     if len(objects) <= most:
         return np.arange(len(objects))
     return np.unique(np.linspace(0, len(objects) - 1, most).round().astype(np.intp))
-
-

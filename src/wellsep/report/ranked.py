@@ -241,7 +241,7 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
         low, high = sure.interval[first]
         found.append(
             f"{word}: it comes first in {share:.0%} of {sure.n_draws} half-samples of the objects, "
-            f"and its rank is {low:g} to {high:g} in {sure.level:.0%} of them."
+            f"and its rank is {_from_to(low, high)} in {sure.level:.0%} of them."
         )
         order = [i for i in np.argsort(-sure.probability_best, kind="stable") if i != first]
         if order and sure.probability_best[order[0]] >= 0.05:
@@ -251,6 +251,8 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
             )
     else:
         found.append("How sure that is was not asked for.")
+    if result is not None and len(result.winning_spaces) == 1 and len(result.spaces) > 1:
+        found.append("One space alone gives the answer, and no other confirms it.")
     if result is not None and result.no_space_passed:
         found.append(
             "No space passes the dip test for more than one mode: "
@@ -263,12 +265,17 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _from_to(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     ranking, result = evidence.ranking, evidence.result
     found = [(f"{len(ranking.names):,}", "runs")]
     if result is not None:
         found.append((f"{len(result.spaces):,}", "spaces"))
-        found.append((f"{len(result.winning_spaces):,}", "give the answer"))
+        winning = len(result.winning_spaces)
+        found.append((f"{winning:,}", f"winning space{'' if winning == 1 else 's'}"))
     if evidence.n_objects:
         found.append((f"{evidence.n_objects:,}", "objects"))
     if ranking.n_clusters is not None:

@@ -67,9 +67,7 @@ def regions_figure(
         return found
     point = check_count("point", point, minimum=0, maximum=len(X) - 1)
     foot, margin = counterfactual(X[point], int(codes[point]), centers)
-    return Regions(
-        X, codes, clusters, centers, x, y, grid, found.lines, X[point], foot, margin
-    )
+    return Regions(X, codes, clusters, centers, x, y, grid, found.lines, X[point], foot, margin)
 
 
 def counterfactual(x: np.ndarray, own: int, centers: np.ndarray) -> tuple[np.ndarray, float]:

@@ -63,11 +63,14 @@ def ranking_table(
         columns.append(Column("k", "K", "int", _take(ranking.n_clusters, order), said))
     if ranking.coverage is not None and (np.asarray(ranking.coverage) < 1).any():
         said = "Share of the objects that are not noise."
-        columns.append(Column("coverage", "coverage", "share", _take(ranking.coverage, order), said))
+        columns.append(
+            Column("coverage", "coverage", "share", _take(ranking.coverage, order), said)
+        )
+    varied, same = _param_columns([ranking.names[i] for i in order], params or {})
+    columns += varied
     columns += _baseline_columns(ranking, order)
     columns += _index_columns(ranking, scores, order)
-    varied, same = _param_columns([ranking.names[i] for i in order], params or {})
-    return RankingTable(order, (*columns, *varied), same)
+    return RankingTable(order, tuple(columns), same)
 
 
 def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
@@ -134,7 +137,9 @@ def _param_columns(
     same = {k: texts[k][0] for k in keys if len(rows) > 1 and len(set(texts[k])) == 1}
     varied = [key for key in keys if key not in same]
     if len(varied) > MOST_PARAMS:
-        joined = tuple(", ".join(f"{k}={_text(row[k])}" for k in varied if k in row) for row in rows)
+        joined = tuple(
+            ", ".join(f"{k}={_text(row[k])}" for k in varied if k in row) for row in rows
+        )
         return [Column("params", "params", "text", joined, "What the run was made with.")], same
     return [_param(key, [row.get(key) for row in rows]) for key in varied], same
 

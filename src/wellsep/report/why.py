@@ -46,7 +46,8 @@ def steps_figure(result: AceResult) -> Steps:
         sentence = f"By how alike they rank the partitions they form {found}{by}."
         steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
     winning = [f == "wins" for f in fate]
-    steps.append(Step("give the answer", sum(winning), _winning(result), tuple(winning)))
+    title = "gives the answer" if sum(winning) == 1 else "give the answer"
+    steps.append(Step(title, sum(winning), _winning(result), tuple(winning)))
     return Steps(
         spaces=result.spaces,
         order=space_order(result),

@@ -18,7 +18,7 @@
       const level = Math.min(levels - 1, Math.floor(((s - low) / (1 - low || 1)) * levels));
       paths[level].push(`M${x(i).toFixed(1)} ${y(i).toFixed(1)}L${x(j).toFixed(1)} ${y(j).toFixed(1)}`);
     }
-    const thin = links.length > 400 ? 0.35 : 1;
+    const thin = Math.min(1, Math.sqrt(250 / Math.max(links.length, 1)));
     paths.forEach((d, level) => svg.append(W.make('path', {d: d.join(''), class: 'edge', fill: 'none', 'stroke-width': 0.6 + 0.25 * level, opacity: (0.18 + 0.1 * level) * thin})));
     const chosen = W.spaceOf(W.state.run);
     const order = [...places.keys()].sort((a, b) => weight[b] - weight[a]);

@@ -18,6 +18,9 @@
   });
   const key = W.make('div');
   holder.append(canvas, key);
+  const low = Math.min(...values, 1), from = low >= 0 ? Math.floor(low * 10) / 10 : null;
+  // Where all agree, the colours start at the least agreement, so that differences show.
+  const shade = (r) => W.diverging(from === null ? r : (r - from) / (1 - from || 1));
   const band = 7, labelled = n <= 16;
   let cell = 10, left = band + 4, cursor = null;
 
@@ -35,7 +38,7 @@
     const top = band + 4, gap = cell > 5 ? 1 : 0;
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {
-        pen.fillStyle = W.diverging(W.agreement.r(i, j));
+        pen.fillStyle = shade(W.agreement.r(i, j));
         pen.fillRect(left + j * cell, top + i * cell, cell - gap, cell - gap);
       }
       pen.fillStyle = W.colour(story.group[places[i]]);
@@ -50,7 +53,7 @@
       }
     }
     pen.strokeStyle = W.surface('ink');
-    pen.lineWidth = 1.5;
+    pen.lineWidth = cell < 5 ? 1 : 1.5;
     const at = places.indexOf(W.spaceOf(W.state.run));
     if (at >= 0) {
       pen.strokeRect(left - 0.5, top + at * cell - 0.5, size, Math.max(cell, 3));
@@ -91,11 +94,11 @@
   canvas.addEventListener('blur', () => { cursor = null; draw(Math.floor(holder.clientWidth)); });
 
   function drawKey() {
-    const svg = W.make('svg', {width: 220, height: 30, role: 'img', 'aria-label': 'Colours from −1 to 1'});
-    const shade = W.make('linearGradient', {id: 'shade'});
-    for (let s = 0; s <= 10; s++) shade.append(W.make('stop', {offset: s / 10, 'stop-color': W.diverging(s / 5 - 1)}));
-    svg.append(W.make('defs', {}, shade), W.make('rect', {x: 4, y: 6, width: 200, height: 8, fill: 'url(#shade)'}));
-    for (const [r, x] of [['−1', 4], ['0', 104], ['1', 204]]) W.text(svg, x, 27, r, {'text-anchor': x === 4 ? 'start' : 'middle'});
+    const svg = W.make('svg', {width: 220, height: 30, role: 'img', 'aria-label': `Colours from ${from ?? '−1'} to 1`});
+    const ramp = W.make('linearGradient', {id: 'shade'});
+    for (let s = 0; s <= 10; s++) ramp.append(W.make('stop', {offset: s / 10, 'stop-color': W.diverging(from === null ? s / 5 - 1 : s / 10)}));
+    svg.append(W.make('defs', {}, ramp), W.make('rect', {x: 4, y: 6, width: 200, height: 8, fill: 'url(#shade)'}));
+    for (const [r, x] of from === null ? [['−1', 4], ['0', 104], ['1', 204]] : [[W.show(from), 4], ['1', 204]]) W.text(svg, x, 27, r, {'text-anchor': x === 4 ? 'start' : 'middle'});
     key.textContent = '';
     key.append(svg);
   }

@@ -164,7 +164,7 @@
   }
 
   const {selected, excluded} = W.data.sides, panels = [];
-  const titles = excluded.length ? ['Gives the answer', 'Does not'] : ['All objects', ''];
+  const titles = excluded.length ? ['Selected', 'Excluded'] : ['All objects', ''];
   [[titles[0], selected, 'selected'], [titles[1], excluded, 'excluded']].forEach(([title, spaces, id]) => {
     if (!spaces.length) return;
     const panel = new Panel(title, spaces, id);

@@ -13,7 +13,7 @@
   const widths = people.silhouettes && people.silhouettes.profiles.map(W.decode);
   if (widths) W.draw(W.chart('silhouettes'), (width) => {
     const total = people.sizes.reduce((a, b) => a + b, 0), gap = k > 30 ? 2 : 5;
-    const tall = people.sizes.map((s) => Math.max(k > 30 ? 7 : 13, (360 * s) / total));
+    const tall = people.sizes.map((s) => Math.max(k > 30 ? 7 : 13, (520 * s) / total));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 6;
     const [low] = W.range(widths.flatMap((w) => [...w]).concat([0]));
     const from = Math.max(-1, Math.floor(low * 5) / 5), x = W.scale(from, 1, left, width - 12);
@@ -49,7 +49,7 @@
     const worst = new Set(data.worst);
     const all = parts.flatMap((p) => [...p.values]);
     W.draw(W.chart(kind), (width) => {
-      const row = Math.max(9, Math.min(30, 400 / k)), height = row * k + 6;
+      const row = Math.max(9, Math.min(36, 440 / k)), height = row * k + 6;
       let [low, high] = W.range(all.concat([0]));
       const x = W.scale(low - (high - low) * 0.02, high + (high - low) * 0.02, left, width - 12);
       const svg = W.svg(W.chart(kind), width, height + 34, `${title} of the objects of ${k} clusters`);

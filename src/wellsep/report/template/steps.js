@@ -16,7 +16,7 @@
     const rows = Math.ceil(n / across), gap = 12;
     const svg = W.make('svg', {
       viewBox: `0 0 ${across * gap} ${rows * gap}`, role: 'img',
-      'aria-label': `${step.count} ${step.title}`,
+      'aria-label': `${step.count} ${step.title}`, style: `max-width:${Math.min(192, across * 17)}px`,
     });
     const chosen = W.spaceOf(W.state.run);
     story.order.forEach((space, place) => {

@@ -46,7 +46,8 @@
     if (found) {
       const limit = Number(parts[3]) / (parts[4] ? 100 : 1);
       return (i) => {
-        const value = found.kind === 'interval' && found.values[i] ? found.values[i][0] : found.values[i];
+        const cell = found.values[i];
+        const value = found.kind === 'interval' && cell ? cell[0] : found.kind === 'name' ? Number(String(cell).replace(/^K = /, '')) : cell;
         return typeof value === 'number' && compare[parts[2]](value, limit);
       };
     }
@@ -95,7 +96,7 @@
     row.addEventListener('click', () => W.chooseRun(runs[i]));
     columns.forEach((c, j) => {
       const value = c.values[i], cell = row.cells[j];
-      if (c.kind === 'share' && typeof value === 'number') {
+      if (c.kind === 'share' && value > 0) {
         cell.prepend(W.make('span', {class: 'bar', style: `width:${(value * 3.2).toFixed(2)}em`, 'aria-hidden': 'true'}));
       }
       if (c.kind === 'interval' && value) {

@@ -9,20 +9,22 @@
     rows: truth.partitions.map((p, j) => [p, ...Object.values(truth.external).map((v) => v[j]), ...truth.scores.map((s) => s[j])]),
   });
   W.draw(W.chart('panels'), (width) => {
-    const across = Math.max(1, Math.min(truth.names.length, Math.floor(width / 215))), wide = Math.floor(width / across), tall = 215;
+    const fit = Math.max(1, Math.floor(width / 215)), lines = Math.ceil(truth.names.length / fit);
+    const across = Math.ceil(truth.names.length / lines), wide = Math.floor(width / across), tall = 215;
     const svg = W.svg(W.chart('panels'), width, Math.ceil(truth.names.length / across) * tall, 'Scores against NMI with the truth, by way of ranking');
-    const [low, high] = W.range(nmi);
+    const room = ([a, b]) => [a - (b - a) * 0.06, b + (b - a) * 0.06];
+    const [low, high] = room(W.range(nmi));
     truth.names.forEach((name, at) => {
       const left = (at % across) * wide, top = Math.floor(at / across) * tall;
-      const [from, to] = W.range(truth.scores[at]);
+      const [from, to] = room(W.range(truth.scores[at]));
       const x = W.scale(from, to, left + 40, left + wide - 18), y = W.scale(low, high, top + tall - 48, top + 44);
-      W.text(svg, left + 8, top + 14, W.cut(name.replace('_', ', '), 26), {class: 'strong'});
+      W.text(svg, left + 8, top + 14, W.cut(name.replace('pooled_all', 'pooled, all'), 26), {class: 'strong'});
       W.text(svg, left + 8, top + 30, `r_s ${W.show(Number((truth.table['r_s NMI'][at] ?? NaN).toFixed(2)))} with NMI`);
       for (const t of W.ticks(low, high, 3)) {
         svg.append(W.make('line', {x1: left + 40, x2: left + wide - 14, y1: y(t), y2: y(t), class: 'grid'}));
         W.text(svg, left + 35, y(t) + 4, W.show(t), {'text-anchor': 'end'});
       }
-      for (const t of W.ticks(from, to, 2)) W.text(svg, x(t), top + tall - 28, W.show(t), {'text-anchor': 'middle'});
+      for (const t of W.ticks(from, to, 3)) W.text(svg, x(t), top + tall - 28, W.show(t), {'text-anchor': 'middle'});
       W.text(svg, left + (wide + 26) / 2, top + tall - 12, 'score', {'text-anchor': 'middle'});
       truth.partitions.forEach((p, j) => {
         const score = truth.scores[at][j];

@@ -1,0 +1,101 @@
+"""The palette holds for every common kind of colour vision; notebook tables are safe and compact."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from pages import INJECTION, small_choice, small_judgement, small_runs
+
+import wellsep as ws
+from wellsep.look import CLUSTERS, SURFACES, colour_of, html_table, mark_of
+
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+VISION = {
+    "normal": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                   [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                     [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                   [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+THEMES = ("light", "dark")
+
+
+def linear(colour: str) -> np.ndarray:
+    v = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def oklab(rgb: np.ndarray) -> np.ndarray:
+    to_lms = np.array([[0.4122214708, 0.5363325363, 0.0514459929],
+                       [0.2119034982, 0.6806995451, 0.1073969566],
+                       [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+    to_lab = np.array([[0.2104542553, 0.7936177850, -0.0040720468],
+                       [1.9779984951, -2.4285922050, 0.4505937099],
+                       [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+    return to_lab @ np.cbrt(np.clip(to_lms @ rgb, 0, None))
+
+
+def contrast(a: str, b: str) -> float:
+    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("vision", VISION)
+@pytest.mark.parametrize("theme", THEMES)
+def test_any_two_cluster_colours_can_be_told_apart(theme, vision):
+    seen = [oklab(np.clip(np.asarray(VISION[vision]) @ linear(c), 0, 1)) for c in CLUSTERS[theme]]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > 0.07
+
+
+@pytest.mark.parametrize("surface", ["page", "panel"])
+@pytest.mark.parametrize("theme", THEMES)
+def test_marks_and_words_stand_out_from_what_they_are_on(theme, surface):
+    ground = SURFACES[theme][surface]
+    assert min(contrast(colour, ground) for colour in CLUSTERS[theme]) >= 3
+    assert contrast(SURFACES[theme]["noise"], ground) >= 3
+    assert min(contrast(SURFACES[theme][ink], ground) for ink in ("ink", "quiet", "accent")) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_words_on_a_chosen_row_can_be_read(theme):
+    wash = SURFACES[theme]["wash"]
+    assert min(contrast(SURFACES[theme][ink], wash) for ink in ("ink", "quiet", "accent")) >= 4.5
+
+
+def test_colours_come_again_with_another_mark():
+    assert colour_of(8) == colour_of(0)
+    assert mark_of(8) != mark_of(0)
+
+
+def shown(value) -> str:
+    return value._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: small_judgement(),
+        lambda: small_judgement().ranking,
+        lambda: small_judgement().result,
+        lambda: small_choice()[0],
+        lambda: small_runs()[0],
+        lambda: ws.membership_report(small_choice()[1], small_choice()[2], ids=[INJECTION] * 240),
+    ],
+    ids=["judgement", "ranking", "answer", "chosen k", "runs", "membership"],
+)
+def test_a_result_shows_itself_in_a_notebook_without_script_and_safely(make):
+    text = shown(make())
+    assert "<script" not in text
+    assert INJECTION not in text
+    assert "<table" in text or "<p" in text
+    assert len(text) < 30_000
+
+
+def test_a_notebook_table_is_cut_and_says_so():
+    text = html_table({"name": [f"run {i}" for i in range(30)], "score": [0.5] * 30}, most=5)
+    assert "and 25 more" in text
+    assert "run 5" not in text

@@ -1,0 +1,265 @@
+"""Figures are plain data with the right values, before anything is drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from pages import grouped_scores, small_choice, small_judgement, small_runs
+from sklearn.metrics import silhouette_samples
+
+import wellsep as ws
+from wellsep.report import figures
+from wellsep.report.counting import box_figure, curves_figure, k_table
+from wellsep.report.layout import place_nodes
+from wellsep.report.people import lcd_figure, margin_figure, silhouette_figure
+from wellsep.report.planes import coordinates, matched
+from wellsep.report.regions import counterfactual, regions_figure, separating_lines
+from wellsep.report.tabling import ranking_table, winning_means
+from wellsep.report.why import agreement_graph, dip_figure, heat_map, space_order, steps_figure
+
+RECORDS = [r for r in vars(figures).values() if isinstance(r, type) and dataclasses.is_dataclass(r)]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
+def test_a_figure_is_frozen_and_says_what_it_is(record):
+    assert record.__dataclass_params__.frozen
+    assert record.__doc__
+
+
+@pytest.fixture(scope="module")
+def result():
+    return ws.ace(grouped_scores())
+
+
+def test_the_steps_count_the_spaces_that_are_left(result):
+    steps = steps_figure(result)
+    assert [(s.title, s.count) for s in steps.steps] == [
+        ("spaces", 8),
+        ("have more than one mode", 7),
+        ("tell partitions apart", 6),
+        ("in a group", 6),
+        ("give the answer", 3),
+    ]
+    assert [sum(s.kept) for s in steps.steps] == [8, 7, 6, 6, 3]
+
+
+def test_every_space_has_its_fate_and_those_that_fell_out_a_sentence(result):
+    steps = steps_figure(result)
+    assert steps.fate == ("wins",) * 3 + ("group",) * 3 + ("constant", "dip")
+    said = {space: (step, why) for space, step, why in steps.dropped}
+    assert said["flat"][0] == "constant"
+    assert "adjusted p = 0.9" in said["plain"][1]
+
+
+def test_the_spaces_are_drawn_by_group_with_the_winner_first(result):
+    order = space_order(result)
+    assert sorted(order[:3]) == [0, 1, 2]
+    assert sorted(order[3:6]) == [3, 4, 5]
+    assert order[6:].tolist() == [6, 7]
+    assert steps_figure(result).group.tolist() == [0, 0, 0, 1, 1, 1, -1, -1]
+
+
+def test_where_no_space_passes_the_step_counts_none_and_all_stay():
+    scores = ws.Scores.from_matrix([[0.1, 0.3], [0.2, 0.5]], dip_pvalues=[0.5, 0.6])
+    step = steps_figure(ws.ace(scores)).steps[1]
+    assert step.count == 0
+    assert step.kept == (True, True)
+
+
+def test_the_heat_map_is_the_agreement_in_the_order_of_the_groups(result):
+    heat = heat_map(result)
+    place = {space: i for i, space in enumerate(result.retained)}
+    for i, a in enumerate(heat.places):
+        for j, b in enumerate(heat.places):
+            assert heat.values[i, j] == result.agreement[place[a], place[b]]
+            assert heat.linked[i, j] == (result.edges[place[a], place[b]] > 0)
+    assert heat.names[0].startswith("good")
+    assert heat.wins.tolist() == [True] * 3 + [False] * 3
+
+
+def test_the_graph_links_what_agrees_and_puts_it_near(result):
+    graph = agreement_graph(result)
+    near = np.linalg.norm(graph.xy[:, None] - graph.xy[None], axis=2)
+    inside = near[:3, :3][np.triu_indices(3, 1)].max()
+    between = near[:3, 3:].min()
+    assert inside < between
+    assert len(graph.edges) == 6
+    assert np.all((graph.xy >= 0) & (graph.xy <= 1))
+    np.testing.assert_allclose(graph.weight.sum(), 2.0)  # one in each of two groups
+
+
+def test_the_layout_of_a_graph_is_the_same_every_time_and_parts_equal_nodes():
+    r = np.ones((5, 5))
+    xy = place_nodes(r, np.where(np.eye(5) > 0, 0.0, 1.0))
+    near = np.linalg.norm(xy[:, None] - xy[None], axis=2) + 9 * np.eye(5)
+    assert near.min() > 0.05
+    np.testing.assert_array_equal(xy, place_nodes(r, np.where(np.eye(5) > 0, 0.0, 1.0)))
+
+
+def test_one_space_alone_has_no_heat_map_and_no_graph():
+    scores = ws.Scores.from_matrix([[0.1, 0.3, 0.2]], paired=False)
+    result = ws.ace(scores, dip=False)
+    assert heat_map(result) is None
+    assert agreement_graph(result) is None
+    assert dip_figure(result) is None
+
+
+def test_the_dip_figure_says_who_passes(result):
+    dips = dip_figure(result, grouped_scores())
+    assert dips.passed.tolist() == [True] * 7 + [False]
+    assert dips.adjusted[-1] == pytest.approx(0.9)
+    assert dips.alpha == 0.05
+
+
+def test_the_table_has_ranks_intervals_params_baselines_and_indices():
+    judgement = small_judgement()
+    runs, _ = small_runs()
+    table = ranking_table(judgement.ranking, scores=judgement.scores, params=runs.params)
+    keys = [column.key for column in table.columns]
+    assert keys[:5] == ["rank", "interval", "name", "score", "best"]
+    assert {"k", "rank:paired", "rank:pooled", "param:lr", "param:model"} <= set(keys)
+    assert "index:davies_bouldin" in keys
+    assert table.same == {"epochs": "50"}
+    by_key = {column.key: column for column in table.columns}
+    assert list(by_key["rank"].values) == sorted(by_key["rank"].values)
+    assert by_key["name"].values[0] == judgement.ranking.best
+    assert by_key["index:davies_bouldin"].direction == -1
+
+
+def test_many_params_share_one_column():
+    scores = ws.Scores.from_matrix([[0.1, 0.3], [0.2, 0.5]])
+    params = {name: {f"p{i}": f"{name}{i}" for i in range(9)} for name in scores.partitions}
+    table = ranking_table(ws.rank(ws.ace(scores, dip=False)), params=params)
+    text = next(column for column in table.columns if column.key == "params")
+    assert text.values[0].startswith("p0=run 10, p1=run 11")
+
+
+def test_index_columns_are_weighted_means_over_the_winning_spaces_without_gaps():
+    matrix = np.array([[0.2, np.nan], [0.4, 0.1]])
+    scores = ws.Scores.from_matrix(matrix)
+    result = ws.ace(scores, dip=False)
+    weights = np.zeros(2)
+    weights[list(result.winning_spaces)] = result.weights
+    expected = [weights @ matrix[:, 0], 0.1 if weights[1] else np.nan]
+    np.testing.assert_allclose(winning_means(result, scores)["score"], expected)
+
+
+def test_silhouettes_are_those_of_scikit_learn_sorted_within_clusters():
+    runs, truth = small_runs()
+    X = np.asarray(runs.spaces["first"])
+    figure = silhouette_figure(X, truth)
+    expected = silhouette_samples(X, truth)
+    for cluster, (widths, objects) in enumerate(zip(figure.widths, figure.objects, strict=True)):
+        np.testing.assert_allclose(widths, np.sort(expected[truth == cluster])[::-1])
+        np.testing.assert_array_equal(truth[objects], cluster)
+    assert figure.mean == pytest.approx(expected.mean())
+
+
+def test_margins_list_the_smallest_and_connectivity_the_largest_as_worst():
+    runs, _ = small_runs()
+    X, labels = np.asarray(runs.spaces["first"]), runs.partitions["run 5"]
+    margins, lcd = margin_figure(X, labels), lcd_figure(X, labels)
+    values = ws.margins(X, labels)
+    np.testing.assert_array_equal(np.sort(values)[: len(margins.worst)], values[margins.worst])
+    disagreement = ws.local_connectivity(X, labels).objects
+    largest = np.sort(disagreement)[::-1][: len(lcd.worst)]
+    np.testing.assert_array_equal(disagreement[lcd.worst], largest)
+
+
+def test_noise_is_in_no_cluster_of_a_figure():
+    figure = silhouette_figure([[0.0], [1.0], [4.0], [5.0], [9.0]], [0, 0, 1, 1, -1])
+    assert figure.clusters == ("0", "1")
+    assert sum(map(len, figure.widths)) == 4
+
+
+def test_clusters_keep_the_colour_of_those_they_overlap():
+    reference = np.repeat([0, 1, 2], 10)
+    renamed = np.repeat([2, 0, 1], 10)
+    assert matched(renamed, reference).tolist() == [1, 2, 0]
+    split = np.repeat([0, 1, 2, 3], [10, 10, 6, 4])
+    assert matched(split, reference).tolist() == [0, 1, 2, 3]
+
+
+def test_a_plane_of_two_columns_is_shown_as_it_is_and_a_wider_space_by_its_components():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    xy, axes = coordinates(X, np.arange(5))
+    np.testing.assert_allclose(xy, X[:5], rtol=1e-6)
+    assert axes == "columns"
+    wide = np.column_stack([X[:, 0] * 10, X[:, 1], 0.01 * X[:, 0]])
+    xy, axes = coordinates(wide, np.arange(20))
+    assert abs(np.corrcoef(xy[:, 0], X[:, 0])[0, 1]) > 0.999
+    assert axes == "principal components"
+
+
+def test_a_layout_that_is_not_known_is_refused():
+    with pytest.raises(ValueError, match="layout must be"):
+        coordinates(np.eye(5), np.arange(5), "mds")
+
+
+def test_curves_are_means_with_their_spread():
+    chosen, _, _ = small_choice()
+    figure = curves_figure(chosen)
+    np.testing.assert_allclose(figure.curves[0].mean, chosen.mean[:, 0])
+    spread = np.nan_to_num(chosen.spread[:, 0])
+    np.testing.assert_allclose(figure.curves[0].high - figure.curves[0].mean, spread)
+    assert figure.best == chosen.best == 3
+    assert figure.votes.sum() == pytest.approx(2)
+
+
+def test_the_table_over_k_starts_with_the_best():
+    chosen, _, _ = small_choice()
+    table = k_table(chosen)
+    assert table.columns[0].values[0] == "K = 3"
+    assert {"votes", "silhouette", "silhouette ±", "stability"} <= {c.key for c in table.columns}
+
+
+def test_boxes_have_tukeys_five_numbers_and_shared_wins():
+    figure = box_figure({"a": [1, 2, 3, 4, 100], "b": [1, 3, 2, 5, 6]})
+    assert figure.summary[0].tolist() == [1, 2, 3, 4, 4]  # 100 is beyond the whisker
+    assert figure.wins.tolist() == [2.5, 2.5]
+
+
+def test_boxes_of_unequal_runs_are_refused():
+    with pytest.raises(ValueError, match="one number per run and method"):
+        box_figure({"a": [1.0], "b": [1.0, 2.0]})
+
+
+def test_the_counterfactual_lies_on_the_bisector_at_the_margin():
+    rng = np.random.default_rng(0)
+    centers, x = rng.normal(size=(4, 2)) * 3, rng.normal(size=2)
+    own = int(((centers - x) ** 2).sum(axis=1).argmin())
+    foot, margin = counterfactual(x, own, centers)
+    near = np.sort(np.linalg.norm(centers - foot, axis=1))
+    assert near[0] == pytest.approx(near[1])
+    assert np.linalg.norm(foot - x) == pytest.approx(margin)
+    labels = ((centers[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
+    expected = ws.margins(np.vstack([x, centers]), np.concatenate([[own], labels]), centers=centers)
+    assert margin == pytest.approx(expected[0])
+
+
+def test_separating_lines_run_where_two_centres_are_equally_near_and_no_other_nearer():
+    centers = np.array([[0.0, 0], [4, 0], [2, 3]])
+    lines = separating_lines(centers, np.array([[-5.0, -5], [9, 9]]))
+    assert len(lines) == 3
+    for line in lines:
+        for share in (0.01, 0.5, 0.99):
+            near = np.sort(
+                np.linalg.norm(centers - (line[0] + share * (line[1] - line[0])), axis=1)
+            )
+            assert near[0] == pytest.approx(near[1])
+
+
+def test_regions_of_an_estimator_follow_its_predictions():
+    X = np.array([[0.0, 0], [0, 1], [4, 0], [4, 1]])
+    figure = regions_figure(
+        X, [0, 0, 1, 1], predict=lambda mesh: (mesh[:, 0] > 1).astype(int), n_grid=9
+    )
+    np.testing.assert_array_equal(figure.grid, (figure.x > 1).astype(int) + np.zeros((9, 1), int))
+    assert len(figure.lines) == 9
+
+
+def test_regions_need_a_plane():
+    with pytest.raises(ValueError, match="X must have 2 columns"):
+        regions_figure(np.eye(3), [0, 1, 1])
