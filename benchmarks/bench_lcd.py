@@ -14,9 +14,9 @@ import numpy as np, time, wellsep as ws
 rng = np.random.default_rng(0)
 labels = rng.integers(10, size={n})
 X = rng.normal(scale=3, size=(10, 8))[labels] + rng.normal(size=({n}, 8))
-start = time.perf_counter()
+start = time.process_time()
 found = ws.local_connectivity(X, labels)
-print(time.perf_counter() - start, found.maximum)
+print(time.process_time() - start, found.maximum)
 """
 
 
@@ -84,7 +84,8 @@ def bench_large(n: int) -> None:
     child = run_child(LARGE.format(n=n), OMP_NUM_THREADS="1")
     taken, _ = child.output.split()
     name = f"local connectivity of {n:,} × 8"
-    report(name, float(taken), baseline="none", target=n / 1e6 * 600, unit=" s",
+    # Processor time of one thread: a million objects are judged in minutes on a busy machine too.
+    report(name, float(taken), baseline="none", target=n / 1e6 * 300, unit=" s",
            smaller_is_better=True)  # fmt: skip
     report(f"{name}: peak memory", child.peak_mb, baseline="none", target=2048, unit=" MiB",
            smaller_is_better=True)  # fmt: skip
