@@ -197,10 +197,12 @@ def check(study: Study) -> None:
     (first, _), (again, recorded) = found["1"]
     plain, unrecorded = found["0"][0]
     losses = [np.array([e["loss"] for e in m.history_]) for m in (first, again, plain)]
+    jules = [JULE(10, epochs=2, device=study.device, random_state=0).fit(X) for _ in range(2)]
     study.write(
         job="check",
         seed=0,
         status="done",
+        jule_same_twice=bool((jules[0].embedding_ == jules[1].embedding_).all()),
         same_twice=bool(
             (first.labels_ == again.labels_).all() and (first.embedding_ == again.embedding_).all()
         ),

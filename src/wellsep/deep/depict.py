@@ -21,17 +21,19 @@ from wellsep.deep.training import Stage, Trainer, adam
 INITS = ("path-integral", "k-means")
 TARGETS = {"authors": sharpened, "paper": balanced}
 HELD_OUT = 0.1
+INNER = 0.1  # weight of hidden layers in the reconstruction
 
 
 class Softmax(nn.Module):
-    """Memberships softmax(Wz) in clusters given by unit directions to start from."""
+    """Logits Wz + b of the clusters; W starts from unit directions, b from 0."""
 
     def __init__(self, directions: Tensor) -> None:
         super().__init__()
         self.weight = nn.Parameter(directions.clone())
+        self.bias = nn.Parameter(torch.zeros_like(directions[:, 0]))
 
     def forward(self, z: Tensor) -> Tensor:
-        return z @ self.weight.T
+        return F.linear(z, self.weight, self.bias)
 
 
 class DEPICT(DeepClusterer):
@@ -41,8 +43,8 @@ class DEPICT(DeepClusterer):
 
         rec = ‖x−x̂‖² + .1·‖h₁−ĥ₁‖² + .1·‖h₂−ĥ₂‖²        (means; h from the clean encoder)
 
-    Its embedding z, with one tanh unit per cluster, is clustered, and p = softmax(Wz) with W the
-    clusters' unit centroids is trained on balance·rec + CE(noisy p, those labels). Then targets
+    Its embedding z, with one tanh unit per cluster, is clustered, and p = softmax(Wz + b), W the
+    clusters' unit centroids, is trained on balance·rec + CE(noisy p, those labels). Then targets
     q ∝ p²/Σ_i p are taken from the clean encoder each epoch and balance·rec + CE(noisy p, q) is
     minimised until the targets stand still. Labels are argmax p.
 
@@ -79,8 +81,8 @@ class DEPICT(DeepClusterer):
         Memberships p.
     start_labels_ : array
         Clusters the second stage started from.
-    cluster_centers_ : array
-        Rows of W.
+    cluster_centers_, cluster_biases_ : array
+        W and b.
     history_, n_iter_
         See `DeepKMeans`.
 
@@ -182,7 +184,7 @@ class DEPICT(DeepClusterer):
 
         def reconstructions(x: Tensor, noisy: Tensor) -> Tensor:
             clean = network.encoded_layers(x)
-            return layered_reconstruction(clean[:-1], network.decoded_layers(noisy))
+            return layered_reconstruction(clean[:-1], network.decoded_layers(noisy), INNER)
 
         def pretrain_loss(rows: Tensor) -> Tensor:
             x = trainer.data[rows]
@@ -190,8 +192,13 @@ class DEPICT(DeepClusterer):
 
         def held_out_error() -> float:
             def per_object(x: Tensor) -> Tensor:
-                clean = network.encoded_layers(x)
-                return (clean[0] - network.decode(clean[-1])).square().flatten(1).mean(dim=1)
+                *clean, z = network.encoded_layers(x)
+                decoded = network.decoded_layers(z)
+                terms = [
+                    (d - c).square().flatten(1).mean(dim=1)
+                    for c, d in zip(clean, decoded, strict=True)
+                ]
+                return terms[0] + INNER * sum(terms[1:])
 
             return float(trainer.map(per_object, held_out).mean())
 
@@ -267,7 +274,11 @@ class DEPICT(DeepClusterer):
             soft.argmax(axis=1),
             trainer.map(network.encode).cpu().numpy(),
             head.weight.detach().cpu().numpy(),
-            {"soft_labels_": soft, "start_labels_": start.cpu().numpy()},
+            {
+                "soft_labels_": soft,
+                "start_labels_": start.cpu().numpy(),
+                "cluster_biases_": head.bias.detach().cpu().numpy(),
+            },
         )
 
     def _start(self, trainer: Trainer, z: Tensor) -> np.ndarray:
@@ -276,7 +287,7 @@ class DEPICT(DeepClusterer):
         return path_integral(z, self.n_clusters)
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
-        return (embedding @ self.cluster_centers_.T).argmax(axis=1)
+        return (embedding @ self.cluster_centers_.T + self.cluster_biases_).argmax(axis=1)
 
 
 def _split(trainer: Trainer) -> tuple[Tensor, Tensor]:

@@ -80,7 +80,8 @@ class Step:
             return self._run(rows)
         if self.recorded is None or len(self.recorded[1]) != len(rows):
             try:
-                self.recorded = self._record(rows)
+                with torch.cuda.device(rows.device):
+                    self.recorded = self._record(rows)
             except torch.OutOfMemoryError:
                 raise
             except RuntimeError as error:
