@@ -77,3 +77,43 @@ def test_the_mean_of_a_large_silhouette_errs_by_less_than_a_millionth():
     ours = ws.silhouette_score(torch.tensor(X, device="cuda"), y)
     exact = ws.silhouette_score(X.astype(np.float64), y)
     assert abs(ours - exact) < 1e-6
+
+
+@pytest.mark.parametrize(("d", "k"), [(64, 100), (5, 3), (160, 37)])
+def test_the_nearest_two_centres_are_those_of_the_host(d, k):
+    from wellsep.compute.nearest import nearest, nearest_two
+
+    X, _ = _blobs(5000, d, 8)
+    centers = X[:k].astype(np.float64) + 0.01
+    exact = nearest_two(X.astype(np.float64), centers)
+    tensor = torch.tensor(X, device="cuda")
+    found = [part.cpu().numpy() for part in nearest_two(tensor, centers)]
+    assert (found[0] == exact.first).mean() > 0.999  # near ties may fall either way
+    assert (found[1] == exact.second).mean() > 0.999
+    assert found[2] == pytest.approx(exact.near, rel=1e-5, abs=1e-6)
+    assert found[3] == pytest.approx(exact.far, rel=1e-5)
+    alone = nearest(tensor, centers)
+    assert np.array_equal(alone.first.cpu().numpy(), found[0])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_by_code_are_those_of_the_host(weighted):
+    from wellsep.compute.nearest import code_sums
+
+    X, y = _blobs(20_000, 24, 50)
+    codes = np.column_stack([y, (y + 1) % 50])
+    shares = np.random.default_rng(3).uniform(-1, 1, codes.shape) if weighted else None
+    exact = code_sums(X.astype(np.float64), codes, shares, 50)
+    there = [torch.tensor(a, device="cuda") if a is not None else None for a in (X, codes, shares)]
+    found = code_sums(there[0], there[1], there[2], 50)
+    assert found == pytest.approx(exact, abs=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", ["KMeans", "CFMeans"])
+def test_a_clusterer_ends_where_it_ends_on_the_host(name):
+    X, _ = _blobs(6000, 8, 6)
+    options = {"init": X[:6].astype(np.float64), "n_init": 1}
+    host = getattr(ws, name)(6, **options).fit(X)
+    there = getattr(ws, name)(6, **options).fit(torch.tensor(X, device="cuda"))
+    assert float(there.inertia_) == pytest.approx(host.inertia_, rel=1e-4)
+    assert ws.ari_score(host.labels_, there.labels_) > 0.999

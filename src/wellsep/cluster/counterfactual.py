@@ -6,14 +6,22 @@ v = μ_c − μ_a and d = (‖x−μ_a‖² − ‖x−μ_c‖²)/2, to change s
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import to_numpy
+from wellsep._checks import is_torch, to_numpy
 from wellsep.cluster.lloyd import update
 from wellsep.cluster.points import Points
-from wellsep.compute.nearest import Nearest, NearestTwo, code_sums, is_host, nearest_two, to_like
+from wellsep.compute.nearest import (
+    Nearest,
+    NearestTwo,
+    bins,
+    code_sums,
+    is_host,
+    nearest_two,
+    to_like,
+)
 
 SCHEDULES = ("oscillate", "attract", "repel")
 
@@ -61,26 +69,26 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
     """
     k = len(centers)
     found = nearest_two(points.values, centers, points.norms)
-    first, second = to_numpy(found.first), to_numpy(found.second)
-    near, unit = to_numpy(found.near).astype(np.float64, copy=False), points.weights
+    first, second, near, far, unit = _where_best(points, found)
 
     pair = first * k + second
-    apart = _squared_gaps(centers).reshape(-1)
-    tiny = _COINCIDE * points.spread
-    scale = np.where(apart > tiny, 0.5 / np.where(apart > tiny, apart, 1.0), 0.0)
-    w = scale.take(pair)
-    w *= to_numpy(found.far) - near
+    there = _beside(centers, near)
+    apart = _squared_gaps(there).reshape(-1)
+    distinct = apart > _COINCIDE * points.spread
+    apart[~distinct] = 1.0
+    w = (0.5 * distinct / apart)[pair]
+    w *= far - near
     shares = w if unit is None else unit * w
-    lengths = np.bincount(pair, weights=shares, minlength=k * k).reshape(k, k)  # Σw of (c, a)
-    squares = np.bincount(pair, weights=shares * w, minlength=k * k).reshape(k, k)  # Σw²
-    own = np.bincount(first, weights=unit, minlength=k)
-    drawn = lengths.sum(axis=0)
+    lengths = bins(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
+    squares = bins(pair, shares * w, k * k).reshape(k, k)  # Σw²
+    own = to_numpy(bins(first, unit, k))
+    drawn = to_numpy(lengths.sum(axis=0))
 
     sums = _signed_sums(points, first, second, weight * shares, k)
-    total = own + weight * (drawn - lengths.sum(axis=1))
+    total = own + weight * (drawn - to_numpy(lengths.sum(axis=1)))
     both = squares + squares.T
-    turn = both.sum(axis=1)[:, None] * centers - both @ centers
-    inertia = float(near.sum() if unit is None else near @ unit)
+    turn = to_numpy(both.sum(axis=1)[:, None] * there - both @ there)
+    inertia = float(near.sum() if unit is None else (near * unit).sum())
     separation = float(squares.reshape(-1) @ apart)  # Σ w²‖v‖² = Σ q
     return Pull(
         inertia + weight * separation,
@@ -108,10 +116,33 @@ def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray
     return np.where(np.isfinite(moved), moved, centers), force
 
 
-def _signed_sums(
-    points: Points, first: np.ndarray, second: np.ndarray, pulled: np.ndarray, k: int
-) -> np.ndarray:
+def _where_best(points: Points, found: NearestTwo) -> tuple[Any, ...]:
+    """Codes, squared distances and weights: on their device for torch, else on the host."""
+    if is_torch(found.near):
+        import torch
+
+        near, far = found.near.to(torch.float64), found.far.to(torch.float64)
+        unit = points.device_weights
+        return found.first.long(), found.second.long(), near, far, unit
+    host = [to_numpy(part) for part in found]
+    near, far = (part.astype(np.float64, copy=False) for part in host[2:])
+    return host[0], host[1], near, far, points.weights
+
+
+def _beside(values: np.ndarray, like: Any) -> Any:
+    """Small values where the points are: an array, or a tensor on their device."""
+    return values if isinstance(like, np.ndarray) else like.new_tensor(values)
+
+
+def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -> np.ndarray:
     """Σ over points of (unit − pulled)·x under the nearest centre and pulled·x under the second."""
+    if is_torch(pulled):
+        import torch
+
+        unit = 1.0 if points.weights is None else points.device_weights
+        codes = torch.stack([first, second], dim=1)
+        shares = torch.stack([unit - pulled, pulled], dim=1).to(points.values.dtype)
+        return code_sums(points.values, codes, shares, k)
     codes = np.empty((len(first), 2), dtype=first.dtype)
     codes[:, 0], codes[:, 1] = first, second
     shares = np.empty((len(first), 2))
@@ -123,8 +154,9 @@ def _signed_sums(
     return code_sums(points.values, on_device, to_like(shares, points.values), k)
 
 
-def _squared_gaps(centers: np.ndarray) -> np.ndarray:
-    norms = np.einsum("ij,ij->i", centers, centers)
-    gaps = np.maximum(norms[:, None] - 2.0 * centers @ centers.T + norms[None, :], 0.0)
-    np.fill_diagonal(gaps, 0.0)
+def _squared_gaps(centers: Any) -> Any:
+    norms = (centers * centers).sum(axis=1)
+    gaps = (norms[:, None] - 2.0 * centers @ centers.T + norms[None, :]).clip(0.0)
+    each = range(len(centers))
+    gaps[each, each] = 0.0
     return gaps

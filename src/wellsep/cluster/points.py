@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from wellsep._checks import to_numpy
 from wellsep.compute.nearest import (
     Nearest,
+    bins,
     code_sums,
     is_host,
     nearest,
@@ -95,7 +96,7 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
 def label_sums(points: Points, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sum of the points and the total weight of every cluster."""
     sums = code_sums(points.values, labels, points.device_weights, n_clusters)
-    return sums, np.bincount(to_numpy(labels), weights=points.weights, minlength=n_clusters)
+    return sums, to_numpy(bins(labels, points.device_weights, n_clusters))
 
 
 def take_rows(points: Points, rows: np.ndarray) -> np.ndarray:

@@ -110,7 +110,8 @@ class Space:
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
         rows = int(budget_bytes() / (8 * max(width, 1) * copies))
-        rows = max(256, min(rows, self.n, 1 << 16))
+        most = 1 << 16 if self.kind != "tensor" else 1 << 20
+        rows = max(256, min(rows, self.n, most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
 

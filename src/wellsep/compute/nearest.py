@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from wellsep._checks import to_numpy
+from wellsep._checks import is_torch, to_numpy
+from wellsep.compute import kernels
 from wellsep.compute.engines import effective_jobs, one_blas_thread
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
@@ -57,9 +58,12 @@ def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
     """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖².
 
     >>> import numpy as np
-    >>> nearest(np.array([[0.0], [4.0]]), np.array([[1.0], [7.0]]))
-    Nearest(first=array([0, 1], dtype=int32), near=array([1., 9.]))
+    >>> nearest(np.array([[0.0], [5.0]]), np.array([[1.0], [7.0]]))
+    Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
     """
+    if _fused(X) and len(centers) > 1:
+        found = nearest_two(X, centers)
+        return Nearest(found.first, found.near)
     norms = squared_norms(X) if norms is None else norms
     if not is_host(X):
         return _nearest_device(X, centers, norms)
@@ -78,10 +82,14 @@ def nearest_two(X: Any, centers: np.ndarray, norms: Any = None) -> NearestTwo:
     """Nearest and second nearest centre of each row in one pass; needs at least two centres.
 
     >>> import numpy as np
-    >>> nearest_two(np.array([[0.0], [4.0]]), np.array([[1.0], [7.0], [9.0]]))
-    NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 0], dtype=int32), \
-near=array([1., 9.]), far=array([49.,  9.]))
+    >>> nearest_two(np.array([[0.0], [6.0]]), np.array([[1.0], [7.0], [9.0]]))
+    NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
+near=array([1., 1.]), far=array([49.,  9.]))
     """
+    if _fused(X):
+        from wellsep.compute import triton_nearest
+
+        return NearestTwo(*triton_nearest.nearest_two(X, to_like(centers, X)))
     norms = squared_norms(X) if norms is None else norms
     if not is_host(X):
         return _nearest_two_device(X, centers, norms)
@@ -110,7 +118,24 @@ def code_sums(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         weights = None if weights is None else weights[:, None]
     if is_host(X):
         return _code_sums_host(X, codes, weights, n_codes)
+    if _fused(X):
+        return _code_sums_fused(X, codes, weights, n_codes)
     return _code_sums_device(X, codes, weights, n_codes)
+
+
+def bins(codes: Any, weights: Any, n_codes: int) -> Any:
+    """Summed weights (None: counts) of each code, in float64; tensors stay on their device.
+
+    >>> bins(np.array([0, 2, 2]), np.array([1.0, 2.0, 4.0]), 4).tolist()
+    [1.0, 0.0, 6.0, 0.0]
+    """
+    if is_torch(codes):
+        import torch
+
+        given = None if weights is None else weights.to(torch.float64)
+        return torch.bincount(codes, given, n_codes).to(torch.float64)
+    given = None if weights is None else to_numpy(weights)
+    return np.bincount(to_numpy(codes), given, n_codes).astype(np.float64)
 
 
 def is_host(X: Any) -> bool:
@@ -264,6 +289,23 @@ def _code_sums_host(
         part = indicator.T @ X[rows].astype(np.float64, copy=False)
         sums += part.toarray() if sp.issparse(part) else part
     return sums
+
+
+def _fused(X: Any) -> bool:
+    """Whether the fused kernels of the GPU may be used."""
+    return is_torch(X) and kernels.fused_usable(X)
+
+
+def _code_sums_fused(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+    from wellsep.compute import triton_nearest
+
+    parts = [
+        triton_nearest.code_sums(
+            X, codes[:, m], None if weights is None else weights[:, m], n_codes
+        )
+        for m in range(codes.shape[1])
+    ]
+    return to_numpy(sum(parts[1:], parts[0]))
 
 
 def _code_sums_device(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:

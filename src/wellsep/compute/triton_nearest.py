@@ -127,13 +127,14 @@ def _code_sums(
 
 def code_sums(
     X: torch.Tensor, codes: torch.Tensor, weights: torch.Tensor | None, n_codes: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(n_codes, d) and (n_codes,) float64: sums of rows and of weights by code.
+) -> torch.Tensor:
+    """(n_codes, d) float64: sums of rows by code, weighted if asked.
 
     Rows are brought into the order of their codes by index alone, so no two programs add to the
     same place.
     """
     d = X.shape[1]
+    codes = codes.contiguous()
     order = torch.argsort(codes)
     counts = torch.bincount(codes, minlength=n_codes)
     start = torch.zeros(n_codes + 1, dtype=torch.int64, device=X.device)
@@ -141,13 +142,9 @@ def code_sums(
     width = triton.next_power_of_2(d)
     splits = max(1, min(64, 4096 // max(1, n_codes)))
     out = torch.empty((n_codes, splits, width), dtype=torch.float64, device=X.device)
-    given = X if weights is None else weights.to(X.dtype)
+    given = X if weights is None else weights.to(X.dtype).contiguous()
     _code_sums[(n_codes, splits)](
         X.contiguous(), order, given, start, out, d, splits,
         D=width, ROWS=32, WEIGHTED=weights is not None,
     )  # fmt: skip
-    if weights is None:
-        mass = counts.to(torch.float64)
-    else:
-        mass = torch.bincount(codes, weights=weights.to(torch.float64), minlength=n_codes)
-    return out.sum(dim=1)[:, :d], mass
+    return out.sum(dim=1)[:, :d]
