@@ -1,4 +1,4 @@
-"""The palette holds for every common kind of colour vision; notebook tables are safe and compact."""
+"""The palette holds for every common colour vision; notebook tables are safe and compact."""
 
 from __future__ import annotations
 

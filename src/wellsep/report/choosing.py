@@ -99,9 +99,9 @@ def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
                 why.setdefault(int(i), []).append("nearer to another cluster")
     margins = chosen.values.get("margin")
     if margins is not None:
-        for i, said in why.items():
-            if margins[i] < 0 and "on the fence" in said:
-                said[said.index("on the fence")] = "on the wrong side"
+        for i, reasons in why.items():
+            if margins[i] < 0 and "on the fence" in reasons:
+                reasons[reasons.index("on the fence")] = "on the wrong side"
     rows = sorted(why, key=lambda i: (-len(why[i]), i))
     table: dict[str, list[Any]] = {
         "object": names_of(ids, np.array(rows, dtype=np.intp)),

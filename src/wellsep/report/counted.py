@@ -160,7 +160,7 @@ def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
     """The data to look at: the only space of some runs, or a matrix."""
     if runs is None:
         return None, None, SPACE
-    ids = None
+    ids: Any = None
     if isinstance(runs, Runs):
         spaces = list(runs.spaces)
         if len(spaces) != 1:

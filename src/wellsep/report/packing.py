@@ -1,4 +1,4 @@
-"""Numbers and names packed small and safe into a page: base64 arrays, JSON that cannot close a tag."""
+"""Numbers and names packed small and safe: base64 arrays, JSON that cannot end its script."""
 
 from __future__ import annotations
 

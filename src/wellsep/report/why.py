@@ -145,7 +145,7 @@ def groups(result: AceResult) -> np.ndarray:
 
 
 def space_order(result: AceResult) -> np.ndarray:
-    """Spaces by group, the winner first, inside by weight; then those in no group, then the rest."""
+    """Spaces by group, the winner first, inside by weight; then those in none, then the rest."""
     last = len(result.subgroups)
     fate, group = fates(result), groups(result)
     rank = {"wins": 0, "group": 0, "outlier": 1, "constant": 2, "dip": 3}
