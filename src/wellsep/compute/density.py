@@ -40,7 +40,7 @@ def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         for w in wants:
             found[w][m] = spread if w.name == "spread" else _balls(members, spread, w)
 
-    share_out(task.space.n_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    share_out(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     for w in wants:
         if w.name == "balls":
             _warn_of_empty(found[w])

@@ -41,6 +41,11 @@ class Space:
     origin: np.ndarray | None = None  # takes the place of the mean in ``shift``
 
     @property
+    def host_jobs(self) -> int:
+        """Threads for work that is done on the host whatever X is."""
+        return effective_jobs(None) if self.kind == "tensor" else self.n_jobs
+
+    @property
     def n(self) -> int:
         return self.X.shape[0]
 

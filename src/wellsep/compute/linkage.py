@@ -21,7 +21,7 @@ class Linkage(NamedTuple):
 @provides("linkage")
 def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     X = wide(task.space)
-    entries = [_link(X, codes, task.space.n_jobs) for codes in task.partitions.codes]
+    entries = [_link(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
     return {w: entries for w in wants}
 
 

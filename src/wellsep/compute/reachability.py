@@ -30,7 +30,7 @@ class _Tree(NamedTuple):
 @provides("density_trees")
 def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     X = wide(task.space)
-    entries = [_grow(X, codes, task.space.n_jobs) for codes in task.partitions.codes]
+    entries = [_grow(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
     return {w: entries for w in wants}
 
 

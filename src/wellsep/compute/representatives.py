@@ -41,7 +41,7 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         for w in wants:
             found[w][m] = _represent(X, _ordered(task.partitions.codes[m], w.get("order")), w)
 
-    share_out(task.space.n_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    share_out(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
 
 
