@@ -64,6 +64,12 @@ def is_torch(array: Any) -> bool:
     return type(array).__module__.partition(".")[0] == "torch"
 
 
+def is_dask(data: Any) -> bool:
+    """Whether this is a dask array or dataframe; never imports dask."""
+    package = type(data).__module__.partition(".")[0]
+    return package in ("dask", "dask_expr") and hasattr(data, "__dask_graph__")
+
+
 def is_frame(data: Any) -> bool:
     """Whether narwhals reads this as a dataframe (pandas, polars, pyarrow …)."""
     if isinstance(data, np.ndarray | list | tuple) or sp.issparse(data):
@@ -133,6 +139,11 @@ def check_data(
     Frames and lists become NumPy, integers float64; float32 stays. Tensors and other array-API
     arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR.
     """
+    if is_dask(X):
+        raise TypeError(
+            f"{name} must be in memory here, got a dask {type(X).__name__}; "
+            f"pass {name}.compute() if it fits."
+        )
     if sp.issparse(X):
         if not sparse:
             raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ class Partitions:
         """Where each partition's clusters begin when all stand side by side; last: their total."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)])
 
-    @property
+    @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
         return (self.codes >= 0).sum(axis=1)
@@ -202,7 +203,7 @@ def _encode(
     _check_length(len(vector), length, label)
     if len(vector) == 0:
         raise ValueError(f"{label} must not be empty.")
-    vector = _as_categories(vector, label)
+    vector = as_categories(vector, label)
     classes, codes = _distinct(vector)
     if vector.dtype.kind not in "iu" or classes[0] != NOISE:
         return codes, classes
@@ -236,7 +237,8 @@ def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return classes, inverse.reshape(-1).astype(np.int32)
 
 
-def _as_categories(vector: np.ndarray, name: str) -> np.ndarray:
+def as_categories(vector: np.ndarray, name: str) -> np.ndarray:
+    """Integers or text; whole floats become integers."""
     kind = vector.dtype.kind
     if kind in "iuUSb":
         return vector

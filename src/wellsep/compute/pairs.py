@@ -184,13 +184,18 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
                 if w.name == "widths":
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                     found[w][m][rows] = np.where(counted, host(got.width), np.nan)
-                elif w.name == "within_distances":
-                    own = host(width_args[0])[codes, np.arange(len(codes))]
-                    found[w][m] += 0.5 * float((weights[rows] * own)[counted].sum())
                 else:
-                    members = one_hot(codes[None], np.array([len(mass[part])]), weights[rows])
-                    found[w][m] += host(width_args[0]) @ members
+                    found[w][m] += sum_pairs(w, host(width_args[0]), codes, weights[rows])
     return found
+
+
+def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+    """What b objects add, given their (K, b) distance sums: within clusters, or (K, K) between."""
+    if w.name == "within_distances":
+        counted = codes >= 0
+        own = sums[codes, np.arange(len(codes))]
+        return 0.5 * float((weights * own)[counted].sum())
+    return sums @ one_hot(codes[None], np.array([len(sums)]), weights)
 
 
 def _nothing_yet(w: Want, n: int, k: int) -> Any:

@@ -58,6 +58,10 @@ def provides(*names: str) -> Callable[[Provider], Provider]:
 
 def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
+    if task.space.kind == "dask":
+        from wellsep.compute.dask_passes import gather_chunks
+
+        return gather_chunks(task, list(dict.fromkeys(wants)))
     import wellsep.compute.clusters
     import wellsep.compute.density
     import wellsep.compute.extremes
@@ -76,6 +80,15 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     for provider, asked in by_provider.items():
         found.update(provider(task, asked))
     return found
+
+
+def values_of_objects(task: Task, wanted: Want) -> Any:
+    """(n,) one value per object of the only partition; a lazy dask array where X is one."""
+    if task.space.kind == "dask":
+        from wellsep.compute import dask_passes
+
+        return dask_passes.values_of_objects(task, wanted)
+    return gather(task, [wanted])[wanted][0]
 
 
 @provides("objects")

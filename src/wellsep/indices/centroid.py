@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.clusters import Clusters, centre_distances
-from wellsep.compute.statistics import Want, gather, want
+from wellsep.compute.statistics import Want, gather, values_of_objects, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
@@ -337,7 +337,7 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    found = gather(task, [want("margins")])[want("margins")][0]
+    found = values_of_objects(task, want("margins"))
     return np.where(np.isinf(found), np.nan, found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_data, check_number
-from wellsep.compute.statistics import Objects, Want, gather, want
+from wellsep.compute.statistics import Objects, Want, values_of_objects, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
 
@@ -185,7 +185,7 @@ def silhouette_samples(
 
         raise UndefinedIndex("silhouette needs at least 2 clusters, got 1.")
     wanted = entry.wants(**params)["widths"]
-    return gather(task, [wanted])[wanted][0]
+    return values_of_objects(task, wanted)
 
 
 def check_precomputed(X: Any, metric: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights
+from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
 from wellsep.compute.engines import open_space
 from wellsep.compute.statistics import Task, gather
 from wellsep.indices.record import INDICES, Index
@@ -137,8 +137,9 @@ def score_partitions(
 
     Parameters
     ----------
-    X : array-like, dataframe, sparse matrix or tensor of shape (n, d)
-        The space. float32 is computed in float32 with sums in float64.
+    X : array-like, dataframe, sparse matrix, tensor or dask collection of shape (n, d)
+        The space. float32 is computed in float32 with sums in float64. A dask array or
+        dataframe is never gathered.
     labels : array-like, list of array-like, (M, n) array, dict or dataframe
         One or more partitions of the n objects (rows of an array, columns of a frame).
     indices : sequence of str or (str, dict)
@@ -171,6 +172,11 @@ def score_partitions(
     'good'
     """
     asked = parse_indices(indices, convention)
+    if is_dask(X):
+        from wellsep.indices.dask_tasks import chunked_task
+
+        task = chunked_task(X, labels, sample_weight, noise, device, asked)
+        return evaluate(task, asked, coverage=task.partitions.coverage)
     data = check_data(X, sparse=True)
     if sp.issparse(data):
         _refuse_sparse(asked)
@@ -237,22 +243,15 @@ def _all_wants(asked: list[Asked]) -> list:
 
 
 def _restrict(task: Task, alive: list[int]) -> Task:
-    p = task.partitions
-    if len(alive) == len(p):
+    if len(alive) == len(task.partitions):
         return task
-    kept = Partitions(
-        p.codes[alive],
-        tuple(p.classes[m] for m in alive),
-        tuple(p.names[m] for m in alive),
-        p.coverage[alive],
-    )
-    return task._replace(partitions=kept)
+    return task._replace(partitions=task.partitions.subset(alive))
 
 
 def _not_scorable(task: Task, m: int, index: Index) -> str | None:
     """The reasons that hold for every index alike."""
     k = len(task.partitions.classes[m])
-    counted = int((task.partitions.codes[m] >= 0).sum())
+    counted = int(task.partitions.n_counted[m])
     if k < index.minimum_clusters:
         if counted == 0:
             return "no object is counted"
@@ -320,6 +319,13 @@ def one_task(
     """Checked input of a single index, with its centres in the order of the sorted labels."""
     index = INDICES[name]
     full = index.with_params(params or {})
+    if is_dask(X):
+        from wellsep.indices.dask_tasks import chunked_task
+
+        task = chunked_task(X, labels, sample_weight, noise, device, [(index, full)], centers)
+        if len(task.partitions) != 1:
+            raise _many(len(task.partitions))
+        return task, index, full
     data = check_data(X, sparse=True)
     if sp.issparse(data):
         _refuse_sparse([(index, full)])
@@ -338,11 +344,14 @@ def one_task(
 def _one(labels: Any, n: int, noise: str) -> Partitions:
     partitions = Partitions.from_labels(labels, n_objects=n, noise=noise)
     if len(partitions) != 1:
-        raise ValueError(
-            f"labels must be one partition here, got {len(partitions)}; "
-            "score many with wellsep.score_partitions."
-        )
+        raise _many(len(partitions))
     return partitions
+
+
+def _many(got: int) -> ValueError:
+    return ValueError(
+        f"labels must be one partition here, got {got}; score many with wellsep.score_partitions."
+    )
 
 
 def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:

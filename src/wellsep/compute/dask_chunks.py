@@ -1,0 +1,320 @@
+"""Rows that lie in the chunks of a dask array: opened, checked, and gone through by kernels.
+
+A kernel is a plain function of the rows of one portion; it has never heard of Dask. ``fold`` adds
+up what it returns, always in the same order; ``lazy`` makes a dask array of it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+
+from wellsep.compute.moments import add
+
+ARITY = 8  # parts added at once
+# Chunks smaller than this are looked at together: a task costs about a millisecond.
+PORTION_BYTES = 4 << 20
+PORTION_CHUNKS = 64
+
+
+class Sealed:
+    """Values that a graph must not look into."""
+
+    def __init__(self, *values: Any):
+        self.values = values
+
+
+class Portion(NamedTuple):
+    """Neighbouring chunks that one task goes through."""
+
+    first: int  # chunk
+    stop: int
+    start: int  # row
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks:
+    """The n rows of a dask array or dataframe, in chunks of whole rows.
+
+    Attributes
+    ----------
+    array : dask.array.Array of shape (n, d) or (n,)
+        float32 or float64 where it is data; no chunk splits a row.
+    source : what was given
+    """
+
+    array: da.Array
+    source: Any
+    kind: str = "dask"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    @property
+    def n(self) -> int:
+        return self.array.shape[0]
+
+    @property
+    def d(self) -> int:
+        return self.array.shape[1]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.array.chunks[0]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """First row of each chunk."""
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
+
+    @cached_property
+    def reference(self) -> np.ndarray:
+        """(d,) the mean of the first chunk: a point near the data to subtract from them."""
+        first = Chunks(self.array.blocks[0], self.source)
+        mean = first.each(_mean)[0]
+        return np.where(np.isfinite(mean), mean, 0.0)
+
+    def portions(self, whole: bool = False) -> list[Portion]:
+        """All chunks in order, small ones together."""
+        width = int(np.prod(self.shape[1:])) * self.dtype.itemsize
+        found, first, held = [], 0, 0
+        for i, size in enumerate(self.sizes):
+            full = held + size * width > PORTION_BYTES or i - first >= PORTION_CHUNKS
+            if i > first and (full or whole):
+                found.append(Portion(first, i, int(self.starts[first])))
+                first, held = i, 0
+            held += size * width
+        found.append(Portion(first, len(self.sizes), int(self.starts[first])))
+        return found
+
+    def fold(
+        self,
+        kernel: Callable[..., Any],
+        *shared: Any,
+        beside: Sequence[da.Array | None] = (),
+        which: Sequence[int] | None = None,
+        checked: bool = False,
+    ) -> Any:
+        """``kernel(X, *beside, *shared, start)`` of every portion, added up.
+
+        ``beside`` are arrays chunked like the rows along their last axis, or None. ``which`` goes
+        through some portions only. With ``checked`` NaN and infinity are refused.
+        """
+        graph, parts = self._calls(kernel, shared, beside, which, checked=checked)
+        level = 0
+        name = parts[0][0]
+        while len(parts) > 1:
+            level += 1
+            new = []
+            for i in range(0, len(parts), ARITY):
+                key = (name, level, i)
+                graph[key] = (add, parts[i : i + ARITY])
+                new.append(key)
+            parts = new
+        return self._compute(graph, parts, beside)[0]
+
+    def each(
+        self,
+        kernel: Callable[..., Any],
+        *shared: Any,
+        beside: Sequence[da.Array | None] = (),
+        which: Sequence[int] | None = None,
+        whole: bool = False,
+    ) -> list[Any]:
+        """What the kernel returns for every portion, or for every chunk (``whole``)."""
+        graph, parts = self._calls(kernel, shared, beside, which, whole=whole)
+        return self._compute(graph, parts, beside)
+
+    def lazy(
+        self,
+        kernel: Callable[..., Any],
+        *shared: Any,
+        beside: Sequence[da.Array | None] = (),
+        dtype: Any = np.float64,
+        width: int | None = None,
+        checked: bool = True,
+    ) -> da.Array:
+        """A dask array of what the kernel returns for every chunk: (n,), or (n, width)."""
+        graph, parts = self._calls(kernel, shared, beside, None, whole=True, checked=checked)
+        name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
+        tail = () if width is None else (0,)
+        graph.update({(name, i, *tail): key for i, key in enumerate(parts)})
+        sizes = (self.sizes,) if width is None else (self.sizes, (width,))
+        return da.Array(self._layer(name, graph, beside), name, chunks=sizes, dtype=dtype)
+
+    def _calls(
+        self,
+        kernel: Callable[..., Any],
+        shared: tuple[Any, ...],
+        beside: Sequence[da.Array | None],
+        which: Sequence[int] | None,
+        whole: bool = False,
+        checked: bool = False,
+    ) -> tuple[dict, list[tuple]]:
+        name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
+        common = (name, "shared")
+        graph: dict = {common: Sealed(*shared)}
+        rows = _keys(self.array)
+        others = [None if array is None else _keys(array) for array in beside]
+        parts = []
+        portions = self.portions(whole)
+        for i in range(len(portions)) if which is None else which:
+            first, stop, start = portions[i]
+            with_them = [None if keys is None else keys[first:stop] for keys in others]
+            place = (start, first, checked)
+            graph[name, 0, i] = (_call, kernel, rows[first:stop], with_them, common, *place)
+            parts.append((name, 0, i))
+        return graph, parts
+
+    def _layer(self, name: str, graph: dict, beside: Sequence[da.Array | None]) -> HighLevelGraph:
+        arrays = [self.array, *(array for array in beside if array is not None)]
+        return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
+
+    def _compute(self, graph: dict, keys: list[tuple], beside: Sequence[da.Array | None]) -> list:
+        name = f"{keys[0][0]}-all"
+        graph[name] = (list, keys)
+        layer = self._layer(name, graph, beside)
+        return dask.compute(Delayed(name, layer, layer=name))[0]
+
+
+def _call(
+    kernel: Callable[..., Any],
+    rows: list[np.ndarray],
+    beside: list[list[np.ndarray] | None],
+    shared: Sealed,
+    start: int,
+    chunk: int,
+    checked: bool,
+) -> Any:
+    if checked:
+        for i, part in enumerate(rows):
+            check_rows(part, chunk + i)
+    X = rows[0] if len(rows) == 1 else np.concatenate(rows)
+    with_them = [None if parts is None else np.concatenate(parts, axis=-1) for parts in beside]
+    return kernel(X, *with_them, *shared.values, start)
+
+
+def _keys(array: da.Array) -> list[tuple]:
+    """Keys of the chunks along the one axis that has several."""
+    return [key for key in dask.core.flatten(array.__dask_keys__())]
+
+
+def _mean(X: np.ndarray, start: int) -> np.ndarray:
+    return X.mean(axis=0, dtype=np.float64)
+
+
+def open_chunks(X: Any, *, name: str = "X", sized: bool = True) -> Chunks:
+    """Wrap a dask array or dataframe; its values are looked at by the first kernel.
+
+    With ``sized`` unknown chunk sizes are worked out, which goes through the data once.
+    """
+    array = _as_array(X, name)
+    if array.ndim != 2:
+        remedy = f"; a single feature is {name}.reshape(-1, 1)" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimension(s){remedy}.")
+    if sp.issparse(array._meta):
+        raise TypeError(
+            f"{name} must have dense chunks, got sparse ones; "
+            f"use {name}.map_blocks(lambda b: b.toarray())."
+        )
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numeric, got a dask array of type {array.dtype}.")
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    if np.isnan(array.shape[1]):
+        raise ValueError(
+            f"{name} must have a known number of columns, got unknown chunk sizes; "
+            f"call {name}.compute_chunk_sizes() first."
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"{name} must have at least 1 column, got none.")
+    if len(array.chunks[1]) > 1:
+        array = array.rechunk({1: -1})
+    if sized:
+        array = with_sizes(array)
+        if array.shape[0] == 0:
+            raise ValueError(f"{name} must have at least 1 row(s), got 0.")
+        array = _without_empty(array)
+    return Chunks(array, X)
+
+
+def _as_array(X: Any, name: str) -> da.Array:
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(X, "to_dask_array"):
+        meta = X._meta
+        if hasattr(meta, "dtypes"):
+            for column, dtype in dict(meta.dtypes).items():
+                if getattr(dtype, "kind", "O") not in "fiub":
+                    raise TypeError(
+                        f"{name} must have numeric columns, got column {column!r} of type "
+                        f"{dtype}; drop or encode it first."
+                    )
+        return X.to_dask_array()
+    raise TypeError(
+        f"{name} must be a dask array or dataframe here, got {type(X).__name__}; "
+        "make one with dask.array.from_delayed or to_dask_array."
+    )
+
+
+def with_sizes(array: da.Array) -> da.Array:
+    """The same array with known chunk sizes."""
+    if not any(np.isnan(size) for axis in array.chunks for size in axis):
+        return array
+    array = array.copy()  # the method below changes what it is called on
+    return array.compute_chunk_sizes()
+
+
+def _without_empty(array: da.Array) -> da.Array:
+    if all(array.chunks[0]):
+        return array
+    kept = [array.blocks[i] for i, size in enumerate(array.chunks[0]) if size]
+    return da.concatenate(kept)
+
+
+def check_rows(X: np.ndarray, chunk: int) -> None:
+    """Refuse NaN and infinity, naming chunk and place."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return
+    bad = np.argwhere(~np.isfinite(X))
+    if len(bad):
+        row, column = (int(i) for i in bad[0])
+        raise ValueError(
+            f"X must be finite, got {X[row, column]} in chunk {chunk} (row {row} of it, column "
+            f"{column}); drop or impute such rows first."
+        )
+
+
+def aligned(values: Any, chunks: Chunks, name: str) -> da.Array:
+    """A vector in memory or on Dask, cut as the rows are."""
+    if hasattr(values, "to_dask_array"):
+        values = values.to_dask_array()
+    if isinstance(values, da.Array):
+        values = with_sizes(values)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+    else:
+        values = np.asarray(values)
+    if values.ndim != 1 or values.shape[0] != chunks.n:
+        raise ValueError(
+            f"{name} must have one value per object ({chunks.n}), got shape {values.shape}."
+        )
+    if isinstance(values, da.Array):
+        return values.rechunk((chunks.sizes,))
+    return da.from_array(values, chunks=(chunks.sizes,))

@@ -1,0 +1,232 @@
+"""Statistics of partitions of rows on Dask, from one or two passes over the chunks.
+
+The first pass merges moments of clusters; the second runs the in-memory row pass on each portion,
+with the centres of all rows given, and adds up what it finds. Nothing as long as the data ever
+leaves the workers: widths of objects come back as one mean per cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.clusters import Clusters, centre_pass, cosine_pass
+from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
+from wellsep.compute.engines import Space
+from wellsep.compute.moments import Asked, Facts, describe_rows
+from wellsep.compute.spectrum import Spectrum, spectrum_of
+from wellsep.compute.statistics import Objects, Task, Want, want
+from wellsep.compute.views import wide
+from wellsep.partitions import Partitions
+
+SUMMED = ("within", "radii", "separation", "to_centres")
+AVERAGED = ("simplified", "cosine_widths")  # one value per object, averaged by cluster
+ROW_WISE = ("clusters", "objects", "spread", "balls", "spectrum", *SUMMED, *AVERAGED)
+
+
+class Known(NamedTuple):
+    """What the first pass tells the second."""
+
+    classes: tuple[np.ndarray, ...]
+    clusters: list[Clusters]
+    spreads: list[Spread]
+    unit: np.ndarray | None  # (ΣK, d)
+    origin: np.ndarray  # (d,) what every portion subtracts
+
+
+def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Every wanted statistic, as a list with one entry per partition."""
+    from wellsep.compute.dask_pairs import gather_pairs
+
+    rows = [w for w in wants if w.name in ROW_WISE]
+    pairs = [w for w in wants if w.name not in ROW_WISE]
+    needed = [*rows, want("clusters")] if pairs else rows
+    facts = first_pass(task, needed)
+    known = _known(task, facts)
+    found = _from_first(task, rows, facts, known)
+    late = [w for w in rows if w not in found]
+    if late:
+        found.update(_second_pass(task, late, known))
+    if pairs:
+        found.update(gather_pairs(task, pairs, known.clusters))
+    return found
+
+
+def values_of_objects(task: Task, wanted: Want) -> Any:
+    """A lazy dask array (n,) of one value per object, for the only partition."""
+    if wanted.name == "widths":
+        from wellsep.compute.dask_pairs import lazy_widths
+
+        return lazy_widths(task, wanted, _known(task, first_pass(task, [want("clusters")])))
+    known = _known(task, first_pass(task, [wanted]))
+    chunks: Any = task.space
+    return chunks.lazy(_object_values, known, wanted, beside=[task.partitions.codes, task.weights])
+
+
+def first_pass(task: Task, wants: list[Want]) -> Facts:
+    names = {w.name for w in wants}
+    chunks: Any = task.space
+    partitions = task.partitions
+    asked = Asked(
+        squares=bool(names & {"spread", "balls"}) or ("within" in names and task.centers is None),
+        unit="cosine_widths" in names,
+        scatter=counted_alike(partitions, chunks.n)[0] if "spectrum" in names else (),
+    )
+    return chunks.fold(
+        describe_rows,
+        partitions.n_clusters,
+        chunks.reference,
+        asked,
+        beside=[partitions.codes, task.weights],
+        checked=True,
+    )
+
+
+def counted_alike(partitions: Partitions, n: int) -> tuple[tuple[int, ...], list[int]]:
+    """Partitions that stand for all that count the same rows, and who stands for each."""
+    chosen: list[int] = []
+    place = []
+    whole = None
+    for m, counted in enumerate(partitions.n_counted):
+        if counted < n:
+            chosen.append(m)
+            place.append(len(chosen) - 1)
+            continue
+        if whole is None:  # all that count every row share one
+            whole = len(chosen)
+            chosen.append(m)
+        place.append(whole)
+    return tuple(chosen), place
+
+
+def _known(task: Task, facts: Facts) -> Known:
+    chunks: Any = task.space
+    partitions, shift = task.partitions, chunks.reference
+    clusters, spreads = [], []
+    moments: Any = facts.clusters
+    for m in range(len(partitions)):
+        part = slice(int(partitions.offsets[m]), int(partitions.offsets[m + 1]))
+        mass, means = moments.mass[part], moments.mean[part]
+        mean = (mass[:, None] * means).sum(axis=0) / mass.sum()
+        centers = means if task.centers is None else task.centers[m] - shift
+        clusters.append(Clusters(facts.counts[part], mass, centers, mean, shift))  # type: ignore[index]
+        if moments.square is not None:
+            square = moments.square[part]
+            between = (mass[:, None] * (means - mean) ** 2).sum(axis=0)
+            total = (square.sum(axis=0) + between) / mass.sum()
+            spreads.append(Spread(means, square / mass[:, None], total))
+    return Known(partitions.classes, clusters, spreads, facts.unit, shift)
+
+
+def _from_first(task: Task, wants: list[Want], facts: Facts, known: Known) -> dict[Want, list[Any]]:
+    """What needs no second pass."""
+    found: dict[Want, list[Any]] = {}
+    for w in wants:
+        if w.name == "clusters":
+            found[w] = known.clusters
+        elif w.name == "objects":
+            found[w] = [_as_objects(c) for c in known.clusters]
+        elif w.name == "spread":
+            found[w] = known.spreads
+        elif w.name == "within" and task.centers is None:
+            found[w] = [
+                (s.variances.sum(axis=1) * c.mass)
+                for s, c in zip(known.spreads, known.clusters, strict=True)
+            ]
+        elif w.name == "spectrum":
+            found[w] = _spectra(task, facts, w.get("centred", True))
+    return found
+
+
+def _as_objects(clusters: Clusters) -> Objects:
+    """Each cluster stands for its members: their mean width, their weight."""
+    k = len(clusters.mass)
+    return Objects(None, np.arange(k), clusters.mass, k)
+
+
+def _spectra(task: Task, facts: Facts, centred: bool) -> list[Spectrum]:
+    chunks: Any = task.space
+    scatter: Any = facts.scatter
+    found = []
+    for mass, mean, products in zip(*scatter, strict=True):
+        if not centred:
+            origin = mean + chunks.reference
+            products = products + mass * np.outer(origin, origin)
+        found.append(spectrum_of(products, np.diagonal(products).copy(), float(mass)))
+    return [found[i] for i in counted_alike(task.partitions, chunks.n)[1]]
+
+
+def _second_pass(task: Task, wants: list[Want], known: Known) -> dict[Want, list[Any]]:
+    chunks: Any = task.space
+    beside = [task.partitions.codes, task.weights]
+    sums = chunks.fold(_row_sums, known, wants, beside=beside)
+    found: dict[Want, list[Any]] = {}
+    for w in wants:
+        if w.name in AVERAGED:
+            found[w] = [s / c.mass for s, c in zip(sums[w], known.clusters, strict=True)]
+        elif w.name == "balls":
+            found[w] = [balls_from(near, between, w) for near, between in sums[w]]
+            _warn_of_empty(found[w])
+        else:
+            found[w] = sums[w]
+    return found
+
+
+def _portion(X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, known: Known) -> Task:
+    space = Space(X, np, "numpy", 1, origin=known.origin)
+    names = tuple(map(str, range(len(codes))))
+    partitions = Partitions(codes, known.classes, names, np.ones(len(codes)))
+    return Task(space, partitions, weights)
+
+
+def _row_sums(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    known: Known,
+    wants: list[Want],
+    start: int,
+) -> dict[Want, list[Any]]:
+    """The second pass over one portion."""
+    task = _portion(X, codes, weights, known)
+    found = _object_rows(task, known, [w for w in wants if w.name in AVERAGED])
+    mass = task.weights_or_ones()
+    for w, widths in found.items():
+        found[w] = [
+            np.bincount(c[c >= 0], (mass * width)[c >= 0], len(k))
+            for c, k, width in zip(codes, known.classes, widths, strict=True)
+        ]
+    summed = [w for w in wants if w.name in SUMMED]
+    if summed:
+        found.update(centre_pass(task, known.clusters, summed))
+    for w in wants:
+        if w.name == "balls":
+            members = [_Members(task, wide(task.space), m) for m in range(len(codes))]
+            found[w] = [ball_counts(x, s, w) for x, s in zip(members, known.spreads, strict=True)]
+    return found
+
+
+def _object_rows(task: Task, known: Known, wants: list[Want]) -> dict[Want, list[Any]]:
+    """One value per object of a portion."""
+    found: dict[Want, list[Any]] = {}
+    cosine = [w for w in wants if w.name == "cosine_widths"]
+    if cosine:
+        mass = np.concatenate([c.mass for c in known.clusters])
+        count = np.concatenate([c.counts for c in known.clusters])
+        found.update(cosine_pass(task, known.unit, mass, count, cosine))  # type: ignore[arg-type]
+    rest = [w for w in wants if w.name != "cosine_widths"]
+    if rest:
+        found.update(centre_pass(task, known.clusters, rest))
+    return found
+
+
+def _object_values(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    known: Known,
+    wanted: Want,
+    start: int,
+) -> np.ndarray:
+    return _object_rows(_portion(X, codes, weights, known), known, [wanted])[wanted][0]

@@ -1,0 +1,166 @@
+"""Moments of one block of rows and of the clusters in it, which merge into those of all blocks.
+
+Everything is relative to a reference point near the data and in float64, so that neither an
+offset of the data nor the number of blocks costs digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.clusters import cluster_sums, one_hot
+from wellsep.compute.engines import open_space
+from wellsep.compute.statistics import Task
+from wellsep.partitions import Partitions
+
+
+class Moments(NamedTuple):
+    """Mass, mean and summed squared deviations from the mean, of g groups of rows."""
+
+    mass: np.ndarray  # (g,)
+    mean: np.ndarray  # (g, d) relative to the reference; 0 where there is no mass
+    square: np.ndarray | None  # (g, d) by column, (g, d, d) all products, or None
+
+    @classmethod
+    def merged(cls, parts: Sequence[Moments]) -> Moments:
+        """The moments of all parts together: Σ squares + Σ mass·(mean − common mean)²."""
+        masses = np.stack([p.mass for p in parts])  # (parts, g)
+        means = np.stack([p.mean for p in parts])
+        mass = masses.sum(axis=0)
+        mean = _over((masses[:, :, None] * means).sum(axis=0), mass)
+        if parts[0].square is None:
+            return cls(mass, mean, None)
+        square = np.sum([p.square for p in parts], axis=0)  # type: ignore[arg-type]
+        gap = means - mean
+        if square.ndim == 2:
+            square += (masses[:, :, None] * gap**2).sum(axis=0)
+        else:
+            square += np.einsum("pg,pgi,pgj->gij", masses, gap, gap)
+        return cls(mass, mean, square)
+
+
+class Facts(NamedTuple):
+    """What one look at the rows tells, with labels or without."""
+
+    rows: Moments  # of all rows, each counting once
+    weighted: Moments | None  # of all rows by weight
+    clusters: Moments | None  # (ΣK,) by weight
+    counts: np.ndarray | None  # (ΣK,) objects
+    unit: np.ndarray | None  # (ΣK, d) sums of the rows at unit length
+    scatter: Moments | None  # with all products, of the rows that some partitions count
+
+
+class Asked(NamedTuple):
+    """Which facts are worth their work."""
+
+    weighted: bool = False
+    squares: bool = False  # squared deviations within clusters, by column
+    unit: bool = False
+    scatter: tuple[int, ...] = ()  # partitions whose counted rows are wanted
+
+
+def describe_rows(
+    X: np.ndarray,
+    codes: np.ndarray | None,
+    weights: np.ndarray | None,
+    n_clusters: np.ndarray,
+    reference: np.ndarray,
+    asked: Asked,
+    start: int = 0,
+) -> Facts:
+    """Facts of one block; ``codes`` is (M, b) with -1 for rows that do not count."""
+    wide = X.astype(np.float64) - reference
+    rows = _moments(wide, np.ones((1, len(X))), squares=True)
+    weighted = None
+    if asked.weighted:
+        given = np.ones(len(X)) if weights is None else weights
+        weighted = _moments(wide, given[None], squares=True)
+    if codes is None:
+        return Facts(rows, weighted, None, None, None, None)
+    table = one_hot(codes, n_clusters, weights)
+    mass = np.asarray(table.sum(axis=0)).reshape(-1)
+    mean = _over(np.asarray(table.T @ wide), mass)
+    squares = _squares_within(wide, codes, weights, n_clusters, mean) if asked.squares else None
+    counts = mass if weights is None else np.asarray((table > 0).sum(axis=0), dtype=np.float64)
+    scatter = _scatter(wide, codes[list(asked.scatter)], weights) if asked.scatter else None
+    unit = _unit_sums(X, codes, weights, n_clusters) if asked.unit else None
+    return Facts(rows, weighted, Moments(mass, mean, squares), counts, unit, scatter)
+
+
+def _over(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    return sums / np.where(mass > 0, mass, 1)[:, None]
+
+
+def _moments(wide: np.ndarray, weights: np.ndarray, *, squares: bool) -> Moments:
+    """``weights`` (g, b)."""
+    mass = weights.sum(axis=1)
+    mean = _over(weights @ wide, mass)
+    if not squares:
+        return Moments(mass, mean, None)
+    return Moments(
+        mass, mean, np.stack([w @ (wide - m) ** 2 for w, m in zip(weights, mean, strict=True)])
+    )
+
+
+def _squares_within(
+    wide: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: np.ndarray,
+    mean: np.ndarray,
+) -> np.ndarray:
+    offsets = np.concatenate([[0], np.cumsum(n_clusters)])
+    found = np.zeros_like(mean)
+    for m, row in enumerate(codes):
+        keep = row >= 0
+        gap = wide[keep] - mean[offsets[m] + row[keep]]
+        part = one_hot(
+            row[keep][None], n_clusters[m : m + 1], None if weights is None else weights[keep]
+        )
+        found[offsets[m] : offsets[m + 1]] = part.T @ gap**2
+    return found
+
+
+def _scatter(wide: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Moments:
+    """All products of the rows that each partition counts."""
+    counted = codes >= 0
+    given = np.ones(wide.shape[0]) if weights is None else weights
+    table = counted * given  # (M, b)
+    mean = _over(table @ wide, table.sum(axis=1))
+    squares = []
+    for w, centre in zip(table, mean, strict=True):
+        gap = wide - centre
+        squares.append((gap * w[:, None]).T @ gap)
+    return Moments(table.sum(axis=1), mean, np.stack(squares))
+
+
+def _unit_sums(
+    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, n_clusters: np.ndarray
+) -> np.ndarray:
+    space = open_space(X, n_jobs=1)
+    classes = tuple(np.arange(k) for k in n_clusters)
+    names = tuple(map(str, range(len(codes))))
+    partitions = Partitions(codes, classes, names, np.ones(len(codes)))
+    return cluster_sums(space, space.unit_rows, Task(space, partitions, weights))
+
+
+def add(parts: Sequence[Any]) -> Any:
+    """Sums of arrays and numbers, entry by entry, through records, lists and dicts."""
+    first = parts[0]
+    if first is None:
+        return None
+    if hasattr(first, "merged"):
+        return type(first).merged(parts)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(add(column) for column in zip(*parts, strict=True)))
+    if isinstance(first, tuple | list):
+        return [add(column) for column in zip(*parts, strict=True)]
+    if isinstance(first, dict):
+        return {key: add([p[key] for p in parts]) for key in first}
+    total = first
+    for part in parts[1:]:
+        total = total + part
+    return total

@@ -1,0 +1,76 @@
+"""Checked input of an index where X is on Dask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_data, to_numpy
+from wellsep.compute.dask_chunks import open_chunks
+from wellsep.compute.dask_labels import encode_chunks, weigh_chunks
+from wellsep.compute.dask_pairs import PAIRWISE, refuse_metric
+from wellsep.compute.dask_passes import ROW_WISE
+from wellsep.compute.statistics import Task
+from wellsep.indices.record import INDICES, Index
+
+Asked = tuple[Index, dict[str, Any]]
+
+
+def chunked_task(
+    X: Any,
+    labels: Any,
+    sample_weight: Any,
+    noise: str,
+    device: Any,
+    asked: list[Asked],
+    centers: Any = None,
+) -> Task:
+    """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
+    for index, params in asked:
+        _refuse_unserved(index, params)
+    if device is not None and str(device) != "cpu":
+        raise ValueError(f"device must be None for a dask array, got {device!r}.")
+    chunks = open_chunks(X)
+    weights = weigh_chunks(sample_weight, chunks)
+    for index, _ in asked:
+        if weights is not None and not index.weighted:
+            raise ValueError(
+                f"sample_weight must be None for {index.name!r}: its definition knows no weights."
+            )
+    partitions = encode_chunks(labels, weights, chunks, noise)
+    given = None
+    if centers is not None:
+        given = (_check_centers(centers, len(partitions.classes[0]), chunks.d),)
+    space: Any = chunks
+    there: Any = weights
+    return Task(space, partitions, there, given)
+
+
+def on_dask(index: Index, params: dict[str, Any] | None = None) -> bool:
+    """Whether an index can be computed without gathering X."""
+    wanted = index.wants(**(index.params if params is None else params)).values()
+    names = {w.name for w in wanted}
+    # Objects themselves are only served where widths are to be averaged over them.
+    return names <= {*ROW_WISE, *PAIRWISE} and names != {"objects"}
+
+
+def _refuse_unserved(index: Index, params: dict[str, Any]) -> None:
+    if not on_dask(index, params):
+        usable = ", ".join(name for name in INDICES if on_dask(INDICES[name]))
+        raise TypeError(
+            f"X must be in memory for {index.label(params)!r}, got a dask collection; "
+            f"pass X.compute() if it fits, or choose among: {usable}."
+        )
+    for wanted in index.wants(**params).values():
+        refuse_metric(wanted)
+
+
+def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:
+    table = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    if table.shape != (k, d):
+        raise ValueError(
+            f"centers must have one row per cluster and X's columns, ({k}, {d}), "
+            f"got {table.shape}; rows follow the sorted labels."
+        )
+    return table
