@@ -58,9 +58,21 @@ def print_table(
     console().print(table)
 
 
+def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """The first columns of a table that the terminal is wide enough for; at least two."""
+    room = console().width
+    kept: dict[str, Sequence[Any]] = {}
+    for name, values in table.items():
+        room -= 3 + max([len(name), *(len(cell(value)) for value in values)])
+        if room < 0 and len(kept) > 1:
+            break
+        kept[name] = values
+    return kept
+
+
 def print_line(text: str = "") -> None:
     """Print one line; words in [brackets] are left alone."""
-    console().print(text, markup=False, highlight=False, soft_wrap=True)
+    console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def cell(value: Any) -> str:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, plain, print_json, print_line, print_table, progress
+from wellsep.cli.output import (
+    JsonOption,
+    plain,
+    print_json,
+    print_line,
+    print_table,
+    progress,
+    that_fit,
+)
 
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
@@ -231,8 +239,14 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 def print_judgement(judgement: Judgement) -> None:
     table = judgement.ranking.table()
-    rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title=f"Ranking by ACE ({judgement.result.index})")
+    shown = that_fit(table)
+    left = [name for name in table if name not in shown]
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title=f"Ranking by ACE ({judgement.result.index})",
+        caption=f"Not shown for want of room: {', '.join(left)}." if left else None,
+    )
     for paragraph in judgement.ranking.explanation:
         print_line(paragraph)
 
