@@ -56,7 +56,7 @@ class Sides:
     def _view(self) -> Any:
         space = self.space
         if self.metric == "cosine":
-            view = _directions(space)
+            view = unit_directions(space)
         elif self.metric in SYMMETRIC:
             view = space.centred
         else:
@@ -89,7 +89,7 @@ class Sides:
         )
 
 
-def _directions(space: Space) -> Any:
+def unit_directions(space: Space) -> Any:
     """Unit rows; a zero row gets a direction of its own, at cosine distance 1 from all others."""
     xp, unit = space.xp, space.unit
     zero = xp.sum(unit * unit, axis=1) == 0
