@@ -206,3 +206,17 @@ def test_the_compiled_loop_is_used_for_plain_arrays_only(blobs):
     assert not module._compiled_usable(prepare(torch.from_numpy(X)), centers)
     assert not module._compiled_usable(prepare(X, metric="cosine"), centers)
     assert wellsep.cluster.lloyd is lloyd
+
+
+def test_wide_sparse_data_are_never_made_dense():
+    import tracemalloc
+
+    n, d = 3000, 20_000  # 480 MB if dense
+    X = sp.random_array((n, d), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    start = X[:4].toarray()
+    tracemalloc.start()
+    result = lloyd(X, start, max_iter=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40e6
+    assert result.labels.shape == (n,)

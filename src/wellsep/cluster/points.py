@@ -77,7 +77,10 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
     """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where the data are dense: no cancellation."""
     values, weights = points.values, points.weights
     if sp.issparse(values):
-        products = np.asarray(values.multiply(centers[labels]).sum(axis=1)).ravel()
+        # Entry by entry: centres of all rows side by side would be a dense table.
+        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        terms = values.data * centers[labels[rows], values.indices]
+        products = np.bincount(rows, weights=terms, minlength=values.shape[0])
         norms = np.einsum("ij,ij->i", centers, centers)[labels]
         distances = np.maximum(points.norms - 2.0 * products + norms, 0.0)
     elif is_host(values):
