@@ -9,7 +9,8 @@ OUT/labels.npz and weights to OUT/models.zip. A job that meets the time limit is
 same command (its state lies in OUT/state).
 
 Jobs: check; METHOD:SET[:VARIANT] with METHOD depict or jule; deepcf:SET, the comparison of deep
-k-means with both signs of deep cf-means from the same autoencoder and the same random centres.
+k-means with both signs of deep cf-means from the same autoencoder and the same random centres;
+sweep:SET, the time of eight trainings one after another and four at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 import time
 import traceback
 import zipfile
@@ -31,7 +33,8 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 
-from wellsep.deep import DEPICT, JULE, DeepCFMeans, DeepKMeans
+from wellsep import load_runs
+from wellsep.deep import DEPICT, IDEC, JULE, DeepCFMeans, DeepKMeans, sweep
 
 DEFAULT_JOBS = "check,depict:mnist_test,depict:usps_11000,jule:usps_11000,jule:mnist_test"
 REPORTED = {  # NMI of the papers' tables
@@ -237,6 +240,31 @@ def compare_signs(study: Study, job: str) -> None:
         study.write(job=job, seed=seed, status="done", nmi=found)
 
 
+def time_sweeps(study: Study, job: str, seed: int) -> None:
+    """Eight settings of IDEC, one after another and several processes at a time."""
+    X, y = study.data(job.split(":")[1])
+    options = study.common(job, seed) | {"checkpoint_dir": None}
+    if study.options.tiny:
+        options |= {"pretrain_epochs": 1, "epochs": 1}
+    model = IDEC(len(np.unique(y)), **options)
+    grid = {"gamma": [0.03, 0.1, 0.3, 1.0], "learning_rate": [3e-4, 1e-3]}
+    seconds = {}
+    for n_jobs in (1, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            start = time.perf_counter()
+            trials = sweep(model, X, grid, out=folder, n_jobs=n_jobs).trials
+            seconds[n_jobs] = round(time.perf_counter() - start, 1)
+            labels = {run.name: np.array(run.labels) for run in load_runs(folder)}
+    study.write(
+        job=job,
+        seed=seed,
+        status="done",
+        seconds=seconds,
+        trials=[trial.status for trial in trials],
+        nmi={name: agreement(y, found)["nmi"] for name, found in labels.items()},
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("data", help="folder with mnist_test.npz and usps_11000.npz")
@@ -257,6 +285,8 @@ def main() -> int:
                     check(study)
                 elif job.startswith("deepcf:"):
                     compare_signs(study, job)
+                elif job.startswith("sweep:"):
+                    time_sweeps(study, job, seed)
                 else:
                     fit_one(study, job, seed)
             except OutOfTime:
