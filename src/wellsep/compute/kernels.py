@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import importlib.util
+import operator
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +22,8 @@ from wellsep.compute.blocks import PairPart, Side, Widths
 # Pairs closer than this share of their squared lengths are computed again from differences:
 # ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
 CLOSE = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
+PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
+_additions_so_far = 0.0
 
 
 def numpy_usable(metric: Any, xp: Any) -> bool:
@@ -58,15 +62,42 @@ def _recompute_close(table: np.ndarray, i: Side, j: Side, limit: float) -> None:
 
 def numpy_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
     """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
+    return _sparse_pair_block(i, j, metric, both, operator.matmul)
+
+
+def numba_usable(n: int, d: int, m: int) -> bool:
+    """Whether the compiled sums beat NumPy's by half and, counting earlier work, pay for loading.
+
+    They equal NumPy's bit for bit, so it does not matter when a program changes over.
+    """
+    global _additions_so_far
+    if m < 10 + d / 5:  # products and roots are then most of the work
+        return False
+    _additions_so_far += float(n) ** 2 * m
+    pays = "numba" in sys.modules or _additions_so_far >= PAYS_FROM
+    return pays and importlib.util.find_spec("numba") is not None
+
+
+def numba_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
+    """The additions compiled: they are most of the work for many partitions."""
+    from wellsep.compute._members_numba import member_sums
+
+    def add(members: Any, table: np.ndarray) -> np.ndarray:
+        return member_sums(members.indptr, members.indices, members.data, table)
+
+    return _sparse_pair_block(i, j, metric, both, add)
+
+
+def _sparse_pair_block(i: Side, j: Side, metric: Any, both: bool, add: Any) -> PairPart:
     table = numpy_squared_euclidean(i, j)
     if metric == "euclidean":
         np.sqrt(table, out=table)
     elif metric == "cosine":
         table *= 0.5
-    sums_i = j.members @ np.ascontiguousarray(table.T)
+    sums_i = add(j.members, np.ascontiguousarray(table.T))
     if i.rows == j.rows or not both:
         return PairPart(sums_i, None)
-    return PairPart(sums_i, i.members @ table)
+    return PairPart(sums_i, add(i.members, table))
 
 
 def numpy_widths(
@@ -134,9 +165,16 @@ def _dense_members(codes: Any, n_clusters: np.ndarray) -> Any:
     return table.scatter_add_(1, columns.T, (codes >= 0).T.to(torch.float16))
 
 
-def choose(metric: Any, xp: Any) -> Callable[..., PairPart]:
-    """The fastest pair block that may be used here."""
-    return numpy_pair_block if _enabled() and numpy_usable(metric, xp) else blocks.pair_block
+def sparse_members(metric: Any, xp: Any) -> bool:
+    """Whether the chosen pair block takes its memberships as CSR matrices."""
+    return _enabled() and numpy_usable(metric, xp)
+
+
+def choose(metric: Any, xp: Any, size: tuple[int, int, int] = (0, 0, 0)) -> Callable[..., PairPart]:
+    """The fastest pair block for n objects with d features in m partitions."""
+    if not sparse_members(metric, xp):
+        return blocks.pair_block
+    return numba_pair_block if numba_usable(*size) else numpy_pair_block
 
 
 def choose_widths(xp: Any) -> Callable[..., Widths]:

@@ -75,7 +75,7 @@ class Sides:
     def _memberships(self, rows: slice) -> Any:
         weights = None if self.weights is None else self.weights[rows]
         table = one_hot(self.codes[:, rows], self.task.partitions.n_clusters, weights)
-        if kernels.choose(self.metric, self.space.xp) is kernels.numpy_pair_block:
+        if kernels.sparse_members(self.metric, self.space.xp):
             return sp.csr_array(table.T).astype(self.space.X.dtype)
         return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
 
@@ -117,7 +117,7 @@ def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> 
         sums = xp.zeros((sides.n_groups, width, space.n), dtype=xp.float64, device=space.device)
     else:
         sums = np.zeros((sides.n_groups, width, space.n))
-    block = kernels.choose(metric, xp)
+    block = kernels.choose(metric, xp, (space.n, space.d, len(task.partitions)))
     both_ways = metric in SYMMETRIC
 
     def visit(i: int, j: int) -> None:
@@ -220,7 +220,7 @@ def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
     """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
     sides = Sides(task, metric)
     space, width = task.space, int(task.partitions.offsets[-1])
-    block = kernels.choose(metric, space.xp)
+    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
     per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
     for start in range(0, len(sides.blocks), per_strip):
         strip = range(start, min(start + per_strip, len(sides.blocks)))
