@@ -9,6 +9,8 @@ from scipy.spatial.distance import cdist
 
 import wellsep as ws
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*no object within the counting radius")
+
 
 def _family(separation, diameter):
     return lambda X, y: ws.generalized_dunn_score(X, y, separation=separation, diameter=diameter)
@@ -205,12 +207,13 @@ def test_objects_in_one_place_across_clusters_make_it_zero():
     assert values[7] == pytest.approx(_brute(X, many[7]), rel=1e-9)
 
 
-def test_clusters_without_extent_leave_it_undefined():
-    X = np.repeat([[0.0, 0.0], [5.0, 5.0]], 3, axis=0)
+@pytest.mark.parametrize("diameter", ["complete", "average", "half-average", "centroid"])
+def test_clusters_without_extent_leave_it_undefined(diameter):
+    X = np.repeat([[3.3, 3.3], [7.1, 7.1]], 5, axis=0)  # their means are rounded
     with pytest.raises(ws.UndefinedIndex, match="single location"):
-        ws.dunn_score(X, [0, 0, 0, 1, 1, 1])
+        ws.dunn_score(X, np.repeat([0, 1], 5))
     with pytest.raises(ws.UndefinedIndex, match="single location"):
-        ws.generalized_dunn_score(X, [0, 0, 0, 1, 1, 1])
+        ws.generalized_dunn_score(X, np.repeat([0, 1], 5), diameter=diameter)
 
 
 def test_repeating_objects_changes_nothing():
@@ -226,6 +229,24 @@ def test_the_number_of_threads_changes_no_bit():
     one = ws.score_partitions(X, many, ["dunn"], n_jobs=1).values
     three = ws.score_partitions(X, many, ["dunn"], n_jobs=3).values
     assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_odd_partitions_among_others_disturb_none(n):
+    X = np.random.default_rng(n).normal(size=(n, 2))
+    many = {
+        "one": np.zeros(n, int),
+        "each": np.arange(n),
+        "noise": np.full(n, -1),
+        "rest": np.where(np.arange(n) > 0, -1, 0),
+        "half": np.arange(n) % 2,
+    }
+    names = ["dunn", "generalized_dunn", "c_index", "s_dbw", "cdbw", "ccc", "dbcv", "cfq_mixture"]
+    scores = ws.score_partitions(X, many, names)
+    undefined = np.array([[scores.why(p, i) is not None for i in names] for p in scores.names])
+    assert np.array_equal(undefined, np.isnan(scores.values))
+    alone = ws.score_partitions(X, many["half"], names).values[0]
+    assert scores.values[-1] == pytest.approx(alone, nan_ok=True)
 
 
 @pytest.mark.parametrize("option", ["separation", "diameter"])

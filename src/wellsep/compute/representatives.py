@@ -78,7 +78,8 @@ class _Cluster(NamedTuple):
 def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Represented:
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    clusters = [_cluster(X[rows], w.get("count")) for rows in np.split(order, starts[1:])]
+    reach = float(np.einsum("ij,ij->i", X, X).max())
+    clusters = [_cluster(X[rows], w.get("count"), reach) for rows in np.split(order, starts[1:])]
     sizes = np.array([len(c.X) for c in clusters])
     scatter = np.array([c.square.sum() for c in clusters])
     deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
@@ -95,10 +96,12 @@ def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Represented:
     )
 
 
-def _cluster(X: np.ndarray, count: int) -> _Cluster:
+def _cluster(X: np.ndarray, count: int, reach: float) -> _Cluster:
     center = X.mean(axis=0)
     X = X - center
     square = np.einsum("ij,ij->i", X, X)
+    if square.max() <= 1e-24 * reach:  # the rounding of the mean is no extent
+        X, square = np.zeros_like(X), np.zeros_like(square)
     return _Cluster(center, X, square, farthest_first(X, square, count))
 
 

@@ -19,7 +19,7 @@ DIAMETERS = ("complete", "average", "half-average", "centroid")
 
 
 def _ratio(separation: float, diameter: float) -> float:
-    if diameter <= 0:
+    if diameter <= 1e-14 * separation:  # rounding is no extent
         raise UndefinedIndex("every cluster is a single location, so that all diameters are zero")
     return float(separation / diameter)
 
