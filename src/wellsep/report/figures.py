@@ -92,6 +92,12 @@ class HeatMap:
     wins: np.ndarray  # (R,) bool
     correlation: str = "spearman"
 
+    @property
+    def floor(self) -> float:
+        """Where the colours start: -1, or where all agree a tenth under the least agreement."""
+        least = float(np.min(self.values, initial=1.0))
+        return -1.0 if least < 0 else min(np.floor(least * 10) / 10, 0.9)
+
 
 @dataclass(frozen=True, eq=False)
 class Graph:

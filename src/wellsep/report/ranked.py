@@ -117,6 +117,7 @@ def why_payload(evidence: Evidence, steps: Steps) -> dict[str, Any]:
             "linked": pack_bits(upper(heat.linked)),
             "adjusted": None if heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
             "correlation": heat.correlation,
+            "floor": heat.floor,
         }
         found["graph"] = {"xy": np.round(graph.xy, 4), "weight": graph.weight}
     dips = dip_figure(result, evidence.scores)

@@ -18,7 +18,7 @@
   });
   const key = W.make('div');
   holder.append(canvas, key);
-  const low = Math.min(...values, 1), from = low >= 0 ? Math.floor(low * 10) / 10 : null;
+  const from = heat.floor < 0 ? null : heat.floor;
   // Where all agree, the colours start at the least agreement, so that differences show.
   const shade = (r) => W.diverging(from === null ? r : (r - from) / (1 - from || 1));
   const band = 7, labelled = n <= 16;

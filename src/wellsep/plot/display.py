@@ -1,0 +1,114 @@
+"""What all displays share: axes in and out, the palette, labels of an estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import to_numpy
+from ..evaluate import AceResult, Judgement, Ranking
+from ..look import DIVERGING, SURFACES, colour_of, mark_of
+
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
+INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))
+ACCENT = SURFACES["light"]["accent"]
+
+
+class Display:
+    """A figure as data, and the axes it was drawn on last (``ax_``, ``axes_``, ``figure_``).
+
+    Parameters
+    ----------
+    figure : a record of ``wellsep.report.figures``
+    """
+
+    def __init__(self, figure: Any) -> None:
+        self.figure = figure
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({type(self.figure).__name__})"
+
+    def _axes(self, ax: Any, count: int = 1, **size: Any) -> list[Any]:
+        """The given axes, or new ones side by side; remembered."""
+        if ax is None:
+            _, made = pyplot().subplots(1, count, squeeze=False, layout="constrained", **size)
+            found = list(made.ravel())
+        else:
+            found = list(np.asarray(ax, dtype=object).ravel())
+        if len(found) < count:
+            raise ValueError(f"ax must hold {count} axes, got {len(found)}.")
+        self.axes_ = np.array(found, dtype=object)
+        self.ax_ = found[0]
+        self.figure_ = found[0].figure
+        return found
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, or a sentence on how to get it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            "plots need matplotlib; install it with pip install 'wellsep[plot]'."
+        ) from None
+    return plt
+
+
+def agreement_map(floor: float = -1.0) -> Any:
+    """The colours of rank agreement as a colour map; from a floor above 0 on, one half of them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    stops = DIVERGING["light"] if floor < 0 else DIVERGING["light"][1:]
+    return LinearSegmentedColormap.from_list("wellsep", stops)
+
+
+def style(code: int) -> dict[str, Any]:
+    """Colour and marker of a cluster by its number."""
+    return {"color": colour_of(int(code)), "marker": MARKERS[mark_of(int(code))]}
+
+
+def tidy(ax: Any) -> None:
+    """Frames without the upper and right line."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def labels_of(estimator: Any, X: Any) -> np.ndarray:
+    """Labels a fitted clusterer gives to X: by ``predict``, or those it was fitted with."""
+    if hasattr(estimator, "predict"):
+        return to_numpy(estimator.predict(X))
+    labels = getattr(estimator, "labels_", None)
+    if labels is None:
+        raise ValueError(
+            f"estimator must be fitted, got {type(estimator).__name__} without labels_; "
+            "call fit first."
+        )
+    labels = to_numpy(labels)
+    if len(labels) != len(X):
+        raise ValueError(
+            f"X must be what the estimator was fitted with ({len(labels)} objects), got {len(X)}."
+        )
+    return labels
+
+
+def centers_of(estimator: Any, labels: np.ndarray) -> np.ndarray | None:
+    """The estimator's centres of the clusters that occur, or None where it has none."""
+    centers = getattr(estimator, "cluster_centers_", None)
+    if centers is None or labels.dtype.kind not in "iu":
+        return None
+    found = np.unique(labels)
+    return None if found.min() < 0 or found.max() >= len(centers) else to_numpy(centers)[found]
+
+
+def answer_of(result: Any) -> AceResult:
+    """ACE's answer of whatever result holds it."""
+    if isinstance(result, Judgement):
+        return result.result
+    if isinstance(result, Ranking) and result.result is not None:
+        return result.result
+    if isinstance(result, AceResult):
+        return result
+    raise TypeError(
+        "result must be a Judgement, an AceResult or a Ranking that holds one, "
+        f"got {type(result).__name__}."
+    )

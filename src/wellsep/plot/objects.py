@@ -1,0 +1,148 @@
+"""Displays of one partition's objects: silhouette widths, margins, local connectivity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..look import colour_of
+from ..report.figures import Silhouettes, Strips
+from ..report.people import lcd_figure, margin_figure, silhouette_figure
+from .display import INK, Display, centers_of, labels_of, tidy
+
+
+class SilhouetteDisplay(Display):
+    """Silhouette widths, cluster by cluster, with their mean.
+
+    Examples
+    --------
+    >>> from wellsep.plot import SilhouetteDisplay
+    >>> display = SilhouetteDisplay.from_predictions([[0.0], [1], [4], [5]], [0, 0, 1, 1])
+    >>> display.ax_.get_xlabel()
+    'silhouette width'
+    """
+
+    figure: Silhouettes
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any):
+        """Draw the widths of X under a fitted clusterer."""
+        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
+
+    @classmethod
+    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
+        """Draw the widths of a partition; options go to ``silhouette_samples``."""
+        return cls(silhouette_figure(X, labels, **options)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> SilhouetteDisplay:
+        """Draw on the given axes, or on new ones."""
+        (ax,) = self._axes(ax, figsize=(5.5, 5))
+        total = sum(map(len, self.figure.widths)) or 1
+        gap, y, places = 0.02 * total, 0.0, []
+        for code, widths in zip(self.figure.codes, self.figure.widths, strict=True):
+            rows = y + np.arange(len(widths) + 1)
+            ax.fill_betweenx(
+                rows,
+                0,
+                np.append(widths, widths[-1:]),
+                step="post",
+                color=colour_of(int(code)),
+                lw=0,
+            )
+            places.append(y + len(widths) / 2)
+            y += len(widths) + gap
+        self.mean_line_ = ax.axvline(self.figure.mean, color=INK, lw=1, ls="--")
+        ax.axvline(0, color=INK, lw=0.8)
+        ax.set(ylim=(y, -gap), xlabel="silhouette width", ylabel="cluster")
+        ax.set_yticks(places, self.figure.clusters)
+        ax.tick_params(axis="y", length=0)
+        ax.set_title(f"mean {self.figure.mean:.3f}", loc="left", fontsize="medium")
+        tidy(ax)
+        return self
+
+
+class _StripDisplay(Display):
+    """One mark per object and cluster; the worst are open."""
+
+    figure: Strips
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any):
+        """Draw the objects of X under a fitted clusterer."""
+        return cls.from_predictions(X, labels_of(estimator, X), ax=ax, **options)
+
+    @classmethod
+    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any) -> Any:
+        """Draw a partition; each kind of strip knows its values."""
+        raise TypeError(f"{cls.__name__} must say which value it shows.")
+
+    def plot(self, ax: Any = None):
+        """Draw on the given axes, or on new ones."""
+        figure = self.figure
+        (ax,) = self._axes(ax, figsize=(6, 0.45 * max(len(figure.clusters), 4) + 1.2))
+        worst = set(figure.worst.tolist())
+        for row, (code, values, objects) in enumerate(
+            zip(figure.codes, figure.values, figure.objects, strict=True)
+        ):
+            if not len(values):
+                continue
+            # The same object always falls on the same place: no chance in the picture.
+            jitter = (objects * 2654435761 % 1000 / 1000 - 0.5) * 0.6
+            bad = np.isin(objects, list(worst))
+            colour = colour_of(int(code))
+            ax.scatter(values[~bad], row + jitter[~bad], s=6, color=colour, alpha=0.55, lw=0)
+            ax.scatter(
+                values[bad], row + jitter[bad], s=28, facecolors="white", edgecolors=colour, lw=1.5
+            )
+            low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+            ax.plot([low, high], [row, row], color=INK, lw=1.5)
+            ax.plot([middle, middle], [row - 0.25, row + 0.25], color=INK, lw=2)
+        ax.set(ylim=(len(figure.clusters) - 0.4, -0.6), xlabel=figure.title, ylabel="cluster")
+        ax.set_yticks(range(len(figure.clusters)), figure.clusters)
+        ax.tick_params(axis="y", length=0)
+        if figure.worse < 0:
+            ax.axvline(0, color=INK, lw=1, ls="--")
+        tidy(ax)
+        return self
+
+
+class MarginDisplay(_StripDisplay):
+    """How far every object is from the nearest plane between clusters; the fence-sitters are open.
+
+    Examples
+    --------
+    >>> from wellsep.plot import MarginDisplay
+    >>> display = MarginDisplay.from_predictions([[0.0], [1], [4], [5]], [0, 0, 1, 1])
+    >>> display.figure.values[0].tolist()
+    [2.5, 1.5]
+    """
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any):
+        """Draw the margins of X under a fitted clusterer, to its own centres where it has them."""
+        labels = labels_of(estimator, X)
+        options.setdefault("centers", centers_of(estimator, labels))
+        return cls.from_predictions(X, labels, ax=ax, **options)
+
+    @classmethod
+    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
+        """Draw the margins of a partition; options go to ``margins``."""
+        return cls(margin_figure(X, labels, **options)).plot(ax=ax)
+
+
+class ConnectivityDisplay(_StripDisplay):
+    """Local connectivity disagreement of every object; the least supported are open.
+
+    Examples
+    --------
+    >>> from wellsep.plot import ConnectivityDisplay
+    >>> display = ConnectivityDisplay.from_predictions([[0.0], [1], [4], [5]], [0, 0, 1, 1])
+    >>> display.ax_.get_xlabel()
+    'local connectivity disagreement'
+    """
+
+    @classmethod
+    def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
+        """Draw the disagreements of a partition; options: ``n_neighbors``."""
+        return cls(lcd_figure(X, labels, **options)).plot(ax=ax)

@@ -1,0 +1,208 @@
+"""Displays of how spaces agree: heat map, graph, and the spaces themselves side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..evaluate.coordinates import drawn_objects
+from ..look import colour_of
+from ..report.figures import Graph, HeatMap, Scatter
+from ..report.planes import coordinates, encoded
+from ..report.why import agreement_graph, fates, heat_map, space_order
+from .display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+
+MOST_NAMED = 40  # names beside a heat map
+
+
+class AgreementDisplay(Display):
+    """Heat map of the rank agreement between spaces, ordered by group.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from wellsep.plot import AgreementDisplay
+    >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
+    >>> AgreementDisplay.from_result(ws.ace(scores, dip=False)).figure.values.round(1).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+    figure: HeatMap
+
+    @classmethod
+    def from_result(cls, result: Any, *, ax: Any = None) -> AgreementDisplay:
+        """Draw ACE's answer."""
+        return cls(_known(heat_map(answer_of(result)))).plot(ax=ax)
+
+    def plot(self, ax: Any = None, *, colorbar: bool = True) -> AgreementDisplay:
+        """Draw on the given axes, or on new ones."""
+        heat, n = self.figure, len(self.figure.names)
+        (ax,) = self._axes(ax, figsize=(5.6, 4.8))
+        self.image_ = ax.imshow(
+            heat.values, cmap=agreement_map(heat.floor), vmin=heat.floor, vmax=1
+        )
+        for row, group in enumerate(heat.group):
+            colour = colour_of(int(group))
+            width = 0.025 * n
+            for corner in ((-0.5 - width * 1.6, row - 0.5), (row - 0.5, -0.5 - width * 1.6)):
+                size = (width, 1) if corner[1] == row - 0.5 else (1, width)
+                ax.add_patch(_rectangle(corner, *size, color=colour))
+        ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
+        named = n <= MOST_NAMED
+        ax.set_yticks(range(n) if named else [], heat.names if named else [], fontsize="x-small")
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
+        if colorbar:
+            label = f"rank correlation ({heat.correlation})"
+            self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)
+        return self
+
+
+class GraphDisplay(Display):
+    """Graph of the significant agreements: colour by group, size by weight, winners ringed.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> from wellsep.plot import GraphDisplay
+    >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
+    >>> GraphDisplay.from_result(ws.ace(scores, dip=False, alpha=None)).figure.edges.tolist()
+    [[0, 1]]
+    """
+
+    figure: Graph
+
+    @classmethod
+    def from_result(cls, result: Any, *, ax: Any = None) -> GraphDisplay:
+        """Draw ACE's answer."""
+        return cls(_known(agreement_graph(answer_of(result)))).plot(ax=ax)
+
+    def plot(self, ax: Any = None, *, names: bool | None = None) -> GraphDisplay:
+        """Draw on the given axes, or on new ones; names are written if there are few."""
+        from matplotlib.collections import LineCollection
+
+        graph = self.figure
+        (ax,) = self._axes(ax, figsize=(5, 4.6))
+        thin = min(1.0, np.sqrt(250 / max(len(graph.edges), 1)))
+        lines = LineCollection(
+            list(graph.xy[graph.edges]),
+            colors=QUIET,
+            linewidths=0.5 + graph.strength,
+            alpha=0.35 * thin,
+            zorder=1,
+        )
+        self.lines_ = ax.add_collection(lines)
+        size = 30 + 260 * graph.weight / max(float(graph.weight.max()), 1e-12)
+        colours = [colour_of(int(group)) for group in graph.group]
+        self.nodes_ = ax.scatter(*graph.xy.T, s=size, c=colours, edgecolors="white", zorder=2)
+        wins = graph.wins
+        ax.scatter(
+            *graph.xy[wins].T, s=size[wins] * 1.9, facecolors="none", edgecolors=INK, zorder=3
+        )
+        if names if names is not None else len(graph.names) <= 16:
+            for name, (x, y) in zip(graph.names, graph.xy, strict=True):
+                ax.annotate(
+                    name,
+                    (x, y),
+                    (0, 9),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize="x-small",
+                )
+        ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.05, 1.05), ylim=(1.05, -0.05))
+        ax.spines[:].set_visible(False)
+        return self
+
+
+class SpacesDisplay(Display):
+    """Spaces that give the answer beside spaces that do not, coloured by one partition.
+
+    ``figure`` is a tuple of Scatter figures, the selected spaces first.
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> from wellsep.plot import SpacesDisplay
+    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
+    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
+    >>> display = SpacesDisplay.from_result(ws.ace(ws.score_runs(runs), dip=False), runs)
+    >>> [(scatter.space, scatter.selected) for scatter in display.figure]
+    [('flat', True)]
+    """
+
+    figure: tuple[Scatter, ...]
+
+    @classmethod
+    def from_result(
+        cls,
+        result: Any,
+        runs: Any,
+        *,
+        labels: Any = None,
+        n_each: int = 1,
+        n_drawn: int = 2000,
+        layout: str = "pca",
+        ax: Any = None,
+    ) -> SpacesDisplay:
+        """Draw the heaviest selected spaces and as many excluded ones.
+
+        Parameters
+        ----------
+        result : Judgement, Ranking or AceResult
+        runs : Runs
+        labels : str or array-like of shape (n,), optional
+            Name of a partition, or labels or true classes; by default the best partition.
+        n_each : int
+            Spaces of either kind.
+        n_drawn : int
+            Objects at most.
+        layout : {"pca", "tsne", "umap"}
+        ax : axes, one per space, optional
+        """
+        answer = answer_of(result)
+        if labels is None:
+            best = np.flatnonzero(answer.scores == answer.scores.max())
+            labels = min(answer.partitions[i] for i in best)
+        if isinstance(labels, str):
+            labels = runs.partitions[labels]
+        heavy = np.argsort(-np.asarray(answer.weights), kind="stable")
+        wins = [answer.winning_spaces[i] for i in heavy][:n_each]
+        fate = fates(answer)
+        others = [int(i) for i in space_order(answer)[::-1] if fate[i] != "wins"][:n_each]
+        objects = drawn_objects(runs.n_objects, n_drawn)
+        codes, clusters = encoded(labels)
+        found = []
+        for space, selected in [*((s, True) for s in wins), *((s, False) for s in others)]:
+            name = answer.spaces[space]
+            xy, axes = coordinates(runs.spaces[name], objects, layout)
+            found.append(Scatter(name, xy, axes, objects, codes[objects], clusters, selected))
+        return cls(tuple(found)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> SpacesDisplay:
+        """Draw on the given axes, one per space, or on new ones."""
+        axes = self._axes(ax, len(self.figure), figsize=(4 * len(self.figure), 4))
+        for scatter, one in zip(self.figure, axes, strict=False):
+            size = 6 if len(scatter.xy) > 1000 else 14
+            for code in np.unique(scatter.codes):
+                here = scatter.codes == code
+                look = style(int(code))
+                one.scatter(*scatter.xy[here].T, s=size, lw=0, alpha=0.8, **look)
+            kind = "selected" if scatter.selected else "excluded"
+            one.set_title(f"{scatter.space} ({kind})", loc="left", fontsize="medium")
+            one.set(xticks=[], yticks=[], xlabel=scatter.axes)
+            one.set_aspect("equal", adjustable="datalim")
+            one.spines[:].set_color(LINE)
+        return self
+
+
+def _known(figure: Any) -> Any:
+    if figure is None:
+        raise ValueError("result must compare at least 2 spaces, got one that is left alone.")
+    return figure
+
+
+def _rectangle(corner: tuple[float, float], width: float, height: float, **look: Any) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle(corner, width, height, lw=0, clip_on=False, **look)

@@ -1,0 +1,209 @@
+"""Displays draw their figures on given axes or their own, and look as they did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pages import grouped_scores, small_choice, small_judgement, small_runs
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.mixture import GaussianMixture
+
+import wellsep as ws
+
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+matplotlib.use("agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+from wellsep import plot  # noqa: E402
+from wellsep.look import CLUSTERS  # noqa: E402
+
+BASELINES = Path(__file__).parent / "pictures"
+# Set to draw the pictures anew after a change that is meant.
+RENEW = "WELLSEP_DRAW_PICTURES"
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def plane():
+    rng = np.random.default_rng(4)
+    X = np.concatenate([rng.normal(m, 1, (30, 2)) for m in ([0, 0], [6, 0], [3, 5])])
+    return X, ws.KMeans(3, random_state=0).fit(X)
+
+
+DISPLAYS = {
+    "silhouette": lambda plane, ax: plot.SilhouetteDisplay.from_estimator(*plane[::-1], ax=ax),
+    "margin": lambda plane, ax: plot.MarginDisplay.from_estimator(*plane[::-1], ax=ax),
+    "connectivity": lambda plane, ax: plot.ConnectivityDisplay.from_estimator(*plane[::-1], ax=ax),
+    "regions": lambda plane, ax: plot.RegionsDisplay.from_estimator(*plane[::-1], point=7, ax=ax),
+    "agreement": lambda plane, ax: plot.AgreementDisplay.from_result(
+        ws.ace(grouped_scores()), ax=ax
+    ),
+    "graph": lambda plane, ax: plot.GraphDisplay.from_result(small_judgement(), ax=ax),
+    "boxes": lambda plane, ax: plot.BoxDisplay.from_values({"a": [1, 2, 4], "b": [1, 1, 3]}, ax=ax),
+    "curves": lambda plane, ax: plot.CurvesDisplay.from_result(small_choice()[0], ax=ax),
+    "spaces": lambda plane, ax: plot.SpacesDisplay.from_result(
+        small_judgement(), small_runs()[0], ax=ax
+    ),
+}
+TWO = ("curves", "spaces")
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_display_draws_on_axes_of_its_own(name, plane):
+    display = DISPLAYS[name](plane, None)
+    assert display.figure_ is display.ax_.figure
+    assert display.ax_.has_data()
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_display_draws_on_the_axes_it_is_given(name, plane):
+    _, axes = plt.subplots(1, 2)
+    given = axes if name in TWO else axes[0]
+    display = DISPLAYS[name](plane, given)
+    assert display.ax_ is axes[0]
+    assert plt.get_fignums() == [axes[0].figure.number]
+    assert name in TWO or not axes[1].has_data()
+
+
+@pytest.mark.parametrize("name", DISPLAYS)
+def test_a_display_keeps_its_figure_and_draws_it_again(name, plane):
+    display = DISPLAYS[name](plane, None)
+    first = display.ax_
+    display.plot()
+    assert display.ax_ is not first
+    assert type(display).__name__ in repr(display)
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_too_few_axes_are_refused(name, plane):
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match="ax must hold 2 axes, got 1"):
+        DISPLAYS[name](plane, ax)
+
+
+def test_the_colours_are_those_of_the_page(plane):
+    display = DISPLAYS["silhouette"](plane, None)
+    drawn = [matplotlib.colors.to_hex(c.get_facecolor()[0]) for c in display.ax_.collections]
+    assert drawn == list(CLUSTERS["light"][:3])
+
+
+def test_the_mean_line_stands_at_the_score(plane):
+    X, model = plane
+    line = DISPLAYS["silhouette"](plane, None).mean_line_
+    assert line.get_xdata()[0] == pytest.approx(ws.silhouette_score(X, model.labels_))
+
+
+def test_margins_of_an_estimator_are_to_its_own_centres(plane):
+    X, model = plane
+    display = plot.MarginDisplay.from_estimator(model, X)
+    expected = ws.margins(X, model.labels_, centers=model.cluster_centers_)
+    found = np.concatenate(display.figure.values)
+    np.testing.assert_allclose(np.sort(found), np.sort(expected))
+
+
+def test_labels_stand_in_for_a_clusterer_that_cannot_predict(plane):
+    X, _ = plane
+    model = AgglomerativeClustering(3).fit(X)
+    display = plot.SilhouetteDisplay.from_estimator(model, X)
+    assert display.figure.mean == pytest.approx(ws.silhouette_score(X, model.labels_))
+    with pytest.raises(ValueError, match="X must be what the estimator was fitted with"):
+        plot.SilhouetteDisplay.from_estimator(model, X[:-1])
+    with pytest.raises(ValueError, match="estimator must be fitted"):
+        plot.SilhouetteDisplay.from_estimator(AgglomerativeClustering(3), X)
+
+
+def test_a_mixture_has_regions_but_no_counterfactual(plane):
+    X, _ = plane
+    model = GaussianMixture(3, random_state=0).fit(X)
+    display = plot.RegionsDisplay.from_estimator(model, X, n_grid=20)
+    assert display.figure.centers is None
+    assert len(display.figure.lines) > 0
+    with pytest.raises(ValueError, match="point must be None for a clusterer without centres"):
+        plot.RegionsDisplay.from_estimator(model, X, point=3)
+
+
+def test_selected_spaces_come_first_and_any_labels_colour_them():
+    runs, truth = small_runs()
+    display = plot.SpacesDisplay.from_result(small_judgement(), runs, labels=truth, n_each=2)
+    assert [s.selected for s in display.figure] == [True, True, False, False]
+    assert display.figure[0].clusters == ("0", "1", "2")
+
+
+def test_one_space_alone_cannot_be_compared():
+    result = ws.ace(ws.Scores.from_matrix([[0.1, 0.3]], paired=False), dip=False)
+    with pytest.raises(ValueError, match="at least 2 spaces"):
+        plot.AgreementDisplay.from_result(result)
+
+
+def test_a_result_of_another_kind_is_refused():
+    with pytest.raises(TypeError, match="result must be a Judgement"):
+        plot.GraphDisplay.from_result({"winner": 1})
+
+
+def test_importing_the_room_does_not_import_matplotlib():
+    code = "import sys, wellsep.plot; print('matplotlib.pyplot' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_without_matplotlib_a_sentence_says_how_to_get_it(plane, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'wellsep\[plot\]'"):
+        DISPLAYS["silhouette"](plane, None)
+
+
+def small_picture(display) -> np.ndarray:
+    """The figure without words, 80 × 60: what is left is the same with any fonts."""
+    figure = display.figure_
+    figure.set_layout_engine("none")
+    for ax in figure.axes:
+        ax.set_title("")
+        ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
+        for words in list(ax.texts):
+            words.set_alpha(0)
+    figure.set_size_inches(4, 3)
+    figure.set_dpi(80)
+    figure.canvas.draw()
+    fine = np.asarray(figure.canvas.buffer_rgba(), dtype=float)[..., :3]
+    return fine.reshape(60, 4, 80, 4, 3).mean(axis=(1, 3))
+
+
+def baseline(name: str, picture: np.ndarray | None = None) -> np.ndarray:
+    path = BASELINES / f"{name}.png"
+    if picture is not None and os.environ.get(RENEW):
+        path.parent.mkdir(exist_ok=True)
+        plt.imsave(path, picture.astype(np.uint8))
+    return plt.imread(path)[..., :3] * 255.0
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.sqrt(((a - b) ** 2).mean()))
+
+
+PICTURED = ["silhouette", "regions", "boxes", "agreement"]
+
+
+@pytest.mark.parametrize("name", PICTURED)
+def test_a_display_looks_as_it_did(name, plane):
+    _, ax = plt.subplots(figsize=(4, 3), dpi=80)
+    picture = small_picture(DISPLAYS[name](plane, ax))
+    assert distance(picture, baseline(name, picture)) < 6
+
+
+@pytest.mark.parametrize("name", PICTURED)
+def test_another_picture_would_be_noticed(name, plane):
+    _, ax = plt.subplots(figsize=(4, 3), dpi=80)
+    picture = small_picture(DISPLAYS[name](plane, ax))
+    others = [other for other in PICTURED if other != name]
+    assert min(distance(picture, baseline(other)) for other in others) > 18
