@@ -6,6 +6,7 @@ v = μ_c − μ_a and d = (‖x−μ_a‖² − ‖x−μ_c‖²)/2, to change s
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +101,7 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
     )
 
 
+@singledispatch
 def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
     """All centres moved by −½∇(SSE + λΣq) over the mass that acts on them; λ = 0 is Lloyd's step.
 

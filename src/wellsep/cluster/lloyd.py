@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,6 +105,7 @@ def lloyd(
     return result._replace(centers=publish(points, result.centers))
 
 
+@singledispatch
 def run(
     points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4
 ) -> LloydResult:
@@ -196,7 +198,19 @@ def _reseed(
     farthest = farthest[distances[farthest] > 0.0]
     rows = take_rows(points, farthest)
     old = to_numpy(found.first)[farthest]
-    for code, point, row, weight in zip(empty, rows, old, weights[farthest], strict=False):
+    return give_away(sums, mass, empty, rows, old, weights[farthest])
+
+
+def give_away(
+    sums: np.ndarray,
+    mass: np.ndarray,
+    empty: np.ndarray,
+    rows: np.ndarray,
+    old: np.ndarray,
+    weights: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums and masses after each empty cluster took one of the rows from the cluster it was in."""
+    for code, point, row, weight in zip(empty, rows, old, weights, strict=False):
         sums[row] -= weight * point
         mass[row] -= weight
         sums[code], mass[code] = weight * point, weight

@@ -7,6 +7,7 @@ drawn like in k-means++, shows where a centre is missing. Gain less cost picks t
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,9 @@ class Search(NamedTuple):
     n_iter: int  # passes over the data
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
+    """Centres and what one look at all points tells of them."""
+
     centers: np.ndarray
     found: NearestTwo  # on the host
     inertia: float
@@ -53,7 +56,7 @@ def relocate(
     tasks: NoTasks,
 ) -> Search:
     """Try up to ``n_moves`` relocations, each kept only if the inertia falls."""
-    state = _look(points, centers)
+    state = look(points, centers)
     kept, n_iter, failures = 0, 1, 0
     for _ in range(n_moves):
         tasks.begin("move")
@@ -79,65 +82,75 @@ def removal_costs(points: Points, found: NearestTwo, n_clusters: int) -> np.ndar
     )
 
 
-def _look(points: Points, centers: np.ndarray) -> _State:
+@singledispatch
+def look(points: Points, centers: np.ndarray) -> State:
     found = nearest_two(points.values, centers, points.norms)
     sums, mass = label_sums(points, found.first, len(centers))
     host = NearestTwo(*(to_numpy(part) for part in found))
     near = host.near.astype(np.float64, copy=False)
     inertia = float(near.sum() if points.weights is None else near @ points.weights)
-    return _State(centers, host, inertia, sums, mass)
+    return State(centers, host, inertia, sums, mass)
 
 
-def _try(points: Points, state: _State, random_state: np.random.RandomState) -> tuple[_State, int]:
+def _try(points: Points, state: State, random_state: np.random.RandomState) -> tuple[State, int]:
     """A relocation, followed by Lloyd iterations until it pays or is not going to."""
     target = state.inertia * (1.0 - _WORTH)
-    trial, fall, passes = _look(points, _propose(points, state, random_state)), np.inf, 1
+    trial, fall, passes = look(points, propose(points, state, random_state)), np.inf, 1
     while trial.inertia >= target and fall * PACE >= trial.inertia - target and passes < N_TRIALS:
-        after = _look(points, means(points, trial.sums, trial.mass, trial.centers))
+        after = look(points, means(points, trial.sums, trial.mass, trial.centers))
         trial, fall, passes = after, trial.inertia - after.inertia, passes + 1
     return trial, passes
 
 
-def _propose(points: Points, state: _State, random_state: np.random.RandomState) -> np.ndarray:
+@singledispatch
+def propose(points: Points, state: State, random_state: np.random.RandomState) -> np.ndarray:
     """Centres after the most promising relocation, each on the mean of the points it then has."""
-    near, far = state.found.near, state.found.far
+    near = state.found.near
     closest = near if is_host(points.values) else to_like(near, points.values)
     rows = draw_far(points, closest, N_CANDIDATES, random_state)
     base = removal_costs(points, state.found, len(state.centers))
-    offers = []
-    for distances in to_numpy(row_distances(points, rows)):
-        reach = np.flatnonzero(distances < far)  # only these points notice the newcomer
-        offers.append((*_judge(points, state.found, base, distances[reach], reach), distances))
-    _, spared, distances = max(offers, key=lambda offer: offer[0])
-
-    reach = np.flatnonzero(distances < near)
-    own = np.flatnonzero(state.found.first == spared)
-    leaving = own[distances[own] >= far[own]]
-    coming = reach[state.found.first[reach] != spared]
-    changed = np.concatenate([leaving, coming])
-    after = np.concatenate([state.found.second[leaving], np.full(len(coming), spared)])
-    return _means_after(points, state, changed, after)
+    table = to_numpy(row_distances(points, rows))
+    offers = [offer(points, state.found, distances, len(base)) for distances in table]
+    best, spared = choose(offers, base)
+    sums, mass = handed_over(points, state.found, table[best], spared, len(base))
+    return settle(points, state, sums, mass)
 
 
-def _judge(
-    points: Points, found: NearestTwo, base: np.ndarray, distances: np.ndarray, reach: np.ndarray
-) -> tuple[float, int]:
-    """Gain of a newcomer less the least cost of sparing a centre, and that centre."""
-    first, near, far = found.first[reach], found.near[reach], found.far[reach]
-    gain = np.maximum(near - distances, 0.0)
-    relief = far - np.maximum(near, distances)  # its points have the newcomer to fall back on
+def offer(
+    points: Points, found: NearestTwo, distances: np.ndarray, k: int
+) -> tuple[float, np.ndarray]:
+    """Gain of a newcomer, and (k,) what it takes off the cost of sparing each centre."""
+    reach = np.flatnonzero(distances < found.far)  # only these points notice the newcomer
+    near, far, there = found.near[reach], found.far[reach], distances[reach]
+    gain = np.maximum(near - there, 0.0)
+    relief = far - np.maximum(near, there)  # its points have the newcomer to fall back on
     if points.weights is not None:
         gain, relief = gain * points.weights[reach], relief * points.weights[reach]
-    costs = base - np.bincount(first, weights=relief, minlength=len(base))
-    spared = int(np.argmin(costs))
-    return float(gain.sum() - costs[spared]), spared
+    return float(gain.sum()), np.bincount(found.first[reach], weights=relief, minlength=k)
 
 
-def _means_after(
-    points: Points, state: _State, changed: np.ndarray, after: np.ndarray
-) -> np.ndarray:
+def choose(offers: list[tuple[float, np.ndarray]], base: np.ndarray) -> tuple[int, int]:
+    """The newcomer whose gain exceeds most the least cost of sparing a centre, and that centre."""
+    costs = [base - relief for _, relief in offers]
+    spared = [int(np.argmin(cost)) for cost in costs]
+    values = [gain - cost[r] for (gain, _), cost, r in zip(offers, costs, spared, strict=True)]
+    best = int(np.argmax(values))
+    return best, spared[best]
+
+
+def handed_over(
+    points: Points, found: NearestTwo, distances: np.ndarray, spared: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Changes of all sums (k, d) and masses (k,) if a centre moves where ``distances`` begin."""
+    reach = np.flatnonzero(distances < found.near)
+    own = np.flatnonzero(found.first == spared)
+    leaving = own[distances[own] >= found.far[own]]
+    coming = reach[found.first[reach] != spared]
+    changed = np.concatenate([leaving, coming])
+    after = np.concatenate([found.second[leaving], np.full(len(coming), spared)])
+    before = found.first[changed]
     values = points.values
-    codes = np.stack([after, state.found.first[changed]], axis=1).astype(np.int32)
+    codes = np.stack([after, before], axis=1).astype(np.int32)
     weights = np.ones(len(changed)) if points.weights is None else points.weights[changed]
     signs = weights[:, None] * np.array([1.0, -1.0])
     if is_host(values):
@@ -146,10 +159,16 @@ def _means_after(
         index = to_like(changed, values, integer=True)
         rows = array_namespace(values).take(values, index, axis=0)
         codes, signs = to_like(codes, values, integer=True), to_like(signs, values)
-    k = len(state.centers)
-    sums = state.sums + code_sums(rows, codes, signs, k)
-    mass = state.mass + np.bincount(after, weights=weights, minlength=k)
-    mass -= np.bincount(state.found.first[changed], weights=weights, minlength=k)
+    mass = np.bincount(after, weights=weights, minlength=k)
+    return (
+        code_sums(rows, codes, signs, k),
+        mass - np.bincount(before, weights=weights, minlength=k),
+    )
+
+
+def settle(points: Points, state: State, sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Each centre on the mean of the points it has after these changes."""
+    mass = state.mass + mass
     # Differences of sums leave crumbs of weight where nothing is left.
     mass[mass < 1e-9 * state.mass.max()] = 0.0
-    return means(points, sums, mass, state.centers)
+    return means(points, state.sums + sums, mass, state.centers)

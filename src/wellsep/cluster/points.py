@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ class Points(NamedTuple):
         return centers if self.offset is None else centers + self.offset
 
 
+@singledispatch
 def prepare(
     X: Any,
     sample_weight: np.ndarray | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def is_given(init: Any) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
+@singledispatch
 def start_centers(
     X: Any, points: Points, n_clusters: int, init: Any, random_state: np.random.RandomState
 ) -> np.ndarray:
@@ -39,15 +41,20 @@ def start_centers(
         choose = plus_plus if init == "k-means++" else random_rows
         return take_rows(points, choose(points, n_clusters, random_state))
     centers = init(X, n_clusters, random_state=random_state) if callable(init) else init
+    return points.frame(check_centers(centers, n_clusters, X.shape[1]))
+
+
+def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
+    """Given centres as float64 on the host, refused where they do not fit."""
     centers = to_numpy(centers).astype(np.float64)
-    if centers.shape != (n_clusters, X.shape[1]):
+    if centers.shape != (n_clusters, n_features):
         raise ValueError(
-            f"init must have shape (n_clusters, n_features) = ({n_clusters}, {X.shape[1]}), "
+            f"init must have shape (n_clusters, n_features) = ({n_clusters}, {n_features}), "
             f"got {tuple(centers.shape)}."
         )
     if not np.isfinite(centers).all():
         raise ValueError("init must be finite, got NaN or infinity.")
-    return points.frame(centers)
+    return centers
 
 
 def random_rows(points: Points, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:

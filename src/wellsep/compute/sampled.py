@@ -1,4 +1,4 @@
-"""Distances from a few sampled objects to every cluster: one pass over the rows, no pairs of all."""
+"""Distances from a few sampled objects to every cluster, in one pass over the rows."""
 
 from __future__ import annotations
 
