@@ -17,7 +17,7 @@ BELOW = {
     "tables": {"_checks"},
     "look": set(),
     "datasets": {"_checks"},
-    "runs": {"_checks", "partitions"},
+    "runs": {"_checks", "partitions", "look"},
     "adapters": LEAVES,
     "compute": {"_checks", "partitions"},
     "indices": {"_checks", "partitions", "compute"},

@@ -98,7 +98,7 @@ def html_box(title: str, lines: Iterable[str] = (), table: str = "", *, fold: bo
     True
     """
     story = "".join(f"<p style='margin:.2em 0;max-width:46em'>{escape(s)}</p>" for s in lines)
-    head = f"<b>{escape(title)}</b>"
+    head = f"<strong>{escape(title)}</strong>"
     if fold and story:
         story = f"<details><summary>Why</summary>{story}</details>"
     return (
@@ -130,10 +130,11 @@ def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
         + "</tr>"
         for i in range(min(n, most))
     )
-    more = f"<p style='opacity:.7;margin:.2em 0'>and {n - most} more</p>" if n > most else ""
-    style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4em 0"
+    more = f"<p style='opacity:.7;margin:.2em 0'>… and {n - most} more</p>" if n > most else ""
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.4em 0;overflow:auto"
     return (
-        f"<table style='{style}'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        f"<div style='{style}'><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{more}</div>"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep.look import html_box, html_table
 from wellsep.tables import atomic_path, write_text
 
 _RECORD, _ARRAYS = "chosen-k.json", "chosen-k.npz"
@@ -242,16 +243,8 @@ class ChosenK:
         return f"ChosenK({picks})"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        columns = self.columns()
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{value:.4g}</td>' for value in row)}</tr>"
-            for row in zip(*columns.values(), strict=True)
-        )
-        lines = "<br>".join(escape(line) for line in self.explain().splitlines())
-        return f"<p>{lines}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        title = f"K = {self.best} chosen with {self.estimator}"
+        return html_box(title, self.explain().splitlines(), html_table(self.columns(), most=50))
 
 
 def _best(signed: np.ndarray) -> np.ndarray:

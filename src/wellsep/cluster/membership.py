@@ -9,6 +9,7 @@ import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
+from wellsep.look import html_box, html_table
 from wellsep.partitions import encode
 
 _BLOCK = 1 << 22  # entries of a table of distances to all prototypes
@@ -129,18 +130,7 @@ class MembershipReport:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        columns = self.columns()
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
-            for row in zip(*columns.values(), strict=True)
-        )
-        return (
-            f"<p>{escape(self.summary())}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return html_box("Who hardly belongs", [self.summary()], html_table(self.columns()))
 
 
 def membership_report(
@@ -264,7 +254,3 @@ def _first(values: np.ndarray, count: int) -> np.ndarray:
     """Positions of the smallest values that are numbers; of equals the first in order."""
     order = np.argsort(values, kind="stable")
     return order[: min(count, int((~np.isnan(values)).sum()))]
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -11,6 +11,7 @@ from scipy import stats
 
 from .._checks import to_numpy
 from ..indices import clustering_accuracy, nmi_score
+from ..look import html_box, html_table
 from ..partitions import NOISE
 from .correlation import tied_classes
 from .explain import ranks
@@ -57,6 +58,9 @@ class Agreement(Record):
         import pandas as pd
 
         return pd.DataFrame(self.table())
+
+    def _repr_html_(self) -> str:
+        return html_box("Had we known the truth", table=html_table(self.table()))
 
 
 _TITLES = {

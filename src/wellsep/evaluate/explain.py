@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..look import html_box, html_table
 from .correlation import tied_classes
 
 if TYPE_CHECKING:
@@ -260,30 +260,10 @@ def describe_sureness(sureness: Sureness, result: AceResult) -> Iterator[str]:
 
 def ace_html(result: AceResult) -> str:
     """A compact box for a notebook."""
-    story = "".join(f"<p>{escape(line)}</p>" for line in explain_ace(result))
-    return f"<details open><summary><b>ACE by {escape(result.index)}</b></summary>{story}</details>"
+    return html_box(f"ACE by {result.index}", explain_ace(result))
 
 
 def ranking_html(ranking: Ranking, most: int = 20) -> str:
     """A compact table for a notebook, best first."""
-    table = ranking.table()
-    head = "".join(f"<th>{escape(name)}</th>" for name in table)
-    rows = []
-    for i in range(min(most, len(ranking.names))):
-        cells = (column[i] for column in table.values())
-        rows.append("<tr>" + "".join(f"<td>{escape(shown(cell))}</td>" for cell in cells) + "</tr>")
-    rest = len(ranking.names) - most
-    more = f"<p>and {rest} more</p>" if rest > 0 else ""
-    return (
-        f"<b>Ranking by ACE ({escape(ranking.index)})</b>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>{more}"
-    )
-
-
-def shown(cell: object) -> str:
-    """A table cell as text."""
-    if cell is None:
-        return "–"
-    if isinstance(cell, float | np.floating):
-        return "–" if np.isnan(cell) else f"{cell:.4g}"
-    return str(cell)
+    table = html_table(ranking.table(), most=most)
+    return html_box(f"Ranking by ACE ({ranking.index})", ranking.explanation, table, fold=True)

@@ -89,7 +89,7 @@ class Judgement(Record):
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
-        return self.ranking._repr_html_() + self.result._repr_html_()
+        return self.ranking._repr_html_()
 
 
 def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from wellsep.look import html_box, html_table
 
 if TYPE_CHECKING:
     from wellsep.runs.record import Runs
@@ -34,17 +35,14 @@ def runs_as_text(runs: Runs) -> str:
 
 
 def runs_as_html(runs: Runs) -> str:
-    rows = "".join(
-        f"<tr><td>{html.escape(run.name)}</td><td>{html.escape(_space(run) or '–')}</td>"
-        f"<td>{html.escape(_clusters(run) or '–')}</td><td>{html.escape(_params(run))}</td></tr>"
-        for run in runs.runs[:_MOST_ROWS]
-    )
-    more = len(runs) - _MOST_ROWS
-    foot = f"<tr><td colspan='4'>… and {more} more</td></tr>" if more > 0 else ""
-    return (
-        f"<div><p>{html.escape(_summary(runs))}</p><table><thead><tr><th>run</th><th>space</th>"
-        f"<th>partition</th><th>params</th></tr></thead><tbody>{rows}{foot}</tbody></table></div>"
-    )
+    columns = {
+        "run": [run.name for run in runs.runs],
+        "space": [_space(run) or "–" for run in runs.runs],
+        "partition": [_clusters(run) or "–" for run in runs.runs[:_MOST_ROWS]],
+        "params": [_params(run) for run in runs.runs],
+    }
+    columns["partition"] += ["–"] * (len(runs) - len(columns["partition"]))
+    return html_box(_summary(runs), table=html_table(columns, most=_MOST_ROWS))
 
 
 def _summary(runs: Runs) -> str:
