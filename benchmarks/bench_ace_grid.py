@@ -36,8 +36,8 @@ sure = ws.sureness(runs, scores, result, n_draws=100)
 done = time.perf_counter()
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 values = [scores.values[name][0, :{cells}].tolist() for name in scores.indices]
-print(json.dumps(dict(score=scored - start, ace=judged - scored, sure=done - judged, peak=peak, peak_sure=after,
-                      values=values)))
+print(json.dumps(dict(score=scored - start, ace=judged - scored, sure=done - judged,
+                      peak=peak, peak_sure=after, values=values)))
 """
 
 

@@ -18,7 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-PACKAGES = ("wellsep", "numpy", "scipy", "scikit-learn", "numba", "torch", "dask")
+PACKAGES = ("wellsep", "numpy", "scipy", "scikit-learn", "numba", "torch", "triton", "dask")
+RUN = f"{time.time_ns() // 1_000_000:x}-{os.getpid():x}"  # lines of one run belong together
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,13 @@ def seconds(function: Callable[[], Any]) -> float:
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
+
+
+def processor_seconds(function: Callable[[], Any]) -> float:
+    """Processor time of one call, of all threads together; what else runs here hardly matters."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
 
 
 def time_ratio(
@@ -121,6 +129,7 @@ def report(
         "baseline": baseline,
         **(asdict(measured) if isinstance(measured, Ratio) else {}),
         **facts,
+        "run": RUN,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit(),
         "versions": versions(),
@@ -171,13 +180,19 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Cores this process may use, processor, system, and the thread limits in force."""
+    """Cores this process may use, processor, graphics card, system, load, thread limits."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:
         cores = os.cpu_count() or 1
     limits = {k: os.environ[k] for k in ("OMP_NUM_THREADS", "MKL_NUM_THREADS") if k in os.environ}
-    return {"cores": cores, "cpu": _cpu(), "system": platform.platform(terse=True), **limits}
+    facts = {"cores": cores, "cpu": _cpu(), "system": platform.platform(terse=True), **limits}
+    if hasattr(os, "getloadavg"):
+        facts["load"] = round(os.getloadavg()[0], 1)  # above ``cores``, others were at work too
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        facts["gpu"] = torch.cuda.get_device_name()
+    return facts
 
 
 def _cpu() -> str:

@@ -1,0 +1,105 @@
+"""How near the limits of the card are nearest centres, and what does a cf-means iteration cost?
+
+The nearest two of k centres take 6nkd half-precision operations (each row and centre in two parts)
+and one reading of X; no table of n × k is ever in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+
+import wellsep as ws
+from benchmarks.device import device_seconds, half_precision_rate, memory_rate, require_cuda
+from benchmarks.harness import report
+from wellsep.compute import nearest
+
+N, D, K = 10_000_000, 64, 1_000
+CHECKED = 100_000
+FEW, MANY = 2, 6  # iterations
+
+
+def main() -> int:
+    torch = require_cuda()
+    warnings.simplefilter("ignore")
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    means = 1.5 * torch.randn(2 * K, D, device="cuda", generator=generator)
+    X = torch.randn(N, D, device="cuda", generator=generator)
+    X += means[torch.randint(2 * K, (N,), device="cuda", generator=generator)]
+    centers = X[:K].double().cpu().numpy()
+
+    wrong = _differing(X[:CHECKED], centers)
+    if wrong > 1e-4:
+        raise SystemExit(f"the nearest centres must be those of float64, {wrong:.2%} are not")
+    products, memory = half_precision_rate(), memory_rate()
+    norms = nearest.squared_norms(X)
+    taken = device_seconds(lambda: nearest.nearest_two(X, centers, norms), 5)
+    written = N * (4 + 4 + 4 + 4)
+    limit = max(6 * N * K * D / products, (X.nbytes + written) / memory)
+    met = [
+        report(
+            f"nearest two of {N:,} × {D}, k = {K:,}, float32",
+            1000 * taken,
+            baseline="none",
+            target=60,
+            unit=" ms",
+            smaller_is_better=True,
+            operations=6 * N * K * D,
+            bytes=X.nbytes + written,
+            limit_ms=1000 * limit,
+            half_precision_tflops=products / 1e12,
+            memory_tb_per_s=memory / 1e12,
+            differing=wrong,
+        ),
+        report(
+            f"share of the limit, nearest two of {N:,} × {D}, k = {K:,}",
+            100 * limit / taken,
+            baseline="products at the rate of a large half-precision product",
+            unit=" %",
+        ),
+    ]
+    met.append(_iterations(X, X[:K].clone()))
+    return 0 if all(met) else 1
+
+
+def _differing(X, centers: np.ndarray) -> float:
+    """Share of rows whose two nearest centres differ from those of float64 distances."""
+    import torch
+
+    found = nearest.nearest_two(X, centers)
+    exact = torch.cdist(X.double(), torch.as_tensor(centers, device=X.device)).topk(
+        2, dim=1, largest=False
+    )
+    wrong = (found.first != exact.indices[:, 0]) | (found.second != exact.indices[:, 1])
+    return float(wrong.double().mean())
+
+
+def _iterations(X, start) -> bool:
+    def lloyd(count: int) -> None:
+        ws.KMeans(K, init=start, max_iter=count, tol=0.0).fit(X)
+
+    def counterfactual(count: int) -> None:
+        options = {"n_moves": 0, "safeguard": False, "max_iter": 1, "tol": 0.0}
+        ws.CFMeans(K, init=start, n_steps=count, weight=0.5, **options).fit(X)
+
+    def one(fit) -> float:
+        fit(FEW)
+        gap = device_seconds(lambda: fit(MANY), 2) - device_seconds(lambda: fit(FEW), 2)
+        return max(gap / (MANY - FEW), 1e-9)
+
+    plain, cf = one(lloyd), one(counterfactual)
+    return report(
+        f"one cf-means iteration on the card, {N:,} × {D}, k = {K:,}",
+        cf / plain,
+        baseline="one k-means iteration",
+        target=1.6,
+        smaller_is_better=True,
+        kmeans_ms=1000 * plain,
+        cfmeans_ms=1000 * cf,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
