@@ -263,3 +263,12 @@ def test_regions_of_an_estimator_follow_its_predictions():
 def test_regions_need_a_plane():
     with pytest.raises(ValueError, match="X must have 2 columns"):
         regions_figure(np.eye(3), [0, 1, 1])
+
+
+def test_a_param_that_repeats_the_number_of_clusters_is_no_second_column():
+    judgement = small_judgement()
+    counts = dict(zip(judgement.ranking.names, judgement.ranking.n_clusters.tolist(), strict=True))
+    params = {name: {"K": counts[name], "seed": i} for i, name in enumerate(counts)}
+    keys = [column.key for column in ranking_table(judgement.ranking, params=params).columns]
+    assert "param:seed" in keys
+    assert "param:K" not in keys

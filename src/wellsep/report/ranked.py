@@ -210,8 +210,10 @@ def _sides(evidence: Evidence) -> dict[str, list[int]]:
     result = evidence.result
     if result is None:
         return {"selected": [], "excluded": []}
-    heavy = np.argsort(-np.asarray(result.weights), kind="stable")
-    selected = [int(result.winning_spaces[i]) for i in heavy]
+    own = evidence.pairing[evidence.ranking.order[0]]
+    weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
+    # Of equal weights the space that the best run was made in.
+    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, s))
     others = [int(i) for i in space_order(result)[::-1] if i not in set(selected)]
     return {"selected": selected, "excluded": others}
 

@@ -66,7 +66,8 @@ def ranking_table(
         columns.append(
             Column("coverage", "coverage", "share", _take(ranking.coverage, order), said)
         )
-    varied, same = _param_columns([ranking.names[i] for i in order], params or {})
+    known = None if ranking.n_clusters is None else _take(ranking.n_clusters, order)
+    varied, same = _param_columns([ranking.names[i] for i in order], params or {}, known)
     columns += varied
     columns += _baseline_columns(ranking, order)
     columns += _index_columns(ranking, scores, order)
@@ -128,14 +129,17 @@ def winning_means(result: AceResult, scores: Scores) -> dict[str, np.ndarray]:
 
 
 def _param_columns(
-    names: list[str], params: Mapping[str, Mapping[str, Any]]
+    names: list[str], params: Mapping[str, Mapping[str, Any]], counts: tuple[Any, ...] | None
 ) -> tuple[list[Column], dict[str, Any]]:
-    """Params that differ between runs as columns; those that all share apart."""
+    """Params that differ between runs as columns; those that all share apart, K only once."""
     rows = [dict(params.get(name, {})) for name in names]
     keys = list(dict.fromkeys(key for row in rows for key in row))
     texts = {key: [_text(row.get(key)) for row in rows] for key in keys}
     same = {k: texts[k][0] for k in keys if len(rows) > 1 and len(set(texts[k])) == 1}
-    varied = [key for key in keys if key not in same]
+    double = {
+        key for key in keys if counts is not None and tuple(row.get(key) for row in rows) == counts
+    }
+    varied = [key for key in keys if key not in same and key not in double]
     if len(varied) > MOST_PARAMS:
         joined = tuple(
             ", ".join(f"{k}={_text(row[k])}" for k in varied if k in row) for row in rows

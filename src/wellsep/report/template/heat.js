@@ -32,7 +32,7 @@
 
   function draw(width) {
     left = labelled ? Math.min(130, width * 0.32) : band + 4;
-    cell = Math.max(1, Math.min(46, (width - left - 2) / n));
+    cell = Math.max(1, Math.min(72, (width - left - 2) / n));
     const size = cell * n;
     const pen = W.canvas(canvas, Math.ceil(left + size + 2), Math.ceil(band + 4 + size + 2));
     const top = band + 4, gap = cell > 5 ? 1 : 0;

@@ -8,15 +8,19 @@
   const nameOf = (object) => (W.objectName && W.objectName(object)) || worstNames.get(object) || `object ${object}`;
   const label = (c) => W.cut(people.clusters[c], 9);
   const left = Math.min(74, 18 + 7 * Math.max(...people.clusters.map((c) => Math.min(c.length, 9)), 1));
+  const rowHeight = Math.max(9, Math.min(36, 440 / k));
   const alone = (cluster) => { W.chooseRun(run); W.choose('cluster', W.state.cluster === cluster ? null : cluster); };
 
   const widths = people.silhouettes && people.silhouettes.profiles.map(W.decode);
   if (widths) W.draw(W.chart('silhouettes'), (width) => {
     const total = people.sizes.reduce((a, b) => a + b, 0), gap = k > 30 ? 2 : 5;
-    const tall = people.sizes.map((s) => Math.max(k > 30 ? 7 : 13, (520 * s) / total));
+    // Beside two strips as tall as both of them, else of a height of its own.
+    const beside = people.margin && people.lcd && innerWidth > 900;
+    const whole = beside ? Math.max(460, 2 * rowHeight * k + 190) : 420;
+    const tall = people.sizes.map((s) => Math.max(k > 30 ? 7 : 13, ((whole - gap * k) * s) / total));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 6;
     const [low] = W.range(widths.flatMap((w) => [...w]).concat([0]));
-    const from = Math.max(-1, Math.floor(low * 5) / 5), x = W.scale(from, 1, left, width - 12);
+    const from = Math.max(-1, Math.floor(low * 10) / 10), x = W.scale(from, 1, left, width - 12);
     const svg = W.svg(W.chart('silhouettes'), width, height + 34, `Silhouette widths of ${k} clusters, mean ${W.show(people.silhouettes.mean)}`);
     W.axisBelow(svg, x, W.ticks(from, 1, width > 300 ? 6 : 4), height, height);
     W.text(svg, (left + width) / 2, height + 31, 'silhouette width', {'text-anchor': 'middle'});
@@ -49,7 +53,7 @@
     const worst = new Set(data.worst);
     const all = parts.flatMap((p) => [...p.values]);
     W.draw(W.chart(kind), (width) => {
-      const row = Math.max(9, Math.min(36, 440 / k)), height = row * k + 6;
+      const row = rowHeight, height = row * k + 6;
       let [low, high] = W.range(all.concat([0]));
       const x = W.scale(low - (high - low) * 0.02, high + (high - low) * 0.02, left, width - 12);
       const svg = W.svg(W.chart(kind), width, height + 34, `${title} of the objects of ${k} clusters`);

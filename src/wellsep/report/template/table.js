@@ -104,7 +104,7 @@
         const svg = W.make('svg', {width: 80, height: 10, 'aria-hidden': 'true'});
         svg.append(W.make('line', {x1: 2, x2: 78, y1: 5, y2: 5, class: 'grid'}));
         svg.append(W.make('line', {x1: x(value[0]) - 2, x2: x(value[1]) + 2, y1: 5, y2: 5, stroke: 'var(--accent)', 'stroke-width': 4, 'stroke-linecap': 'round'}));
-        cell.append(svg);
+        cell.replaceChildren(W.make('span', {}, cell.textContent), svg);
       }
     });
   });
