@@ -17,7 +17,7 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks import check_data, check_weights, to_numpy
+from wellsep._checks import check_data, check_weights, is_dask, to_numpy
 from wellsep.cluster.points import METRICS, Points, assign, inertia, prepare
 from wellsep.cluster.seeding import center_distances
 from wellsep.cluster.tasks import NoTasks, Tasks
@@ -44,13 +44,15 @@ class CentroidClusterer(
         Parameters
         ----------
         X : array of shape (n, d)
-            Points.
+            Points. A dask collection is predicted lazily, chunk by chunk.
 
         Returns
         -------
         array of shape (n,)
             Codes of the centres.
         """
+        if is_dask(X):
+            return self._on_dask().predict_chunks(self, X)
         points = self._ready(X)
         return assign(points, self._framed(points)).first
 
@@ -86,6 +88,8 @@ class CentroidClusterer(
         array of shape (n, k)
             Distances.
         """
+        if is_dask(X):
+            return self._on_dask().transform_chunks(self, X)
         points = self._ready(X)
         squared = center_distances(points, self._framed(points)).T
         if points.metric == "cosine":
@@ -115,6 +119,8 @@ class CentroidClusterer(
         float
             −Σ w‖x − μ‖².
         """
+        if is_dask(X):
+            return self._on_dask().score_chunks(self, X, sample_weight)
         points = self._ready(X, sample_weight)
         centers = self._framed(points)
         return -inertia(points, centers, assign(points, centers).first)
@@ -131,6 +137,10 @@ class CentroidClusterer(
 
     def _validated(self, X: Any, *, reset: bool = True) -> Any:
         """X checked; names and number of features kept or compared."""
+        if is_dask(X):
+            from wellsep.cluster.dask_fit import open_fit
+
+            return open_fit(self, X, reset=reset)
         if is_array_api_obj(X) and not is_host(X):
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -145,8 +155,25 @@ class CentroidClusterer(
             accept_large_sparse=False,
         )
 
+    def _weights(self, sample_weight: Any, X: Any) -> Any:
+        """Weights of validated X, checked."""
+        if getattr(X, "kind", None) == "dask":
+            from wellsep.cluster.dask_fit import weigh_chunks
+
+            return weigh_chunks(sample_weight, X)
+        return check_weights(sample_weight, X.shape[0])
+
+    def _on_dask(self) -> Any:
+        check_is_fitted(self)
+        from wellsep.cluster import dask_fit
+
+        return dask_fit
+
     def _warn_if_fewer(self, labels: Any, n_clusters: int) -> None:
-        found = len(np.unique(to_numpy(labels)))
+        if is_dask(labels):
+            found = self._on_dask().n_distinct(labels)
+        else:
+            found = len(np.unique(to_numpy(labels)))
         if found < n_clusters:
             warnings.warn(
                 f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "

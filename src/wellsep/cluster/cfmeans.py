@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ from wellsep._checks import (
     check_choice,
     check_count,
     check_number,
-    check_weights,
     to_numpy,
 )
 from wellsep.cluster.base import CentroidClusterer, check_clusters
@@ -164,7 +164,8 @@ class CFMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            NumPy, CSR, a dataframe, or a tensor of torch or another array-API library.
+            NumPy, CSR, a dataframe, a tensor of torch or another array-API library, or a dask
+            collection, whose ``labels_`` are lazy then.
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -176,7 +177,7 @@ class CFMeans(CentroidClusterer):
             The fitted estimator.
         """
         X = self._validated(X)
-        weights = check_weights(sample_weight, X.shape[0])
+        weights = self._weights(sample_weight, X)
         k = check_count("n_clusters", self.n_clusters)
         check_clusters(k, X.shape[0])
         init = check_init(self.init)
@@ -222,7 +223,7 @@ class CFMeans(CentroidClusterer):
         self.n_moves_ = best.n_moves
         self.safeguarded_ = best.safeguarded
         self.history_ = best.history
-        self.margins_, self.cfq_ = _separation(X, points, best, weights)
+        self.margins_, self.cfq_ = separation(X, points, best, weights)
 
 
 def cfmeans(
@@ -282,7 +283,8 @@ def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
     return {"weight": table[:, 0], "objective": table[:, 1], "inertia": table[:, 2]}
 
 
-def _separation(X: Any, points: Points, best: Any, weights: Any) -> tuple[np.ndarray, float]:
+@singledispatch
+def separation(X: Any, points: Points, best: Any, weights: Any) -> tuple[np.ndarray, float]:
     from wellsep.indices import cfq_score, margins
 
     labels = to_numpy(best.labels)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number, check_weights
+from wellsep._checks import check_choice, check_count, check_number
 from wellsep.cluster.base import CentroidClusterer, NoTasks, Tasks, check_clusters
 from wellsep.cluster.lloyd import LloydResult, publish, run
 from wellsep.cluster.points import METRICS, Points, prepare
@@ -97,7 +97,8 @@ class KMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            NumPy, CSR, a dataframe, or a tensor of torch or another array-API library.
+            NumPy, CSR, a dataframe, a tensor of torch or another array-API library, or a dask
+            collection, whose ``labels_`` are lazy then.
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -109,7 +110,7 @@ class KMeans(CentroidClusterer):
             The fitted estimator.
         """
         X = self._validated(X)
-        weights = check_weights(sample_weight, X.shape[0])
+        weights = self._weights(sample_weight, X)
         k = check_count("n_clusters", self.n_clusters)
         check_clusters(k, X.shape[0])
         init = check_init(self.init)

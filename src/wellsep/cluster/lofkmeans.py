@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +12,18 @@ import scipy.sparse as sp
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number, check_weights, to_numpy
+from wellsep._checks import check_choice, check_count, check_number, to_numpy
 from wellsep.cluster.base import CentroidClusterer, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
 from wellsep.cluster.lloyd import publish
 from wellsep.cluster.points import prepare
 from wellsep.cluster.seeding import check_init, start_centers
 from wellsep.cluster.tasks import Tasks
-from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+from wellsep.compute.neighbours import (
+    NeighbourGraph,
+    local_outlier_factor,
+    nearest_neighbours,
+)
 
 SEARCHES = ("exact", "approximate")
 
@@ -139,7 +145,7 @@ class LOFKMeans(CentroidClusterer):
             The fitted estimator.
         """
         X = self._validated(X)
-        given = check_weights(sample_weight, X.shape[0])
+        given = self._weights(sample_weight, X)
         k = check_count("n_clusters", self.n_clusters)
         check_clusters(k, X.shape[0])
         init = check_init(self.init)
@@ -149,7 +155,7 @@ class LOFKMeans(CentroidClusterer):
         t = check_count("n_neighbors", self.n_neighbors)
         search = check_choice("neighbors", self.neighbors, SEARCHES)
 
-        outliers = outlier_weights(to_numpy(X), t, given, method=search, n_jobs=self.n_jobs)
+        outliers = outlier_weights(X, t, given, method=search, n_jobs=self.n_jobs)
         points = prepare(X, outliers.weights)
         # Starts are drawn as k-means draws them, so that both may be compared from the same start.
         plain = prepare(X, given)
@@ -205,8 +211,9 @@ class OutlierWeights(NamedTuple):
     recall: float
 
 
+@singledispatch
 def outlier_weights(
-    X: np.ndarray,
+    X: Any,
     n_neighbors: int,
     sample_weight: np.ndarray | None = None,
     *,
@@ -214,21 +221,33 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
+    X = to_numpy(X)
     given = np.ones(len(X)) if sample_weight is None else sample_weight
+    return weigh(
+        given,
+        n_neighbors,
+        lambda counted, t: nearest_neighbours(X[counted], t, method=method, n_jobs=n_jobs),
+    )
+
+
+def weigh(
+    given: np.ndarray, n_neighbors: int, search: Callable[[np.ndarray, int], NeighbourGraph]
+) -> OutlierWeights:
+    """The weights, with ``search(counted, t)`` to find the t neighbours of the counted points."""
     counted = np.flatnonzero(given > 0)
-    scores = np.full(len(X), np.nan)
+    scores = np.full(len(given), np.nan)
     t = min(n_neighbors, len(counted) - 1)
     if t < n_neighbors:
         warnings.warn(
             f"n_neighbors must be less than the number of points ({len(counted)}), "
             f"got {n_neighbors}; {t} will be used.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     if t == 0:
         scores[counted] = 1.0
         return OutlierWeights(scores, given.copy(), "none", 1.0)
-    graph = nearest_neighbours(X[counted], t, method=method, n_jobs=n_jobs)
+    graph = search(counted, t)
     scores[counted] = local_outlier_factor(graph)
     buried = int((graph.distances[:, -1] == 0).sum())
     if buried:
@@ -237,7 +256,7 @@ def outlier_weights(
             "weights of points next to them huge; raise n_neighbors, or drop duplicates and pass "
             "their counts as sample_weight.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     weights = given.copy()
     weights[counted] *= np.maximum(scores[counted], 1.0)

@@ -79,7 +79,9 @@ class Chunks:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """First row of each chunk."""
+        """First row of each chunk; 0 where sizes are unknown."""
+        if np.isnan(self.sizes).any():
+            return np.zeros(len(self.sizes), dtype=np.int64)
         return np.concatenate([[0], np.cumsum(self.sizes)[:-1]]).astype(np.int64)
 
     @cached_property
@@ -157,6 +159,18 @@ class Chunks:
         sizes = (self.sizes,) if width is None else (self.sizes, (width,))
         return da.Array(self._layer(name, graph, beside), name, chunks=sizes, dtype=dtype)
 
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows by number, in the order asked for; only their chunks are read."""
+        rows = np.asarray(rows, dtype=np.int64)
+        owner = np.searchsorted(self.starts, rows, side="right") - 1
+        chosen = np.unique(owner)
+        wanted = {int(self.starts[c]): rows[owner == c] for c in chosen}
+        parts = self.each(_take_rows, wanted, which=chosen.tolist(), whole=True)
+        found = np.empty((len(rows), *self.shape[1:]), dtype=self.dtype)
+        for c, part in zip(chosen, parts, strict=True):
+            found[owner == c] = part
+        return found
+
     def _calls(
         self,
         kernel: Callable[..., Any],
@@ -212,6 +226,10 @@ def _call(
 def _keys(array: da.Array) -> list[tuple]:
     """Keys of the chunks along the one axis that has several."""
     return [key for key in dask.core.flatten(array.__dask_keys__())]
+
+
+def _take_rows(X: np.ndarray, wanted: dict[int, np.ndarray], start: int) -> np.ndarray:
+    return X[wanted[start] - start]
 
 
 def _mean(X: np.ndarray, start: int) -> np.ndarray:

@@ -86,9 +86,7 @@ def refuse_metric(wanted: Want) -> None:
 def cut_blocks(task: Task, clusters: list[Clusters]) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
     chunks: Any = task.space
-    rows = max(1, BLOCK_BYTES // (chunks.d * 8))
-    rows = min(rows, max(LEAST_ROWS, -(-chunks.n // FEWEST)))
-    sizes = tuple(b.stop - b.start for b in cut(chunks.n, rows))
+    sizes = block_sizes(chunks)
     codes: Any = task.partitions.codes
     weights: Any = task.weights
     return Blocks(
@@ -96,6 +94,12 @@ def cut_blocks(task: Task, clusters: list[Clusters]) -> Blocks:
         [codes.rechunk({1: sizes}), None if weights is None else weights.rechunk((sizes,))],
         Setting(task.partitions.classes, clusters, chunks.reference),
     )
+
+
+def block_sizes(chunks: Chunks, least: int = 1) -> tuple[int, ...]:
+    rows = max(1, BLOCK_BYTES // (chunks.d * 8))
+    rows = max(least, min(rows, max(LEAST_ROWS, -(-chunks.n // FEWEST))))
+    return tuple(b.stop - b.start for b in cut(chunks.n, rows))
 
 
 def threads() -> int:
@@ -111,7 +115,7 @@ def threads() -> int:
 def say_cost(rows: Chunks, wants: list[Want]) -> None:
     """Warn before work that takes more than a minute: how many distances, how long, what else."""
     n, d = rows.shape
-    passes = len({(w.get("metric", "euclidean"), w.name in SUMS) for w in wants})
+    passes = max(1, len({(w.get("metric", "euclidean"), w.name in SUMS) for w in wants}))
     distances = n * (n - 1) / 2
     at_once = threads()
     seconds = passes * distances * (1.5e-8 + 3e-10 * d) / at_once

@@ -1,0 +1,137 @@
+"""Nearest neighbours of all points on Dask, by pairs of blocks, for the weights of LOFKM."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+
+from wellsep.cluster.lofkmeans import OutlierWeights, outlier_weights, weigh
+from wellsep.compute.dask_chunks import ARITY, Chunks
+from wellsep.compute.dask_labels import weigh_chunks
+from wellsep.compute.dask_pairs import block_sizes, say_cost
+from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
+
+
+@outlier_weights.register(Chunks)
+def _outlier_weights(
+    X: Chunks,
+    n_neighbors: int,
+    sample_weight: Any = None,
+    *,
+    method: str = "exact",
+    n_jobs: int | None = None,
+) -> OutlierWeights:
+    """As in memory; the graph, 16 bytes a neighbour, and the weights are gathered, X is not."""
+    if method != "exact":
+        raise ValueError(f"neighbors must be 'exact' where X is a dask collection, got {method!r}.")
+    given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())
+    return weigh(given, n_neighbors, lambda counted, t: neighbours_of(X, given > 0, t))
+
+
+def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
+    """The t nearest among the counted rows of each counted row, numbered among themselves."""
+    say_cost(X, [])
+    sizes = block_sizes(X, least=2 * t + 2)
+    rows = Chunks(X.array.rechunk({0: sizes}), X.source)
+    mask = weigh_chunks(counted.astype(np.float64), rows)
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    before = np.concatenate([[0], np.cumsum(counted)])[edges]  # counted rows before each block
+    name = f"wellsep-neighbours-{uuid.uuid4().hex}"
+    graph: dict = {}
+    for i, (x, w) in enumerate(zip(*map(_keys, (rows.array, mask)), strict=True)):
+        graph[name, "block", i] = (_kept, x, w, int(before[i]))
+    parts = _visit_pairs(graph, name, len(sizes), t)
+    graph[name] = (list, parts)
+    layer = HighLevelGraph.from_collections(name, graph, dependencies=[rows.array, mask])
+    found = Near.stacked(dask.compute(Delayed(name, layer, layer=name))[0])
+    return NeighbourGraph(found.indices, found.distances, "blocks", 1.0)
+
+
+def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
+    """A task for each pair of blocks, and for each block the best of what it was told."""
+    pairs = [(i, j) for i in range(n_blocks) for j in range(i + 1, n_blocks)] or [(0, 0)]
+    for i, j in pairs:
+        graph[name, "pair", i, j] = (_search, (name, "block", i), (name, "block", j), t)
+    best = []
+    for i in range(n_blocks):
+        told = [((name, "pair", *p), p[1] == i and p[0] != i) for p in pairs if i in p]
+        keys = []
+        for key, second in told:
+            graph[name, "side", i, *key[2:]] = (_side, key, int(second))
+            keys.append((name, "side", i, *key[2:]))
+        level = 0
+        while len(keys) > 1:
+            level += 1
+            merged = []
+            for start in range(0, len(keys), ARITY):
+                graph[name, "best", i, level, start] = (_best, keys[start : start + ARITY], t)
+                merged.append((name, "best", i, level, start))
+            keys = merged
+        best.append(keys[0])
+    return best
+
+
+class Near(NamedTuple):
+    """Neighbours of some rows, nearest first."""
+
+    indices: np.ndarray  # (b, t) among all counted rows
+    distances: np.ndarray  # (b, t)
+
+    @classmethod
+    def stacked(cls, parts: list[Near]) -> Near:
+        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _keys(array: Any) -> list[tuple]:
+    return list(dask.core.flatten(array.__dask_keys__()))
+
+
+def _kept(X: np.ndarray, mask: np.ndarray, first: int) -> tuple[np.ndarray, int]:
+    return X[mask > 0], first
+
+
+def _search(left: tuple[np.ndarray, int], right: tuple[np.ndarray, int], t: int) -> list[Near]:
+    """Neighbours among two blocks together, for the rows of either."""
+    same = left[1] == right[1]
+    blocks = [left] if same else [left, right]
+    numbers = np.concatenate([first + np.arange(len(X)) for X, first in blocks])
+    X = np.concatenate([X for X, _ in blocks])
+    missing = t - max(0, min(t, len(X) - 1))
+    if missing == t:
+        found = Near(np.full((len(X), t), -1), np.full((len(X), t), np.inf))
+    else:
+        graph = nearest_neighbours(X, t - missing, n_jobs=1)
+        pad = ((0, 0), (0, missing))
+        found = Near(
+            np.pad(numbers[graph.indices], pad, constant_values=-1),
+            np.pad(graph.distances, pad, constant_values=np.inf),
+        )
+    cut = len(left[0])
+    return [Near(*(c[:cut] for c in found)), Near(*(c[cut:] for c in found))]
+
+
+def _side(pair: list[Near], side: int) -> Near:
+    return pair[side]
+
+
+def _best(parts: list[Near], t: int) -> Near:
+    """The t nearest of what several pairs found; who shares a block was found in each."""
+    indices = np.concatenate([p.indices for p in parts], axis=1)
+    distances = np.concatenate([p.distances for p in parts], axis=1)
+    by_index = np.argsort(indices, axis=1, kind="stable")
+    sorted_indices = np.take_along_axis(indices, by_index, axis=1)
+    again = np.zeros(indices.shape, dtype=bool)
+    np.put_along_axis(
+        again,
+        by_index[:, 1:],
+        (sorted_indices[:, 1:] == sorted_indices[:, :-1]) & (sorted_indices[:, 1:] >= 0),
+        axis=1,
+    )
+    distances = np.where(again, np.inf, distances)
+    order = np.lexsort((indices, distances), axis=1)[:, :t]
+    return Near(*(np.take_along_axis(c, order, axis=1) for c in (indices, distances)))
