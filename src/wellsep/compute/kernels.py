@@ -60,6 +60,15 @@ def _recompute_close(table: np.ndarray, i: Side, j: Side, limit: float) -> None:
         table[r, c] = np.einsum("ij,ij->i", gap, gap)
 
 
+def numpy_distances(i: Side, j: Side, metric: Any) -> np.ndarray:
+    table = numpy_squared_euclidean(i, j)
+    if metric == "euclidean":
+        np.sqrt(table, out=table)
+    elif metric == "cosine":
+        table *= 0.5
+    return table
+
+
 def numpy_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
     """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
     return _sparse_pair_block(i, j, metric, both, operator.matmul)
@@ -89,11 +98,7 @@ def numba_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) 
 
 
 def _sparse_pair_block(i: Side, j: Side, metric: Any, both: bool, add: Any) -> PairPart:
-    table = numpy_squared_euclidean(i, j)
-    if metric == "euclidean":
-        np.sqrt(table, out=table)
-    elif metric == "cosine":
-        table *= 0.5
+    table = numpy_distances(i, j, metric)
     sums_i = add(j.members, np.ascontiguousarray(table.T))
     if i.rows == j.rows or not both:
         return PairPart(sums_i, None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute import kernels
+from wellsep.compute import kernels, sorted_pairs
 from wellsep.compute.blocks import Side
 from wellsep.compute.clusters import cluster_masses, one_hot
 from wellsep.compute.engines import (
@@ -111,6 +111,9 @@ def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> 
             space.centred, found.codes, found.n_clusters, task.weights
         )
         return DistanceSums(sums[None, :, :], None)
+    if groups is None and sorted_pairs.usable(task, metric):
+        view = unit_directions(space) if metric == "cosine" else space.centred
+        return DistanceSums(sorted_pairs.sorted_sums(task, metric, view)[None, :, :], None)
     sides = Sides(task, metric, groups)
     xp = space.xp
     if space.kind == "tensor":

@@ -1,0 +1,57 @@
+"""Distance sums of one partition: rows in the order of their clusters, so that sums are products.
+
+No block then holds objects of two clusters, and what a block of distances adds to the sums of both
+its sides are its row and column sums: two products with a vector in place of two with a matrix of
+memberships and a transposed copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep.compute import kernels
+from wellsep.compute.blocks import Side
+from wellsep.compute.engines import ROWS, cut, share_out, tournament
+from wellsep.compute.statistics import Task
+
+SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
+
+
+def usable(task: Task, metric: Any) -> bool:
+    """One partition of NumPy data into clusters that fill their blocks."""
+    partitions, space = task.partitions, task.space
+    return (
+        len(partitions) == 1
+        and kernels.sparse_members(metric, space.xp)
+        and space.kind == "numpy"
+        and space.n >= SMALL * int(partitions.n_clusters[0])
+    )
+
+
+def sorted_sums(task: Task, metric: Any, view: np.ndarray) -> np.ndarray:
+    """(K, n) float64, 0 for objects that are not counted; ``view`` (n, d) as the metric wants."""
+    codes = task.partitions.codes[0]
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    X, codes = view[order], codes[order]
+    weights = (
+        np.ones(len(X), X.dtype) if task.weights is None else task.weights[order].astype(X.dtype)
+    )
+    square = np.einsum("ij,ij->i", X, X)
+    blocks = cut(len(X), ROWS, codes)
+    sums = np.zeros((int(task.partitions.n_clusters[0]), len(X)))
+
+    def visit(i: int, j: int) -> None:
+        a, b = blocks[i], blocks[j]
+        table = kernels.numpy_distances(
+            Side(X[a], square[a], None, a), Side(X[b], square[b], None, b), metric
+        )
+        sums[codes[b.start], a] += table @ weights[b]
+        if i != j:
+            sums[codes[a.start], b] += weights[a] @ table
+
+    share_out(task.space.n_jobs, visit, tournament(len(blocks)))
+    found = np.zeros((len(sums), len(view)))
+    found[:, order] = sums
+    return found
