@@ -20,7 +20,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 WORKERS ?= logical
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: help demo test lint types fast-suite test-slow bench bench-gpu docs clean
+.PHONY: help demo test lint types fast-suite test-slow bench bench-gpu bench-page docs clean
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-slow  the tests that take longer, with more random examples"
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
+	@echo "make bench-page the table in README.md and docs/benchmarks.md, from the last results"
 	@echo "make docs       the documentation, in docs/_build/html/"
 
 demo: $(DEMO_STAMP)
@@ -59,6 +60,9 @@ bench-gpu: $(TEST_STAMP)
 		test -e $$file || continue; \
 		echo "== $$file"; $(BIN)/python -m benchmarks.$$(basename $$file .py) || failed="$$failed $$file"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+bench-page: $(TEST_STAMP)
+	$(BIN)/python -m benchmarks.tabulate
 
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -q -b html docs docs/_build/html

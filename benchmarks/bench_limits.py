@@ -87,6 +87,7 @@ def _measure(dtype: type, d: int, m: int, products: float, roots: float) -> bool
         gemm_gflops=products / 1e9,
         share_of_gemm=operations / best / products,
         roots_per_s=roots,
+        headline=m == 1 and d == 64,
         seed=0,
     )
 

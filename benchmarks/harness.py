@@ -126,6 +126,7 @@ def report(
         "unit": unit,
         "target": target,
         "met": met,
+        "smaller_is_better": smaller_is_better,
         "baseline": baseline,
         **(asdict(measured) if isinstance(measured, Ratio) else {}),
         **facts,
