@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -230,3 +231,32 @@ def test_json_inside_a_script_cannot_end_it_and_is_strict():
 
 def test_plain_keeps_seven_digits():
     assert plain(np.float64(1 / 3)) == 0.3333333
+
+
+def test_wide_spaces_can_be_embedded_for_the_page_if_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 5)) + 6 * (np.arange(30) % 2)[:, None]
+    runs = ws.Runs.from_parts({"wide": X}, {"two": np.arange(30) % 2, "three": np.arange(30) % 3})
+    result = ws.ace(ws.score_runs(runs), dip=False)
+    path = ws.render_report(result, tmp_path / "r.html", runs=runs, layout="tsne")
+    assert data_of(path.read_text("utf-8"))["look"]["spaces"][0]["axes"] == "t-SNE"
+
+
+def test_umap_that_is_not_installed_is_asked_for_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    runs, _ = small_runs()
+    with pytest.raises(ImportError, match="layout 'umap' needs the package umap-learn"):
+        ws.render_report(small_judgement(), tmp_path / "r.html", runs=runs, layout="umap")
+
+
+def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
+    X = np.concatenate([np.zeros((20, 2)), np.full((20, 2), 9.0)])
+    X += np.random.default_rng(0).normal(size=X.shape)
+    some = np.repeat([0, 1], 20)
+    some[:4] = -1
+    runs = ws.Runs.from_parts({"flat": X}, {"some": some, "mixed": np.arange(40) % 2})
+    judgement = ws.judge(runs, noise="exclude", n_draws=0, dip=False)
+    for given in (runs, None):
+        text = ws.render_report(judgement, tmp_path / "r.html", runs=given).read_text("utf-8")
+        assert "It counts only 90% of the objects" in body_of(text)
+        assert sum(data_of(text)["people"]["sizes"]) == 36
