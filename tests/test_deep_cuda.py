@@ -47,15 +47,18 @@ def test_a_model_from_cuda_is_used_on_the_cpu(tmp_path):
 
 
 def test_a_batch_that_does_not_fit_is_halved_once():
-    total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction(2.5e9 / total)
+    wide = np.random.default_rng(0).normal(size=(60_000, 2000)).astype(np.float32)
+    model = DeepKMeans(
+        2, preset="paper", device="cuda", random_state=0, batch_size=60_000,
+        hidden=(6000, 2000), pretrain_epochs=1, epochs=1,
+    )  # fmt: skip
+    brief("DeepKMeans").fit(X)  # libraries take their workspaces first
+    torch.cuda.empty_cache()
+    free, _ = torch.cuda.mem_get_info()
+    taken = torch.empty(free - 3_000_000_000, dtype=torch.uint8, device="cuda")
     try:
-        wide = np.random.default_rng(0).normal(size=(60_000, 2000)).astype(np.float32)
-        model = DeepKMeans(
-            2, preset="paper", device="cuda", random_state=0, batch_size=60_000,
-            hidden=(6000, 2000), pretrain_epochs=1, epochs=1,
-        )  # fmt: skip
         with pytest.warns(RuntimeWarning, match="halved"), pytest.raises(MemoryError):
             model.fit(wide)
     finally:
-        torch.cuda.set_per_process_memory_fraction(1.0)
+        del taken
+        torch.cuda.empty_cache()

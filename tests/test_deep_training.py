@@ -144,19 +144,28 @@ def test_a_learning_rate_that_is_far_too_great_is_named(tmp_path):
         IDEC(3, **options, pretrain_learning_rate=1e30).fit(X)
 
 
-def out_of_memory_above(limit, net, trainer):
+def out_of_memory_above(limit, net, trainer, error=None):
     def loss(rows):
         if len(rows) > limit:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise error or torch.OutOfMemoryError("CUDA out of memory")
         return net(trainer.data[rows]).square().mean()
 
     return loss
 
 
-def test_out_of_memory_halves_the_batch_once_and_says_so():
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"),
+    ],
+    ids=["allocator", "driver", "library"],
+)
+def test_out_of_memory_halves_the_batch_once_and_says_so(error):
     trainer = trainer_for()
     net, stage = linear_stage(trainer)
-    stage.loss = out_of_memory_above(20, net, trainer)
+    stage.loss = out_of_memory_above(20, net, trainer, error)
     with pytest.warns(RuntimeWarning, match="batch_size halved to 16"):
         trainer.run(stage)
     assert trainer.batch_size == 16

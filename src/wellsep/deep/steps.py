@@ -29,6 +29,16 @@ def restore_state(modules: dict[str, nn.Module], state: dict[str, Tensor]) -> No
                     value.copy_(state[f"{name}/{key}"])
 
 
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether the device had no memory left; its libraries say so in words of their own."""
+    text = str(error).lower()
+    return (
+        isinstance(error, torch.OutOfMemoryError)
+        or "out of memory" in text
+        or ("alloc_failed" in text)
+    )
+
+
 class Step:
     """Loss, gradient and update for one batch of rows; returns the loss.
 
@@ -82,9 +92,9 @@ class Step:
             try:
                 with torch.cuda.device(rows.device):
                     self.recorded = self._record(rows)
-            except torch.OutOfMemoryError:
-                raise
             except RuntimeError as error:
+                if is_out_of_memory(error):
+                    raise
                 warnings.warn(
                     f"A training step could not be recorded and runs unrecorded: {error}",
                     RuntimeWarning,

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors
 from wellsep.deep.data import Data, autocast
 from wellsep.deep.networks import set_generator
-from wellsep.deep.steps import Step, copy_state, restore_state
+from wellsep.deep.steps import Step, copy_state, is_out_of_memory, restore_state
 
 _SAVE_SECONDS = 20.0  # a state is written at most this often between the asked-for checkpoints
 
@@ -268,7 +268,9 @@ class Trainer:
         order = self._order(stage, epoch)
         try:
             return step, self._steps(stage, step, order)
-        except torch.OutOfMemoryError as error:
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
             if self.halved or self.batch_size < 2:
                 raise MemoryError(
                     f"batch_size must fit on {self.device}, got {self.batch_size} and no memory "
