@@ -48,7 +48,7 @@ def affordable(n_drawn: int, n_spaces: int, n_partitions: int) -> int:
     Examples
     --------
     >>> affordable(10_000, 42, 42), affordable(10_000, 200, 200), affordable(150, 3, 3)
-    (2000, 750, 150)
+    (2000, 749, 150)
     """
     return min(n_drawn, MOST_DRAWN, max(200, BYTES // (3 * n_spaces + n_partitions + 1)))
 

@@ -24,9 +24,9 @@ def coordinates(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.nd
     Examples
     --------
     >>> import numpy as np
-    >>> xy, axes = coordinates(np.eye(5), np.arange(5), "tsne")
+    >>> xy, axes = coordinates(np.eye(5), np.arange(4))
     >>> xy.shape, axes
-    ((5, 2), 't-SNE')
+    ((4, 2), 'principal components')
     """
     check_choice("layout", layout, LAYOUTS)
     if layout == "pca" or np.shape(X)[1] <= 2 or len(objects) < 4:
