@@ -76,6 +76,9 @@ def rank(
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep nothing.")] = False,
     device: Annotated[str | None, typer.Option(help="cuda computes on the GPU.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="A Dask cluster that scores the spaces: tcp://host:8786.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the half-samples.")] = 0,
 ) -> None:
     """Rank the partitions of a folder of runs by ACE, and say why and how surely.
@@ -88,13 +91,14 @@ def rank(
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
       wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
       wellsep rank runs/ --truth labels.npy --save result/
+      wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
     """
     import wellsep as ws
     from wellsep.adapters import load_any
     from wellsep.cli.scoring import parse_index
 
     kept = None if no_cache else cache or default_cache()
-    with told_when_interrupted(kept):
+    with told_when_interrupted(kept), _cluster(scheduler) as client:
         _check_targets(report)
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
         classes = None if truth is None else _read_truth(truth, runs)
@@ -111,6 +115,7 @@ def rank(
             cache=kept,
             progress=_show_progress(len(runs.spaces), draws),
             random_state=seed,
+            scheduler=client,
             dip=dip,
             dip_alpha=dip_alpha,
             alpha=_parse_alpha(alpha),
@@ -166,6 +171,19 @@ def told_when_interrupted(kept: Path | None) -> Iterator[None]:
                 f"Interrupted; finished spaces are kept in {kept} for the same command to go on.\n"
             )
         raise
+
+
+@contextlib.contextmanager
+def _cluster(address: str | None) -> Iterator[Any]:
+    """A client of the scheduler, where one is named, and where to watch it work."""
+    if address is None:
+        yield None
+        return
+    from wellsep.compute.dask_client import describe, open_client
+
+    with open_client(address) as client:
+        sys.stderr.write(describe(client) + "\n")
+        yield client
 
 
 def default_cache() -> Path:

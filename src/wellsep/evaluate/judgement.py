@@ -117,6 +117,7 @@ def judge(
     cache: str | os.PathLike | None = None,
     progress: Progress | None = None,
     random_state: Any = 0,
+    scheduler: Any = None,
     **options: Any,
 ) -> Judgement:
     """Score, judge by ACE, resample and rank: the main job in one call.
@@ -130,7 +131,7 @@ def judge(
         Half-samples for the rank intervals; 0 for none.
     X : array-like of shape (n, p), optional
         The input space, for the raw baseline.
-    noise, convention, reduction, n_jobs, device, cache, progress, random_state
+    noise, convention, reduction, n_jobs, device, cache, progress, random_state, scheduler
         As in :func:`wellsep.score_runs`.
     describe : bool
         Also keep the silhouette widths and margins of the chosen partition.
@@ -155,7 +156,7 @@ def judge(
     scores = score_runs(
         runs, indices, noise=noise, convention=convention, dip=options.get("dip", True),
         reduction=reduction, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
-        random_state=random_state,
+        random_state=random_state, scheduler=scheduler,
     )  # fmt: skip
     results: tuple[AceResult, ...] = (ace(scores, **options),)
     notes: tuple[str, ...] = ()
@@ -168,7 +169,7 @@ def judge(
     if n_draws:
         sure = sureness(
             runs, scores, results[0], n_draws=n_draws, n_jobs=n_jobs, device=device,
-            progress=progress, random_state=random_state,
+            progress=progress, random_state=random_state, scheduler=scheduler,
         )  # fmt: skip
     raw = None
     if X is not None:

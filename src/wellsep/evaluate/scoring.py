@@ -13,13 +13,16 @@ import numpy as np
 
 from .. import __version__
 from .._checks import check_choice
+from ..compute.dask_client import open_client
 from ..indices import score_partitions
 from ..indices.scoring import IndexSpec, parse_indices
 from ..partitions import NOISE_POLICIES, Partitions
 from ..runs import Runs
+from ..runs.arrays import array_digest
 from ..spaces import multimodality
 from .coordinates import drawn_objects, plane
 from .records import Record, freeze
+from .remote import named, over_spaces
 from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 
 Progress = Callable[[int, int, str], None]
@@ -51,6 +54,7 @@ def score_runs(
     cache: str | os.PathLike | None = None,
     progress: Progress | None = None,
     random_state: Any = 0,
+    scheduler: Any = None,
 ) -> Scores:
     """Score every partition in every space.
 
@@ -79,6 +83,9 @@ def score_runs(
         Called as ``progress(done, total, space)`` before each space, and at the end.
     random_state : int or Generator
         Draws the objects to be drawn.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster that scores the spaces, each in a task of its own; an active client is
+        used unasked. Embeddings in files are read by the workers.
 
     Returns
     -------
@@ -109,17 +116,12 @@ def score_runs(
     drawn = drawn_objects(runs.n_objects, n_drawn, random_state)
     labels = tuple(index.label(params) for index, params in asked)
 
-    found = []
-    for done, name in enumerate(spaces):
-        if progress is not None:
-            progress(done, len(spaces), name)
-        job = _Job(labels, indices, convention, dip, reduction, drawn, n_jobs, device)
-        try:
-            found.append(_score_space(runs, name, partitions, digests, job, cache))
-        except (ValueError, TypeError) as error:
-            raise _named(error, name) from error
-    if progress is not None:
-        progress(len(spaces), len(spaces), "")
+    job = _Job(labels, indices, convention, dip, reduction, drawn, n_jobs, device)
+    with open_client(scheduler) as client:
+        if client is not None:
+            found = _score_remotely(client, runs, spaces, partitions, digests, job, cache, progress)
+        else:
+            found = _score_here(runs, spaces, partitions, digests, job, cache, progress)
 
     tables = np.stack([one.values for one in found])  # (L, M, I)
     reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
@@ -174,6 +176,83 @@ class _Job:
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
 
+def _score_here(
+    runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
+    job: _Job, cache: Any, progress: Progress | None,
+) -> list[SpaceScores]:  # fmt: skip
+    found = []
+    for done, name in enumerate(spaces):
+        if progress is not None:
+            progress(done, len(spaces), name)
+        try:
+            found.append(_score_space(runs, name, partitions, digests, job, cache))
+        except (ValueError, TypeError) as error:
+            raise named(error, name) from error
+    if progress is not None:
+        progress(len(spaces), len(spaces), "")
+    return found
+
+
+def _score_remotely(
+    client: Any, runs: Runs, spaces: tuple[str, ...], partitions: Partitions,
+    digests: tuple[str, ...], job: _Job, cache: Any, progress: Progress | None,
+) -> list[SpaceScores]:  # fmt: skip
+    """The same with a task per space; this process alone reads and writes the cache."""
+    folders: dict[str, Path | None] = dict.fromkeys(spaces)
+    known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
+    if cache is not None:
+        for name, digest in over_spaces(client, runs, spaces, array_digest):
+            folders[name] = Path(cache) / job.key(digest)
+            known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
+    missing = {name: _missing(known[name], digests) for name in spaces}
+    left = tuple(name for name in spaces if missing[name] or known[name] is None)
+    own = {name: (missing[name], _without_values(known[name])) for name in left}
+    done = len(spaces) - len(left)
+    if progress is not None:
+        progress(0, len(spaces), "")
+    for name, fresh in over_spaces(
+        client, runs, left, _compute_some, partitions, digests, job, own=own
+    ):
+        old = known[name]
+        known[name] = fresh if old is None else _merge(old, fresh)
+        if folders[name] is not None:
+            known[name].save(folders[name])  # type: ignore[union-attr,arg-type]
+        done += 1
+        if progress is not None:
+            progress(done, len(spaces), name)
+    if progress is not None and not left:
+        progress(done, len(spaces), "")
+    return [_in_order(known[name], digests) for name in spaces]  # type: ignore[arg-type]
+
+
+def _compute_some(
+    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job,
+    which: list[int], known: SpaceScores | None,
+) -> SpaceScores:  # fmt: skip
+    return _compute(X, partitions.subset(which), tuple(digests[m] for m in which), job, known)
+
+
+def _without_values(known: SpaceScores | None) -> SpaceScores | None:
+    """What a worker needs of a known space: its dip and its plane."""
+    if known is None:
+        return None
+    return SpaceScores((), np.empty((0, 0)), {}, known.dip, known.plane, known.axes)
+
+
+def _missing(known: SpaceScores | None, digests: tuple[str, ...]) -> list[int]:
+    seen = set() if known is None else set(known.digests)
+    return [m for m, digest in enumerate(digests) if digest not in seen]
+
+
+def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
+    """The known scores of these partitions, in their order."""
+    place = {digest: i for i, digest in enumerate(known.digests)}
+    order = [place[digest] for digest in digests]
+    return SpaceScores(
+        digests, known.values[order], known.reasons, known.dip, known.plane, known.axes
+    )
+
+
 def _score_space(
     runs: Runs, name: str, partitions: Partitions, digests: tuple[str, ...], job: _Job, cache: Any
 ) -> SpaceScores:
@@ -182,18 +261,13 @@ def _score_space(
         return _compute(runs.spaces[name], partitions, digests, job, None)
     folder = Path(cache) / job.key(runs[name].digest())
     known = _read_cache(folder)
-    seen = {} if known is None else {digest: i for i, digest in enumerate(known.digests)}
-    missing = [m for m, digest in enumerate(digests) if digest not in seen]
+    missing = _missing(known, digests)
     if missing or known is None:
-        part = _pick(partitions, missing)
+        part = partitions.subset(missing)
         fresh = _compute(runs.spaces[name], part, tuple(digests[m] for m in missing), job, known)
         known = fresh if known is None else _merge(known, fresh)
         known.save(folder)
-        seen = {digest: i for i, digest in enumerate(known.digests)}
-    order = [seen[digest] for digest in digests]
-    return SpaceScores(
-        digests, known.values[order], known.reasons, known.dip, known.plane, known.axes
-    )
+    return _in_order(known, digests)
 
 
 def _compute(
@@ -230,26 +304,10 @@ def _read_cache(folder: Path) -> SpaceScores | None:
         return None
 
 
-def _pick(partitions: Partitions, which: list[int]) -> Partitions:
-    return Partitions(
-        partitions.codes[which],
-        tuple(partitions.classes[m] for m in which),
-        tuple(partitions.names[m] for m in which),
-        partitions.coverage[which],
-    )
-
-
 def _digest(array: np.ndarray) -> str:
     data = np.ascontiguousarray(array)
     head = f"{data.dtype.str}{data.shape}".encode()
     return hashlib.sha256(head + data.tobytes()).hexdigest()[:32]
-
-
-def _named(error: Exception, space: str) -> Exception:
-    text = str(error)
-    if repr(space) in text:
-        return error
-    return type(error)(f"space {space!r}: {text}")
 
 
 def _join_dips(found: list[SpaceScores]) -> Dip:

@@ -14,8 +14,9 @@ from .._checks import check_count, check_number
 from ..partitions import Partitions
 from .explain import ranks
 from .halfdips import half_dips
-from .halves import draw_halves, score_halves
+from .halves import Halves, draw_halves, score_halves
 from .records import Record, freeze
+from .remote import each_space
 from .scores import Dip, NothingToRank, Scores
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def sureness(
     device: Any = None,
     progress: Callable[[int, int, str], None] | None = None,
     random_state: Any = 0,
+    scheduler: Any = None,
 ) -> Sureness:
     """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
 
@@ -93,6 +95,7 @@ def sureness(
     n_jobs, device : as in :func:`wellsep.score_runs`
     progress : callable, optional
     random_state : int or Generator
+    scheduler : as in :func:`wellsep.score_runs`
 
     Returns
     -------
@@ -142,20 +145,18 @@ def sureness(
     pvalues = np.ones((n_draws, n_spaces))
     reduction = scores.settings.get("reduction") or "pca-scaled"
     test = bool(result.options["dip"]) and scores.dip is not None
-    for i, space in enumerate(scores.spaces):
-        if progress is not None:
-            progress(i, n_spaces, space)
-        X = runs.spaces[space]
-        values[:, i] = score_halves(
-            X, partitions, name, dict(params), halves, n_jobs=n_jobs, device=device
-        )
-        if test and redo_dip:
-            used = np.flatnonzero((kept == i).any(axis=1))
-            pvalues[used, i] = half_dips(X, halves, used, reduction)
-        elif test:
+    drawn_in = [(kept == i).any(axis=1) & (test and redo_dip) for i in range(n_spaces)]
+    used = {s: (np.flatnonzero(draws),) for s, draws in zip(scores.spaces, drawn_in, strict=True)}
+    shared = (partitions, name, dict(params), halves, reduction, n_jobs, device)
+    for space, (found, dips) in each_space(
+        runs, scores.spaces, _resample, shared, used, scheduler=scheduler, progress=progress
+    ):
+        i = scores.spaces.index(space)
+        values[:, i] = found
+        if dips is not None:
+            pvalues[used[space][0], i] = dips
+        elif test and not redo_dip:
             pvalues[:, i] = scores.dip.pvalue[i]  # type: ignore[union-attr]
-    if progress is not None:
-        progress(n_spaces, n_spaces, "")
 
     places = []
     for draw in range(n_draws):
@@ -167,13 +168,29 @@ def sureness(
         places.append(ranks(answer.scores, tolerance=result.options["tie_tolerance"]))
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
-    found = np.stack(places)
+    ranked = np.stack(places)
     notes: tuple[str, ...] = ()
     if len(places) < n_draws:
         notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
     return summarise(
-        found, level, n_groups, left_out, seconds=time.perf_counter() - begin, notes=notes
+        ranked, level, n_groups, left_out, seconds=time.perf_counter() - begin, notes=notes
     )
+
+
+def _resample(
+    X: np.ndarray,
+    partitions: Partitions,
+    index: str,
+    params: dict[str, Any],
+    halves: Halves,
+    reduction: str,
+    n_jobs: int | None,
+    device: Any,
+    used: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values of one space on all half-samples, and dips on those that are used."""
+    values = score_halves(X, partitions, index, params, halves, n_jobs=n_jobs, device=device)
+    return values, half_dips(X, halves, used, reduction) if len(used) else None
 
 
 def summarise(
