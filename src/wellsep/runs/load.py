@@ -11,6 +11,7 @@ import numpy as np
 from wellsep.runs.agreement import listed
 from wellsep.runs.archive import read_archive
 from wellsep.runs.arrays import array_digest
+from wellsep.runs.lazy import stored_parquet, stored_zarr
 from wellsep.runs.names import check_name, natural_key
 from wellsep.runs.npy import stored_npy
 from wellsep.runs.plain import read_json
@@ -19,7 +20,7 @@ from wellsep.runs.run import Run
 from wellsep.runs.store import FILES, FORMAT, MANIFEST, OLD, VERSION
 from wellsep.runs.tables import read_table
 
-_TABLES = (".npy", ".csv", ".parquet")
+_TABLES = (".npy", ".csv", ".parquet", ".zarr")
 
 
 def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
@@ -31,12 +32,14 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
       ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
       as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.parquet`` and ``.npy``. A
+    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.parquet``, ``.npy`` and
+      (arrays of the package zarr) ``.zarr``. A
       column called id (or index) names the objects; the first line is a header unless it is all
       numbers.
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
-    (memory-mapped) unless they are compressed or in a table. Pickles are never loaded.
+    until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
+    Pickles are never loaded.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ def _from_folder(folder: Path, verify: bool) -> list[Run]:
         if entry.name.startswith("."):
             if _is_interrupted(entry):
                 runs.append(read_run_folder(entry, verify=verify))
-        elif entry.is_dir():
+        elif entry.is_dir() and entry.suffix != ".zarr":
             if any((entry / file).exists() for file in (MANIFEST, "labels.npy", "embedding.npy")):
                 runs.append(read_run_folder(entry, verify=verify))
         elif entry.suffix == ".npz":
@@ -210,8 +213,14 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
         what = f"{kind} of run {name!r}"
         if files[kind].suffix == ".npy":
             arrays[kind] = stored_npy(files[kind], what)
+        elif files[kind].suffix == ".zarr":
+            arrays[kind] = stored_zarr(files[kind], what)
         else:
-            arrays[kind], ids = read_table(files[kind], kind, what)
+            stored = kind == "embedding" and files[kind].suffix == ".parquet"
+            if stored:
+                arrays[kind], ids = stored_parquet(files[kind], what)
+            else:
+                arrays[kind], ids = read_table(files[kind], kind, what)
             columns += [] if ids is None else [ids]
     if len(columns) == 2 and len(columns[0]) == len(columns[1]):
         _check_columns(columns[0], columns[1], name)

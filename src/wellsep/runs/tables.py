@@ -23,7 +23,7 @@ def read_table(path: Path, kind: str, what: str) -> tuple[np.ndarray, np.ndarray
 
 def _csv_embedding(path: Path, what: str) -> tuple[np.ndarray, np.ndarray | None]:
     first, header = _first_line(path, "embedding", what)
-    id_column = _id_column(first) if header else None
+    id_column = place_of_ids(first) if header else None
     columns = [i for i in range(len(first)) if i != id_column]
     if not columns:
         raise ValueError(f"{what} must have a column of numbers, got columns {first}.")
@@ -93,7 +93,8 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _id_column(names: list[str]) -> int | None:
+def place_of_ids(names: list[str]) -> int | None:
+    """Place of the column that names the objects."""
     return next((i for i, name in enumerate(names) if name.casefold() in _ID_COLUMNS), None)
 
 
@@ -112,7 +113,7 @@ def _from_columns(
     columns: dict[str, np.ndarray], kind: str, what: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
     names = list(columns)
-    place = _id_column(names)
+    place = place_of_ids(names)
     ids = None if place is None else columns.pop(names[place])
     if kind == "labels":
         if len(columns) != 1:
