@@ -63,6 +63,7 @@ _HOME = {
     "Run": "runs",
     "Runs": "runs",
     "load_runs": "runs",
+    "open_chunked": "runs.chunked",
     "save_run": "runs",
     # the main job
     "judge": "evaluate",
