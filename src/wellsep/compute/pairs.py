@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,51 +100,56 @@ def unit_directions(space: Space) -> Any:
 
 
 def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
-    """Sums for all objects, each pair of blocks visited once and used both ways.
+    """Sums for all objects, kept apart for each group of objects.
 
-    ``groups`` (n,) keeps the sums over each group of objects apart, so that the sums over any
-    union of groups follow without new distances.
+    The sums over any union of ``groups`` (n,) then follow without new distances.
     """
     space, width = task.space, int(task.partitions.offsets[-1])
-    if groups is None and kernels.fused_usable(space.X, metric):
-        found = task.partitions
-        sums = kernels.fused_distance_sums(
-            space.centred, found.codes, found.n_clusters, task.weights
-        )
-        return DistanceSums(sums[None, :, :], None)
-    if groups is None and sorted_pairs.usable(task, metric):
-        view = unit_directions(space) if metric == "cosine" else space.centred
-        return DistanceSums(sorted_pairs.sorted_sums(task, metric, view)[None, :, :], None)
     sides = Sides(task, metric, groups)
-    xp = space.xp
-    if space.kind == "tensor":
-        sums = xp.zeros((sides.n_groups, width, space.n), dtype=xp.float64, device=space.device)
-    else:
-        sums = np.zeros((sides.n_groups, width, space.n))
-    block = kernels.choose(metric, xp, (space.n, space.d, len(task.partitions)))
+    sums = _zeros(space, (sides.n_groups, width, space.n))
+
+    def add(of: int, over: int, part: Any) -> None:
+        _add_to(sums[sides.group_of[over], :, sides.blocks[of]], part)
+
+    _visit_pairs(sides, add)
+    return DistanceSums(sums, sides.order)
+
+
+def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
+    """``add(of, over, part)`` the (ΣK, b) sums of one block over another, for all pairs of blocks.
+
+    Each pair is visited once and used both ways.
+    """
+    task, metric, space = sides.task, sides.metric, sides.space
+    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
     both_ways = metric in SYMMETRIC
 
     def visit(i: int, j: int) -> None:
         a, b = sides.side(i), sides.side(j)
-        part = block(a, b, metric, xp, both_ways)
-        _add(sums, sides.group_of[j], a.rows, part.sums_i)
+        part = block(a, b, metric, space.xp, both_ways)
+        add(i, j, part.sums_i)
         if both_ways and i != j:
-            _add(sums, sides.group_of[i], b.rows, part.sums_j)
+            add(j, i, part.sums_j)
         elif i != j:  # a metric of the user's own need not be symmetric
-            _add(sums, sides.group_of[i], b.rows, block(b, a, metric, xp, False).sums_i)
+            add(j, i, block(b, a, metric, space.xp, False).sums_i)
 
     share_out(space.n_jobs, visit, tournament(len(sides.blocks)))
-    return DistanceSums(sums, sides.order)
 
 
-def _add(sums: Any, group: int, rows: slice, part: Any) -> None:
+def _zeros(space: Space, shape: tuple[int, ...]) -> Any:
+    if space.kind == "tensor":
+        return space.xp.zeros(shape, dtype=space.xp.float64, device=space.device)
+    return np.zeros(shape)
+
+
+def _add_to(sums: Any, part: Any) -> None:
     if isinstance(sums, np.ndarray):
-        sums[group, :, rows] += part
+        sums += part
         return
     from array_api_compat import array_namespace
 
     xp = array_namespace(part)
-    sums[group, :, rows] += xp.astype(part, xp.float64)
+    sums += xp.astype(part, xp.float64)
 
 
 def fits_budget(task: Task) -> bool:
@@ -168,12 +174,13 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
         w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
     }
     widths_of = kernels.choose_widths(space.xp)
+    edges = partitions.offsets.tolist()
     mass_there, count_there = space.asarray(mass), space.asarray(count)
     for rows, sums in _strips(task, metric):
         codes_there = space.asarray(partitions.codes[:, rows])
         weights_there = space.asarray(weights[rows])
         for m in range(len(partitions)):
-            part = slice(int(partitions.offsets[m]), int(partitions.offsets[m + 1]))
+            part = slice(edges[m], edges[m + 1])
             codes = partitions.codes[m, rows]
             counted = codes >= 0
             width_args = (
@@ -210,13 +217,35 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
 
 def _strips(task: Task, metric: Any) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
-    n = task.space.n
-    if fits_budget(task):
-        sums = distance_sums(task, metric).sums[0, :, :]
-        for rows in task.space.row_blocks(sums.shape[0]):
+    space = task.space
+    if not fits_budget(task):
+        yield from _strip_by_strip(task, metric, space.n)
+        return
+    sums = _sums_at_once(task, metric)
+    if sums is not None:
+        for rows in space.row_blocks(sums.shape[0]):
             yield rows, sums[:, rows]
         return
-    yield from _strip_by_strip(task, metric, n)
+    sides = Sides(task, metric)
+    width = int(task.partitions.offsets[-1])
+    # An array of its own for each block: to add to part of each row of one large array takes
+    # twice to four times as long.
+    parts = [_zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
+    _visit_pairs(sides, lambda of, over, part: _add_to(parts[of], part))
+    yield from zip(sides.blocks, parts, strict=True)
+
+
+def _sums_at_once(task: Task, metric: Any) -> Any:
+    """(ΣK, n) where something faster than blocks with memberships will do, else None."""
+    space, found = task.space, task.partitions
+    if kernels.fused_usable(space.X, metric):
+        return kernels.fused_distance_sums(
+            space.centred, found.codes, found.n_clusters, task.weights
+        )
+    if sorted_pairs.usable(task, metric):
+        view = unit_directions(space) if metric == "cosine" else space.centred
+        return sorted_pairs.sorted_sums(task, metric, view)
+    return None
 
 
 def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
@@ -234,7 +263,8 @@ def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
             a = sides.side(i)
             rows = slice(a.rows.start - first, a.rows.stop - first)
             for j in range(len(sides.blocks)):
-                _add(sums, 0, rows, block(a, sides.side(j), metric, space.xp, False).sums_i)
+                part = block(a, sides.side(j), metric, space.xp, False).sums_i
+                _add_to(sums[0, :, rows], part)
 
         share_out(space.n_jobs, visit, iter([[(i,) for i in strip]]))
         yield slice(first, last), sums[0, :, :]
