@@ -40,3 +40,16 @@ def real_data(shared, monkeypatch) -> Path:
     folder = shared / "data"
     monkeypatch.setenv("WELLSEP_DATA", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def dask_client():
+    """A client of a scheduler with two worker processes of one thread, all on loopback."""
+    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0"
+    )
+    client = distributed.Client(cluster, set_as_default=False)
+    yield client
+    client.close()
+    cluster.close()

@@ -109,7 +109,7 @@ def finish_widths(
     """(b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
     own = own_sum / xp.where(rest > 0, rest, xp.ones_like(rest))
     top = xp.where(own > other, own, other)
-    flat = top <= 0  # all points of both clusters coincide
+    flat = (top <= 0) | xp.isinf(top)  # all points of both coincide, or there is no other cluster
     width = (other - own) / xp.where(flat, xp.ones_like(top), top)
     width = xp.where(flat, xp.zeros_like(width), width)
     return Widths(xp.where(alone, xp.full_like(width, singleton), width), own)

@@ -87,10 +87,10 @@ def _named(labels: Any, n: int) -> dict[str, Any]:
         return {str(name): v for name, v in labels.items()}
     if isinstance(labels, list | tuple):
         return {str(m): v for m, v in enumerate(labels)}
-    if hasattr(labels, "columns"):
-        return {str(column): labels[column] for column in labels.columns}
     if getattr(labels, "ndim", 1) == 1:
         return {"labels": labels}
+    if hasattr(labels, "columns"):
+        return {str(column): labels[column] for column in labels.columns}
     labels = with_sizes(labels)
     if labels.shape[1] != n == labels.shape[0]:
         raise ValueError(
