@@ -1,0 +1,243 @@
+"""k-means, cf-means and LOFKM on dask collections end where they end in memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import wellsep as ws
+
+da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
+dask_chunks = pytest.importorskip("wellsep.compute.dask_chunks")
+dask_pairs = pytest.importorskip("wellsep.compute.dask_pairs")
+
+N, D, K = 180, 3, 5
+CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(N, D)) + 4 * rng.normal(size=(K, D))[rng.integers(0, K, N)] + 3
+
+
+@pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
+def rows(request, X, monkeypatch):
+    """X on Dask; each of a few chunks a task, blocks of pairs of 40 rows."""
+    if len(request.param) < 10:
+        monkeypatch.setattr(dask_chunks, "PORTION_BYTES", 0)
+    monkeypatch.setattr(dask_pairs, "LEAST_ROWS", 40)
+    return da.from_array(X, chunks=(request.param, -1))
+
+
+def estimators(X):
+    start = X[:K].copy()
+    far = np.vstack([start[:-1], X.mean(axis=0) + 100])  # a centre that no point is nearest to
+    return {
+        "KMeans": ws.KMeans(K, init=start),
+        "spherical KMeans": ws.KMeans(K, init=start, metric="cosine"),
+        "KMeans with an empty cluster": ws.KMeans(K, init=far),
+        "KMeans from random rows": ws.KMeans(K, init="random", n_init=2, random_state=3),
+        "CFMeans": ws.CFMeans(K, init=start, n_moves=12, random_state=1),
+        "CFMeans that repels": ws.CFMeans(
+            K, init=start, schedule="repel", n_moves=3, n_init=1, random_state=1
+        ),
+        "LOFKMeans": ws.LOFKMeans(K, init=start, n_neighbors=4),
+    }
+
+
+NAMES = list(estimators(np.zeros((K, D))))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fit_ends_where_it_ends_in_memory(X, rows, name):
+    here, there = estimators(X)[name], estimators(X)[name]
+    here.fit(X)
+    there.fit(rows)
+    np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
+    assert there.n_iter_ == here.n_iter_
+    np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+
+
+@pytest.mark.parametrize("name", ["KMeans", "CFMeans", "LOFKMeans", "KMeans from random rows"])
+def test_weights_on_dask_weigh_what_they_weigh_in_memory(X, name):
+    rows = da.from_array(X, chunks=((90, 1, 60, 29), -1))
+    weights = np.random.default_rng(2).integers(0, 3, N).astype(float)
+    here, there = estimators(X)[name], estimators(X)[name]
+    here.fit(X, sample_weight=weights)
+    there.fit(rows, sample_weight=da.from_array(weights, chunks=70))
+    np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
+    assert there.score(rows, sample_weight=weights) == pytest.approx(
+        here.score(X, sample_weight=weights), rel=1e-9
+    )
+
+
+def test_cf_means_publishes_margins_and_quality(X, rows):
+    here, there = estimators(X)["CFMeans"].fit(X), estimators(X)["CFMeans"].fit(rows)
+    assert there.n_moves_ == here.n_moves_
+    assert there.safeguarded_ == here.safeguarded_
+    assert there.cfq_ == pytest.approx(here.cfq_, rel=1e-9)
+    np.testing.assert_allclose(there.margins_.compute(), here.margins_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(there.history_["objective"], here.history_["objective"], rtol=1e-9)
+
+
+def test_lofkm_publishes_the_outlier_factors(X, rows):
+    here, there = estimators(X)["LOFKMeans"].fit(X), estimators(X)["LOFKMeans"].fit(rows)
+    np.testing.assert_allclose(there.lof_scores_, here.lof_scores_, rtol=1e-9)
+    assert there.neighbors_method_ == "blocks"
+    assert there.neighbors_recall_ == 1.0
+
+
+def test_lofkm_takes_no_approximate_neighbours_on_dask(X):
+    rows = da.from_array(X, chunks=(60, -1))
+    with pytest.raises(ValueError, match="neighbors must be 'exact' where X is a dask collection"):
+        ws.LOFKMeans(K, neighbors="approximate").fit(rows)
+
+
+def test_predict_and_transform_are_lazy_and_cut_like_the_rows(X):
+    model = ws.KMeans(K, random_state=0).fit(X)
+    reads = []
+    rows = da.from_array(X, chunks=((90, 1, 60, 29), -1))
+    watched = rows.map_blocks(lambda block: reads.append(len(block)) or block, meta=X[:0])
+    labels, distances = model.predict(watched), model.transform(watched)
+    assert reads == []
+    assert labels.chunks == ((90, 1, 60, 29),)
+    assert distances.chunks == ((90, 1, 60, 29), (K,))
+    np.testing.assert_array_equal(labels.compute(), model.predict(X))
+    np.testing.assert_allclose(distances.compute(), model.transform(X), rtol=1e-12)
+    assert labels[:50].compute().tolist() == model.predict(X[:50]).tolist()
+
+
+def test_predict_needs_no_chunk_sizes(X):
+    model = ws.KMeans(K, random_state=0).fit(X)
+    rows = da.from_array(X, chunks=(50, -1))
+    some = rows[rows[:, 0] > 3]
+    assert np.isnan(some.shape[0])
+    np.testing.assert_array_equal(model.predict(some).compute(), model.predict(X[X[:, 0] > 3]))
+
+
+def test_predict_names_the_chunk_of_a_nan(X):
+    model = ws.KMeans(K, random_state=0).fit(X)
+    broken = X.copy()
+    broken[70, 1] = np.inf
+    labels = model.predict(da.from_array(broken, chunks=(50, -1)))
+    with pytest.raises(ValueError, match=r"got inf in chunk 1 \(row 20 of it, column 1\)"):
+        labels.compute()
+
+
+def test_a_dataframe_keeps_the_names_of_its_columns(X):
+    dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe is not installed")
+    import pandas as pd
+
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    frame = dd.from_pandas(table, npartitions=3)
+    model = ws.KMeans(K, init=X[:K]).fit(frame)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    expected = ws.KMeans(K, init=X[:K]).fit(table)
+    np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(frame).compute(), expected.predict(table))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame.rename(columns={"a": "z"}))
+    words = frame.assign(d="word")
+    with pytest.raises(TypeError, match="X must have numeric columns, got column 'd'"):
+        ws.KMeans(K).fit(words)
+
+
+def test_the_number_of_features_is_compared(X):
+    model = ws.KMeans(K, random_state=0).fit(da.from_array(X, chunks=(50, -1)))
+    assert model.n_features_in_ == D
+    with pytest.raises(ValueError, match="X has 2 features, but KMeans is expecting 3"):
+        model.predict(da.from_array(X[:, :2], chunks=(50, -1)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_starts_do_not_depend_on_the_chunks(X, weighted):
+    weights = np.random.default_rng(1).random(N) if weighted else None
+    found = [
+        ws.KMeans(K, random_state=7)
+        .fit(da.from_array(X, chunks=(sizes, -1)), sample_weight=weights)
+        .cluster_centers_
+        for sizes in CHUNKINGS.values()
+    ]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
+
+
+def test_random_numbers_belong_to_rows_not_to_chunks():
+    from wellsep.cluster.dask_starts import row_uniforms
+
+    whole = row_uniforms(5, 0, 40)
+    assert 0 <= whole.min() < whole.max() < 1
+    for start in (1, 3, 4, 18):
+        np.testing.assert_array_equal(row_uniforms(5, start, 10), whole[start : start + 10])
+
+
+def test_starts_are_as_good_as_greedy_k_means_plus_plus():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 2)) * 0.3 + 10 * rng.normal(size=(25, 2))[np.arange(600) % 25]
+    rows = da.from_array(X, chunks=(150, -1))
+    once = [ws.KMeans(25, random_state=s, max_iter=1).fit(X).inertia_ for s in range(5)]
+    ours = [ws.KMeans(25, random_state=s, max_iter=1).fit(rows).inertia_ for s in range(5)]
+    assert np.median(ours) < 1.2 * np.median(once)
+
+
+def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
+    from wellsep.cluster.dask_starts import _smallest
+
+    mass = np.array([0.0, 1.0, 3.0])
+    first = [int(_smallest(mass, key, 1, 0)[1][0]) for key in range(2000)]
+    share = np.bincount(first, minlength=3) / 2000
+    np.testing.assert_allclose(share, [0, 0.25, 0.75], atol=0.04)
+
+
+def test_fewer_distinct_points_than_clusters_are_reported():
+    rows = da.from_array(np.repeat([[0.0], [1.0]], 10, axis=0), chunks=(6, 1))
+    with pytest.warns(ConvergenceWarning, match="only 2 distinct"):
+        model = ws.KMeans(4, random_state=0).fit(rows)
+    assert model.inertia_ == 0.0
+
+
+def test_float32_stays_float32(X):
+    rows = da.from_array(X.astype(np.float32), chunks=(50, -1))
+    model = ws.KMeans(K, init=X[:K]).fit(rows)
+    assert model.cluster_centers_.dtype == np.float32
+    assert model.transform(rows).dtype == np.float32
+    exact = ws.KMeans(K, init=X[:K]).fit(X)
+    np.testing.assert_allclose(model.cluster_centers_, exact.cluster_centers_, rtol=1e-5)
+
+
+def test_far_from_the_origin_nothing_is_lost(X):
+    rows = da.from_array(X + 1e6, chunks=(50, -1))
+    model = ws.KMeans(K, init=X[:K] + 1e6).fit(rows)
+    exact = ws.KMeans(K, init=X[:K]).fit(X)
+    assert model.inertia_ == pytest.approx(exact.inertia_, rel=1e-8)
+
+
+def test_a_fitted_model_travels(X):
+    model = ws.KMeans(K, random_state=0).fit(da.from_array(X, chunks=(50, -1)))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.labels_.compute(), model.labels_.compute())
+
+
+def test_a_start_may_be_a_function_of_the_dask_array(X):
+    rows = da.from_array(X, chunks=(50, -1))
+    seen = []
+
+    def start(given, n_clusters, random_state):
+        seen.append(given is rows)
+        return given[:n_clusters].compute()
+
+    model = ws.KMeans(K, init=start, n_init=1).fit(rows)
+    assert seen == [True]
+    expected = ws.KMeans(K, init=X[:K]).fit(X)
+    assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-9)
+    with pytest.raises(ValueError, match=r"init must have shape \(n_clusters, n_features\)"):
+        ws.KMeans(K, init=X[: K - 1]).fit(rows)
+    with pytest.raises(ValueError, match="n_clusters must be at most the number of samples"):
+        ws.KMeans(N + 1).fit(rows)
