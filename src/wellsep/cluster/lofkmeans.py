@@ -160,7 +160,7 @@ class LOFKMeans(CentroidClusterer):
         # Starts are drawn as k-means draws them, so that both may be compared from the same start.
         plain = prepare(X, given)
 
-        def start(X: Any, n_clusters: int, random_state: Any) -> np.ndarray:
+        def start(_: Any, n_clusters: int, random_state: Any) -> np.ndarray:
             return plain.unframe(start_centers(X, plain, n_clusters, init, random_state))
 
         tasks = Tasks(self, X, sample_weight, n_init)

@@ -74,7 +74,7 @@ def over_spaces(
         for name in spaces
     }
     try:
-        for future in as_completed(list(futures)):
+        for future in as_completed(list(futures), loop=client.loop):
             name = futures[future]
             try:
                 yield name, future.result()
