@@ -77,7 +77,7 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
     apart = _squared_gaps(there).reshape(-1)
     distinct = apart > _COINCIDE * points.spread
     apart[~distinct] = 1.0
-    w = (0.5 * distinct / apart)[pair]
+    w = (0.5 * distinct / apart).take(pair)
     w *= far - near
     shares = w if unit is None else unit * w
     lengths = bins(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
