@@ -235,12 +235,14 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
         def read():
             import os
             import signal
+            import time
             import uuid
 
             open(os.path.join(folder, f"{name}-{uuid.uuid4().hex}"), "x").close()
             marker = os.path.join(folder, "killed")
             if name == "s1" and not os.path.exists(marker):
                 open(marker, "x").close()
+                time.sleep(2)  # what this worker has done before is handed over meanwhile
                 os.kill(os.getpid(), signal.SIGKILL)
             return X
 
@@ -255,7 +257,7 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
     assert (opened / "killed").exists()
     reads = [path.name.split("-")[0] for path in opened.iterdir() if path.name != "killed"]
     assert reads.count("s1") == 2
-    assert len(reads) <= 4 + 2  # the lost worker's own, and what it had not yet handed over
+    assert len(reads) == 4 + 1  # all others were read once
     dask_client.wait_for_workers(2, timeout=60)
 
 
@@ -353,6 +355,14 @@ class _OtherWorkers:
 def test_workers_of_other_versions_are_refused(runs, dask_client, packages, sentence):
     with pytest.raises(ValueError, match=sentence):
         ws.score_runs(runs, scheduler=_OtherWorkers(dask_client, **packages))
+
+
+def test_versions_are_compared_before_arrays_are_computed_too(data, on_cluster, monkeypatch):
+    X, truth = data
+    odd = _OtherWorkers(on_cluster, wellsep="0.0.1")
+    monkeypatch.setattr("wellsep.compute.dask_chunks.active_client", lambda: odd)
+    with pytest.raises(ValueError, match="got 0.0.1 wellsep on tcp://"):
+        ws.cfq_score(on_dask(X), truth)
 
 
 def test_workers_of_the_same_versions_are_let_through(dask_client):

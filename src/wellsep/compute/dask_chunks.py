@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
+from wellsep.compute.dask_client import active_client, check_versions
 from wellsep.compute.moments import add
 
 ARITY = 8  # parts added at once
@@ -264,6 +265,9 @@ def open_chunks(X: Any, *, name: str = "X", sized: bool = True) -> Chunks:
     if len(array.chunks[1]) > 1:
         array = array.rechunk({1: -1})
     if sized:
+        client = active_client()
+        if client is not None:
+            check_versions(client)
         array = with_sizes(array)
         if array.shape[0] == 0:
             raise ValueError(f"{name} must have at least 1 row(s), got 0.")

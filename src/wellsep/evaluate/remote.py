@@ -75,9 +75,9 @@ def over_spaces(
     }
     try:
         for future in as_completed(list(futures), loop=client.loop):
-            name = futures[future]
+            name = futures.pop(future)
             try:
-                yield name, future.result()
+                result = future.result()
             except KilledWorker:
                 raise MemoryError(
                     f"space {name!r} must fit a worker, got workers lost again and again while "
@@ -85,8 +85,11 @@ def over_spaces(
                 ) from None
             except (ValueError, TypeError, OSError) as error:
                 raise named(error, name) from error
+            # Let go, or the scheduler would make it again if its worker were lost later on.
+            future.release()
+            yield name, result
     finally:
-        client.cancel([f for f in futures if not f.done()])
+        client.cancel(list(futures))
 
 
 def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
