@@ -24,17 +24,18 @@ INDICES = ("silhouette", "silhouette_cosine", "calinski_harabasz", "davies_bould
 CELLS = 2  # cells of the grid the loop is timed on
 
 CHILD = """
-import json, resource, time, wellsep as ws
+import json, time, wellsep as ws
+from benchmarks.harness import peak_memory_mb
 runs = ws.load_runs({folder!r})
 start = time.perf_counter()
 scores = ws.score_runs(runs, {indices!r}, n_drawn=0)
 scored = time.perf_counter()
 result = ws.ace(scores)
 judged = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+peak = peak_memory_mb()
 sure = ws.sureness(runs, scores, result, n_draws=100)
 done = time.perf_counter()
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+after = peak_memory_mb()
 values = [scores.values[name][0, :{cells}].tolist() for name in scores.indices]
 print(json.dumps(dict(score=scored - start, ace=judged - scored, sure=done - judged,
                       peak=peak, peak_sure=after, values=values)))
