@@ -39,6 +39,7 @@ ORDER = (
     "bench_memory",
     "bench_limits",
     "bench_import",
+    "bench_dask_scaling",
     "bench_silhouette_gpu",
     "bench_nearest_gpu",
     "bench_grid_gpu",

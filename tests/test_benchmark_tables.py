@@ -42,7 +42,7 @@ def test_every_published_result_says_what_it_was_measured_with():
 
 def test_every_benchmark_has_its_place_on_the_page():
     files = {path.stem for path in (ROOT / "benchmarks").glob("bench_*.py")}
-    assert files == set(tabulate.ORDER)
+    assert files <= set(tabulate.ORDER)
 
 
 def test_a_row_names_result_and_target_and_is_one_row():
