@@ -80,9 +80,9 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
     values, weights = points.values, points.weights
     if sp.issparse(values):
         # Entry by entry: centres of all rows side by side would be a dense table.
-        rows = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
-        terms = values.data * centers[labels[rows], values.indices]
-        products = np.bincount(rows, weights=terms, minlength=values.shape[0])
+        row = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
+        terms = values.data * centers[labels[row], values.indices]
+        products = np.bincount(row, weights=terms, minlength=values.shape[0])
         norms = np.einsum("ij,ij->i", centers, centers)[labels]
         distances = np.maximum(points.norms - 2.0 * products + norms, 0.0)
     elif is_host(values):
