@@ -111,6 +111,29 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(data, on_cluster, tmp_path):
     assert set(on_cluster.run(os.getpid).values()) != before
 
 
+def test_the_scheduler_is_never_shown_two_tasks_for_one_key(data, on_cluster, caplog):
+    X, _ = data
+    rows = on_dask(X) * 2.0 + 1.0
+    model = ws.KMeans(K, init=X[:K] * 2 + 1, max_iter=3).fit(rows)
+    labels = model.labels_.persist()
+    widths = ws.silhouette_samples(rows, model.labels_).persist()
+    ws.score_partitions(rows, {"lazy": model.labels_, "held": labels}, ["cfq", "silhouette"])
+    assert widths.compute().shape == (N,)
+    assert rows.sum().compute() == pytest.approx((X * 2 + 1).sum())
+    assert [r for r in caplog.records if "run_spec" in r.getMessage()] == []
+
+
+def test_rows_held_by_the_workers_are_used_where_they_are(data, on_cluster):
+    X, truth = data
+    held, labels = on_dask(X).persist(), da.from_array(truth, chunks=70).persist()
+    for rows in (held, held * 2.0, (held * 2.0).persist()):
+        model = ws.KMeans(K, init=np.asarray(rows[:K]), max_iter=3).fit(rows)
+        expected = ws.KMeans(K, init=np.asarray(rows[:K]), max_iter=3).fit(np.asarray(rows))
+        np.testing.assert_allclose(model.cluster_centers_, expected.cluster_centers_, rtol=1e-9)
+        value = ws.silhouette_score(rows, labels)
+        assert value == pytest.approx(ws.silhouette_score(X, truth), rel=1e-9)
+
+
 def save_spaces(folder, data):
     """Five spaces, one in each kind of file, and three partitions."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed")

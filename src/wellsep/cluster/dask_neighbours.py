@@ -11,7 +11,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.cluster.lofkmeans import OutlierWeights, outlier_weights, weigh
-from wellsep.compute.dask_chunks import ARITY, Chunks
+from wellsep.compute.dask_chunks import ARITY, Chunks, settled
 from wellsep.compute.dask_labels import weigh_chunks
 from wellsep.compute.dask_pairs import block_sizes, say_cost
 from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
@@ -37,7 +37,7 @@ def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
     """The t nearest among the counted rows of each counted row, numbered among themselves."""
     say_cost(X, [])
     sizes = block_sizes(X, least=2 * t + 2)
-    rows = Chunks(X.array.rechunk({0: sizes}), X.source)
+    rows = Chunks(settled(X.array.rechunk({0: sizes})), X.source)
     mask = weigh_chunks(counted.astype(np.float64), rows)
     edges = np.concatenate([[0], np.cumsum(sizes)])
     before = np.concatenate([[0], np.cumsum(counted)])[edges]  # counted rows before each block

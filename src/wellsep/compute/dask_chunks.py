@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ class Chunks:
     array: da.Array
     source: Any
     kind: str = "dask"
+    _settled: dict = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,7 +119,8 @@ class Chunks:
         ``beside`` are arrays chunked like the rows along their last axis, or None. ``which`` goes
         through some portions only. With ``checked`` NaN and infinity are refused.
         """
-        graph, parts = self._calls(kernel, shared, beside, which, checked=checked)
+        rows, beside = self._own(beside)
+        graph, parts = rows._calls(kernel, shared, beside, which, checked=checked)
         level = 0
         name = parts[0][0]
         while len(parts) > 1:
@@ -129,7 +131,7 @@ class Chunks:
                 graph[key] = (add, parts[i : i + ARITY])
                 new.append(key)
             parts = new
-        return self._compute(graph, parts, beside)[0]
+        return rows._compute(graph, parts, beside)[0]
 
     def each(
         self,
@@ -140,8 +142,9 @@ class Chunks:
         whole: bool = False,
     ) -> list[Any]:
         """What the kernel returns for every portion, or for every chunk (``whole``)."""
-        graph, parts = self._calls(kernel, shared, beside, which, whole=whole)
-        return self._compute(graph, parts, beside)
+        rows, beside = self._own(beside)
+        graph, parts = rows._calls(kernel, shared, beside, which, whole=whole)
+        return rows._compute(graph, parts, beside)
 
     def lazy(
         self,
@@ -153,10 +156,11 @@ class Chunks:
         checked: bool = True,
     ) -> da.Array:
         """A dask array of what the kernel returns for every chunk: (n,), or (n, width)."""
-        graph, parts = self._calls(kernel, shared, beside, None, whole=True, checked=checked)
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
         tail = () if width is None else (0,)
-        graph.update({(name, i, *tail): key for i, key in enumerate(parts)})
+        graph, _ = self._calls(
+            kernel, shared, beside, None, whole=True, checked=checked, lazily=(name, tail)
+        )
         sizes = (self.sizes,) if width is None else (self.sizes, (width,))
         return da.Array(self._layer(name, graph, beside), name, chunks=sizes, dtype=dtype)
 
@@ -172,6 +176,15 @@ class Chunks:
             found[owner == c] = part
         return found
 
+    def _own(self, beside: Sequence[da.Array | None]) -> tuple[Chunks, list[da.Array | None]]:
+        """Rows and what stands beside them, settled; each once for all passes."""
+        found = []
+        for array in (self.array, *beside):
+            if array is not None and array.name not in self._settled:
+                self._settled[array.name] = settled(array)
+            found.append(None if array is None else self._settled[array.name])
+        return Chunks(found[0], self.source), found[1:]
+
     def _calls(
         self,
         kernel: Callable[..., Any],
@@ -180,9 +193,11 @@ class Chunks:
         which: Sequence[int] | None,
         whole: bool = False,
         checked: bool = False,
+        lazily: tuple[str, tuple[int, ...]] | None = None,
     ) -> tuple[dict, list[tuple]]:
+        """A task for each portion, keyed as chunks of an array where one is made of them."""
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
-        common = (name, "shared")
+        common = (f"{name}-shared",)
         graph: dict = {common: Sealed(*shared)}
         rows = _keys(self.array)
         others = [None if array is None else _keys(array) for array in beside]
@@ -192,8 +207,9 @@ class Chunks:
             first, stop, start = portions[i]
             with_them = [None if keys is None else keys[first:stop] for keys in others]
             place = (start, first, checked)
-            graph[name, 0, i] = (_call, kernel, rows[first:stop], with_them, common, *place)
-            parts.append((name, 0, i))
+            key = (name, 0, i) if lazily is None else (lazily[0], i, *lazily[1])
+            graph[key] = (_call, kernel, rows[first:stop], with_them, common, *place)
+            parts.append(key)
         return graph, parts
 
     def _layer(self, name: str, graph: dict, beside: Sequence[da.Array | None]) -> HighLevelGraph:
@@ -273,6 +289,21 @@ def open_chunks(X: Any, *, name: str = "X", sized: bool = True) -> Chunks:
             raise ValueError(f"{name} must have at least 1 row(s), got 0.")
         array = _without_empty(array)
     return Chunks(array, X)
+
+
+def settled(array: da.Array) -> da.Array:
+    """The same array under keys of our own, put together by Dask as if it were computed.
+
+    Under its own keys the caller's computations would show the scheduler other tasks than ours,
+    of which it warns. What the cluster holds already is only renamed: optimising loses futures.
+    Never for what is given back: Dask puts that together when it is computed.
+    """
+    name = f"wellsep-{array.name.split('-')[0]}-{uuid.uuid4().hex}"
+    aliases: dict = {(name, *key[1:]): key for key in _keys(array)}
+    layer = HighLevelGraph.from_collections(name, aliases, dependencies=[array])
+    renamed = da.Array(layer, name, chunks=array.chunks, dtype=array.dtype, meta=array._meta)
+    held = any(type(task).__name__ == "Future" for task in dict(array.dask).values())
+    return renamed if held else dask.optimize(renamed)[0]
 
 
 def _as_array(X: Any, name: str) -> da.Array:

@@ -21,7 +21,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.compute import kernels
 from wellsep.compute.clusters import Clusters
-from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed
+from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed, settled
 from wellsep.compute.engines import Space, cut, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
 from wellsep.compute.moments import add
@@ -83,17 +83,20 @@ def refuse_metric(wanted: Want) -> None:
         )
 
 
-def cut_blocks(task: Task, clusters: list[Clusters]) -> Blocks:
+def cut_blocks(task: Task, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
     chunks: Any = task.space
-    sizes = block_sizes(chunks)
     codes: Any = task.partitions.codes
     weights: Any = task.weights
-    return Blocks(
-        Chunks(chunks.array.rechunk({0: sizes}), chunks.source),
-        [codes.rechunk({1: sizes}), None if weights is None else weights.rechunk((sizes,))],
-        Setting(task.partitions.classes, clusters, chunks.reference),
-    )
+    sizes = block_sizes(chunks)
+    arrays = [chunks.array.rechunk({0: sizes}), codes.rechunk({1: sizes})]
+    if weights is not None:
+        arrays.append(weights.rechunk((sizes,)))
+    if not lazily:
+        arrays = [settled(array) for array in arrays]
+    rows, codes, *mass = arrays
+    setting = Setting(task.partitions.classes, clusters, chunks.reference)
+    return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], setting)
 
 
 def block_sizes(chunks: Chunks, least: int = 1) -> tuple[int, ...]:
@@ -217,7 +220,7 @@ def _sums(blocks: Blocks, metric: Any, wants: list[Want]) -> dict[Want, list[Any
 def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
     """Silhouette widths of all objects as a dask array cut like the rows."""
     chunks: Any = task.space
-    blocks = cut_blocks(task, known.clusters)
+    blocks = cut_blocks(task, known.clusters, lazily=True)
     say_cost(blocks.rows, [wanted])
     name, graph, owners = _strips(blocks, wanted.get("metric", "euclidean"))
     target = f"{name}-widths"

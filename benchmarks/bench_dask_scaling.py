@@ -1,0 +1,137 @@
+"""How do k-means iterations and centroid indices on Dask grow with the data and the workers?
+
+A float32 array on disk (50,000 × 128, times 1, 4 and 16), 1 and 2 worker processes of one thread
+on loopback, chunks of 12,500 rows, K = 16. One iteration is the difference between fits of 6 and
+of 1. Exponents are slopes of log seconds against log rows. The same start in memory is the check.
+``WELLSEP_BENCH_ROWS=5000`` makes it small.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+import wellsep as ws
+from benchmarks.harness import report, seconds
+
+ROWS = int(os.environ.get("WELLSEP_BENCH_ROWS", 50_000))
+TIMES, D, K = (1, 4, 16), 128, 16
+ITERATIONS = (1, 6)
+INDICES = (
+    "cfq",
+    "calinski_harabasz",
+    "davies_bouldin",
+    "simplified_silhouette",
+    "silhouette_cosine",
+    "ccc",
+)
+
+
+def write(folder: str, times: int) -> str:
+    """Blobs, written piece by piece."""
+    path = f"{folder}/x{times}.npy"
+    rng = np.random.default_rng(times)
+    centres = 3 * rng.normal(size=(K, D))
+    array = np.lib.format.open_memmap(path, "w+", np.float32, (times * ROWS, D))
+    for start in range(0, len(array), ROWS):
+        rows = slice(start, start + ROWS)
+        array[rows] = rng.normal(size=(ROWS, D)) + centres[rng.integers(0, K, ROWS)]
+    array.flush()
+    return path
+
+
+def one_iteration(X: object, start: np.ndarray) -> float:
+    few, many = (
+        min(
+            seconds(lambda i=i: ws.KMeans(K, init=start, max_iter=i, tol=0).fit(X))
+            for _ in range(2)
+        )
+        for i in ITERATIONS
+    )
+    return (many - few) / (ITERATIONS[1] - ITERATIONS[0])
+
+
+def measure(path: str) -> dict[str, float]:
+    X = ws.open_chunked(path, chunk_rows=max(1, ROWS // 4))
+    start = np.asarray(X[:K])
+    labels = ws.KMeans(K, init=start, max_iter=1).fit(X).labels_.persist()
+    return {
+        "iteration": one_iteration(X, start),
+        "indices": seconds(lambda: ws.score_partitions(X, labels, INDICES)),
+    }
+
+
+def check(path: str) -> float:
+    """Largest difference from memory of centres and indices, on the smallest data."""
+    X = np.load(path).astype(np.float64)
+    there = ws.open_chunked(path, chunk_rows=max(1, ROWS // 4)).astype(np.float64)
+    here = ws.KMeans(K, init=X[:K], max_iter=4, tol=0).fit(X)
+    model = ws.KMeans(K, init=X[:K], max_iter=4, tol=0).fit(there)
+    centres = np.abs(model.cluster_centers_ - here.cluster_centers_).max()
+    values = [
+        ws.score_partitions(data, labels, INDICES).values
+        for data, labels in ((X, here.labels_), (there, model.labels_))
+    ]
+    return float(max(centres, np.abs(values[1] / values[0] - 1).max()))
+
+
+def main() -> int:
+    times: dict[tuple[int, int], dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {t: write(folder, t) for t in TIMES}
+        for workers in (1, 2):
+            with (
+                LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address=":0",
+                ) as cluster,
+                Client(cluster),
+            ):
+                if workers == 2 and (difference := check(paths[1])) > 1e-9:
+                    raise SystemExit(f"results must be those in memory, got {difference} off")
+                for t in TIMES:
+                    times[workers, t] = measure(paths[t])
+    rows = ROWS * np.array(TIMES)
+    facts = {
+        "rows": rows.tolist(),
+        "features": D,
+        "clusters": K,
+        "seed": list(TIMES),
+        "seconds": {f"{w} workers × {t}": found for (w, t), found in times.items()},
+    }
+    met = []
+    for what in ("iteration", "indices"):
+        for workers in (1, 2):
+            cost = [times[workers, t][what] for t in TIMES]
+            slope = float(np.polyfit(np.log(rows), np.log(cost), 1)[0])
+            met.append(
+                report(
+                    f"exponent of a k-means iteration in n, {workers} worker(s)"
+                    if what == "iteration"
+                    else f"exponent of {len(INDICES)} centroid indices in n, {workers} worker(s)",
+                    slope,
+                    baseline="none",
+                    unit="",
+                    target=1.15,
+                    smaller_is_better=True,
+                    **facts,
+                )
+            )
+        report(
+            f"2 workers against 1, {what} of {rows[-1]:,} × {D}",
+            times[1, TIMES[-1]][what] / times[2, TIMES[-1]][what],
+            baseline="1 worker",
+            **facts,
+        )
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
