@@ -26,9 +26,11 @@ def X():
 
 @pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
 def rows(request, X, monkeypatch):
-    """X on Dask; each of a few chunks a task, blocks of pairs of 40 rows."""
+    """X on Dask; chunks, pieces and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
         monkeypatch.setattr(dask_chunks, "PORTION_BYTES", 0)
+    monkeypatch.setattr(dask_chunks, "PIECE_BYTES", 0)
+    monkeypatch.setattr(dask_chunks, "PIECE_ROWS", 23)
     monkeypatch.setattr(dask_pairs, "LEAST_ROWS", 40)
     return da.from_array(X, chunks=(request.param, -1))
 

@@ -60,8 +60,10 @@ def data():
 
 @pytest.fixture
 def many_blocks(monkeypatch):
-    """Each chunk a task, and blocks of pairs of 40 rows, although the data are small."""
+    """Chunks, pieces and blocks are worked on apart, although the data are small."""
     monkeypatch.setattr(dask_chunks, "PORTION_BYTES", 0)
+    monkeypatch.setattr(dask_chunks, "PIECE_BYTES", 0)
+    monkeypatch.setattr(dask_chunks, "PIECE_ROWS", 23)
     monkeypatch.setattr(dask_pairs, "LEAST_ROWS", 40)
 
 

@@ -60,7 +60,7 @@ class Seen(NamedTuple):
 
 @look.register(ChunkedPoints)
 def _look(points: ChunkedPoints, centers: np.ndarray) -> State:
-    parts = points.each(_seen, centers)
+    parts = points.each(_seen, centers, added=True)
     totals = np.array([part.inertia for part in parts])  # by portion
     sums = [np.sum([part[i] for part in parts], axis=0) for i in (1, 2, 3)]
     found: Any = (totals, sums[2])

@@ -68,10 +68,10 @@ class ChunkedPoints:
         """``kernel(points, *shared, start)`` of every portion, added up."""
         return self.chunks.fold(_on_points, kernel, self.shape, shared, beside=[self.weights])
 
-    def each(self, kernel: Any, *shared: Any, which: Any = None, whole: bool = False) -> list:
-        """The same, not added up, for some portions or chunks."""
+    def each(self, kernel: Any, *shared: Any, which: Any = None, added: bool = False) -> list:
+        """The same for each portion by itself, or for some."""
         return self.chunks.each(
-            _on_points, kernel, self.shape, shared, beside=[self.weights], which=which, whole=whole
+            _on_points, kernel, self.shape, shared, beside=[self.weights], which=which, added=added
         )
 
     def lazy(self, kernel: Any, *shared: Any, dtype: Any, width: int | None = None) -> da.Array:

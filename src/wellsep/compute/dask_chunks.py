@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
+from sklearn import config_context
 
 from wellsep.compute.dask_client import active_client, check_versions
 from wellsep.compute.moments import add
@@ -26,6 +27,9 @@ ARITY = 8  # parts added at once
 # Chunks smaller than this are looked at together: a task costs about a millisecond.
 PORTION_BYTES = 4 << 20
 PORTION_CHUNKS = 64
+# What adds up is worked out piece by piece, so that a task needs little beside its chunk.
+PIECE_BYTES, PIECE_ROWS = 8 << 20, 256  # at most and at least
+WORKING_MB = 64
 
 
 class Sealed:
@@ -120,7 +124,7 @@ class Chunks:
         through some portions only. With ``checked`` NaN and infinity are refused.
         """
         rows, beside = self._own(beside)
-        graph, parts = rows._calls(kernel, shared, beside, which, checked=checked)
+        graph, parts = rows._calls(kernel, shared, beside, which, checked=checked, added=True)
         level = 0
         name = parts[0][0]
         while len(parts) > 1:
@@ -140,10 +144,14 @@ class Chunks:
         beside: Sequence[da.Array | None] = (),
         which: Sequence[int] | None = None,
         whole: bool = False,
+        added: bool = False,
     ) -> list[Any]:
-        """What the kernel returns for every portion, or for every chunk (``whole``)."""
+        """What the kernel returns for every portion, or for every chunk (``whole``).
+
+        With ``added`` that is the sum over pieces of it.
+        """
         rows, beside = self._own(beside)
-        graph, parts = rows._calls(kernel, shared, beside, which, whole=whole)
+        graph, parts = rows._calls(kernel, shared, beside, which, whole=whole, added=added)
         return rows._compute(graph, parts, beside)
 
     def lazy(
@@ -193,6 +201,7 @@ class Chunks:
         which: Sequence[int] | None,
         whole: bool = False,
         checked: bool = False,
+        added: bool = False,
         lazily: tuple[str, tuple[int, ...]] | None = None,
     ) -> tuple[dict, list[tuple]]:
         """A task for each portion, keyed as chunks of an array where one is made of them."""
@@ -206,7 +215,7 @@ class Chunks:
         for i in range(len(portions)) if which is None else which:
             first, stop, start = portions[i]
             with_them = [None if keys is None else keys[first:stop] for keys in others]
-            place = (start, first, checked)
+            place = (start, first, checked, added)
             key = (name, 0, i) if lazily is None else (lazily[0], i, *lazily[1])
             graph[key] = (_call, kernel, rows[first:stop], with_them, common, *place)
             parts.append(key)
@@ -231,13 +240,28 @@ def _call(
     start: int,
     chunk: int,
     checked: bool,
+    added: bool,
 ) -> Any:
     if checked:
         for i, part in enumerate(rows):
             check_rows(part, chunk + i)
     X = rows[0] if len(rows) == 1 else np.concatenate(rows)
     with_them = [None if parts is None else np.concatenate(parts, axis=-1) for parts in beside]
-    return kernel(X, *with_them, *shared.values, start)
+    with config_context(working_memory=WORKING_MB):
+        if not added:
+            return kernel(X, *with_them, *shared.values, start)
+        step = max(PIECE_ROWS, PIECE_BYTES // (8 * max(1, int(np.prod(X.shape[1:])))))
+        return add(
+            [
+                kernel(
+                    X[i : i + step],
+                    *(None if part is None else part[..., i : i + step] for part in with_them),
+                    *shared.values,
+                    start + i,
+                )
+                for i in range(0, len(X), step)
+            ]
+        )
 
 
 def _keys(array: da.Array) -> list[tuple]:

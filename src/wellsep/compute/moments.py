@@ -150,8 +150,8 @@ def _unit_sums(
 def add(parts: Sequence[Any]) -> Any:
     """Sums of arrays and numbers, entry by entry, through records, lists and dicts."""
     first = parts[0]
-    if first is None:
-        return None
+    if first is None or len(parts) == 1:
+        return first
     if hasattr(first, "merged"):
         return type(first).merged(parts)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
