@@ -2,7 +2,8 @@
 
 A float32 array on disk (50,000 × 128, times 1, 4 and 16), 1 and 2 worker processes of one thread
 on loopback, chunks of 12,500 rows, K = 16. One iteration is the difference between fits of 6 and
-of 1. Exponents are slopes of log seconds against log rows. The same start in memory is the check.
+of 1. Exponents are slopes of log processor seconds of the workers against log rows, which other
+work on the machine leaves alone. The same start in memory is the check.
 ``WELLSEP_BENCH_ROWS=5000`` makes it small.
 """
 
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -44,24 +47,51 @@ def write(folder: str, times: int) -> str:
     return path
 
 
-def one_iteration(X: object, start: np.ndarray) -> float:
+class Cost(NamedTuple):
+    """What some work took."""
+
+    seconds: float
+    processor: float  # seconds of all workers together; who else uses the machine hardly matters
+    traffic: float  # bytes that workers sent to each other and back
+
+
+def used(client: Client) -> np.ndarray:
+    def facts(dask_worker):
+        import time
+
+        return time.process_time(), dask_worker.transfer_outgoing_bytes_total
+
+    return np.sum(list(client.run(facts).values()), axis=0)
+
+
+def cost(client: Client, work: Callable[[], object]) -> Cost:
+    before = used(client)
+    wall = seconds(work)
+    return Cost(wall, *(used(client) - before).tolist())
+
+
+def one_iteration(client: Client, X: object, start: np.ndarray) -> Cost:
+    """Differences of fits; the better of two each."""
     few, many = (
-        min(
-            seconds(lambda i=i: ws.KMeans(K, init=start, max_iter=i, tol=0).fit(X))
-            for _ in range(2)
+        np.min(
+            [
+                cost(client, lambda i=i: ws.KMeans(K, init=start, max_iter=i, tol=0).fit(X))
+                for _ in range(2)
+            ],
+            axis=0,
         )
         for i in ITERATIONS
     )
-    return (many - few) / (ITERATIONS[1] - ITERATIONS[0])
+    return Cost(*((many - few) / (ITERATIONS[1] - ITERATIONS[0])).tolist())
 
 
-def measure(path: str) -> dict[str, float]:
+def measure(client: Client, path: str) -> dict[str, Cost]:
     X = ws.open_chunked(path, chunk_rows=max(1, ROWS // 4))
     start = np.asarray(X[:K])
     labels = ws.KMeans(K, init=start, max_iter=1).fit(X).labels_.persist()
     return {
-        "iteration": one_iteration(X, start),
-        "indices": seconds(lambda: ws.score_partitions(X, labels, INDICES)),
+        "iteration": one_iteration(client, X, start),
+        "indices": cost(client, lambda: ws.score_partitions(X, labels, INDICES)),
     }
 
 
@@ -80,7 +110,7 @@ def check(path: str) -> float:
 
 
 def main() -> int:
-    times: dict[tuple[int, int], dict[str, float]] = {}
+    times: dict[tuple[int, int], dict[str, Cost]] = {}
     with tempfile.TemporaryDirectory() as folder:
         paths = {t: write(folder, t) for t in TIMES}
         for workers in (1, 2):
@@ -92,25 +122,29 @@ def main() -> int:
                     host="127.0.0.1",
                     dashboard_address=":0",
                 ) as cluster,
-                Client(cluster),
+                Client(cluster) as client,
             ):
                 if workers == 2 and (difference := check(paths[1])) > 1e-9:
                     raise SystemExit(f"results must be those in memory, got {difference} off")
                 for t in TIMES:
-                    times[workers, t] = measure(paths[t])
+                    times[workers, t] = measure(client, paths[t])
     rows = ROWS * np.array(TIMES)
     facts = {
         "rows": rows.tolist(),
         "features": D,
         "clusters": K,
         "seed": list(TIMES),
-        "seconds": {f"{w} workers × {t}": found for (w, t), found in times.items()},
+        "costs": {
+            f"{what}, {w} worker(s), × {t}": cost._asdict()
+            for (w, t), found in times.items()
+            for what, cost in found.items()
+        },
     }
     met = []
     for what in ("iteration", "indices"):
         for workers in (1, 2):
-            cost = [times[workers, t][what] for t in TIMES]
-            slope = float(np.polyfit(np.log(rows), np.log(cost), 1)[0])
+            spent = [times[workers, t][what].processor for t in TIMES]
+            slope = float(np.polyfit(np.log(rows), np.log(spent), 1)[0])
             met.append(
                 report(
                     f"exponent of a k-means iteration in n, {workers} worker(s)"
@@ -126,7 +160,7 @@ def main() -> int:
             )
         report(
             f"2 workers against 1, {what} of {rows[-1]:,} × {D}",
-            times[1, TIMES[-1]][what] / times[2, TIMES[-1]][what],
+            times[1, TIMES[-1]][what].seconds / times[2, TIMES[-1]][what].seconds,
             baseline="1 worker",
             **facts,
         )

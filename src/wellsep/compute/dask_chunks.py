@@ -16,6 +16,7 @@ import dask
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from dask.array.optimization import optimize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from sklearn import config_context
@@ -124,7 +125,8 @@ class Chunks:
         through some portions only. With ``checked`` NaN and infinity are refused.
         """
         rows, beside = self._own(beside)
-        graph, parts = rows._calls(kernel, shared, beside, which, checked=checked, added=True)
+        calls = rows._calls(kernel, shared, beside, which, checked=checked, added=True)
+        graph, parts = rows._fused(*calls, beside)
         level = 0
         name = parts[0][0]
         while len(parts) > 1:
@@ -135,7 +137,7 @@ class Chunks:
                 graph[key] = (add, parts[i : i + ARITY])
                 new.append(key)
             parts = new
-        return rows._compute(graph, parts, beside)[0]
+        return dask.compute(Delayed(parts[0], graph))[0]
 
     def each(
         self,
@@ -151,8 +153,11 @@ class Chunks:
         With ``added`` that is the sum over pieces of it.
         """
         rows, beside = self._own(beside)
-        graph, parts = rows._calls(kernel, shared, beside, which, whole=whole, added=added)
-        return rows._compute(graph, parts, beside)
+        calls = rows._calls(kernel, shared, beside, which, whole=whole, added=added)
+        graph, parts = rows._fused(*calls, beside)
+        name = f"{parts[0][0]}-all"
+        graph[name] = (list, parts)
+        return dask.compute(Delayed(name, graph))[0]
 
     def lazy(
         self,
@@ -225,11 +230,11 @@ class Chunks:
         arrays = [self.array, *(array for array in beside if array is not None)]
         return HighLevelGraph.from_collections(name, graph, dependencies=arrays)
 
-    def _compute(self, graph: dict, keys: list[tuple], beside: Sequence[da.Array | None]) -> list:
-        name = f"{keys[0][0]}-all"
-        graph[name] = (list, keys)
-        layer = self._layer(name, graph, beside)
-        return dask.compute(Delayed(name, layer, layer=name))[0]
+    def _fused(
+        self, graph: dict, parts: list[tuple], beside: Sequence[da.Array | None]
+    ) -> tuple[dict, list[tuple]]:
+        """Reading a chunk and working on it become one task: no chunk is ever sent around."""
+        return fused(self._layer(parts[0][0], graph, beside), parts), parts
 
 
 def _call(
@@ -319,15 +324,35 @@ def settled(array: da.Array) -> da.Array:
     """The same array under keys of our own, put together by Dask as if it were computed.
 
     Under its own keys the caller's computations would show the scheduler other tasks than ours,
-    of which it warns. What the cluster holds already is only renamed: optimising loses futures.
-    Never for what is given back: Dask puts that together when it is computed.
+    of which it warns. Never for what is given back: Dask puts that together when it is computed.
     """
     name = f"wellsep-{array.name.split('-')[0]}-{uuid.uuid4().hex}"
     aliases: dict = {(name, *key[1:]): key for key in _keys(array)}
     layer = HighLevelGraph.from_collections(name, aliases, dependencies=[array])
-    renamed = da.Array(layer, name, chunks=array.chunks, dtype=array.dtype, meta=array._meta)
-    held = any(type(task).__name__ == "Future" for task in dict(array.dask).values())
-    return renamed if held else dask.optimize(renamed)[0]
+    graph = HighLevelGraph.from_collections(name, fused(layer, list(aliases)))
+    return da.Array(graph, name, chunks=array.chunks, dtype=array.dtype, meta=array._meta)
+
+
+def fused(layer: HighLevelGraph, keys: list) -> dict:
+    """Each key's task joined with all that is made for it alone; futures are kept."""
+    held = {k: task for k, task in dict(layer).items() if type(task).__name__ == "Future"}
+    graph = dict(optimize(layer, keys))  # joins only tasks in a row
+    if not all(hasattr(task, "dependencies") and hasattr(task, "fuse") for task in graph.values()):
+        return {**graph, **held}  # tasks of older versions
+    users: dict = {}
+    for key, task in graph.items():
+        for needed in task.dependencies:
+            users.setdefault(needed, set()).add(key)
+    for key in keys:
+        members, waiting = {key}, list(graph[key].dependencies)
+        while waiting:
+            needed = waiting.pop()
+            if needed in graph and needed not in held and users[needed] <= members:
+                members.add(needed)
+                waiting += graph[needed].dependencies
+        tasks = [graph.pop(member) for member in members]
+        graph[key] = tasks[0].fuse(*tasks, key=key)
+    return {**graph, **held}
 
 
 def _as_array(X: Any, name: str) -> da.Array:
