@@ -1,0 +1,100 @@
+"""The two deployments that the guide shows, run as it shows them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden import ROOT
+
+import wellsep as ws
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+PAGE = (ROOT / "docs" / "guides" / "dask.md").read_text(encoding="utf-8")
+BIN = Path(sys.executable).parent
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+
+
+def block(language: str, holding: str) -> str:
+    found = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.M | re.S)
+    return next(text for fenced, text in found if fenced == language and holding in text)
+
+
+def test_the_laptop_example_runs(tmp_path):
+    script = tmp_path / "laptop.py"
+    script.write_text(block("python", "LocalCluster"), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "watch it at http://127.0.0.1:" in done.stdout
+    assert re.search(r"CFQ \d+\.\d+", done.stdout)
+    assert "estimated from 500 of 20,000 objects" in done.stdout
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def running(commands: list[str], folder: Path):
+    """Each command in a process of its own, ended at the end."""
+    started = []
+    try:
+        for command in commands:
+            words = [str(BIN / "dask"), *command.split()[1:]]
+            log = open(folder / f"{len(started)}.log", "w")  # noqa: SIM115  (closed below)
+            process = subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stdout=log, stderr=log)
+            started.append((process, log))
+        yield
+    finally:
+        for process, log in reversed(started):
+            process.terminate()
+            process.wait(timeout=60)
+            log.close()
+
+
+def test_a_scheduler_and_two_workers_rank_a_folder(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    for i in range(4):
+        labels = np.where(rng.random(90) < i / 5, rng.integers(0, 3, 90), truth)
+        X = rng.normal(size=(90, 2)) + 6 * np.eye(3, 2)[truth]
+        ws.save_run(tmp_path / "runs", labels, X, name=f"net {i}")
+    shown = block("", "dask scheduler").replace("8786", str(free_port())).splitlines()
+    *servers, command = shown
+    assert [line.split()[1] for line in servers] == ["scheduler", "worker", "worker"]
+    with running([*servers], tmp_path):
+        deadline = time.monotonic() + 60
+        while "Starting established connection" not in (tmp_path / "2.log").read_text():
+            assert time.monotonic() < deadline, (tmp_path / "2.log").read_text()
+            time.sleep(0.2)
+        done = subprocess.run(
+            [sys.executable, "-m", "wellsep.cli.main", *command.split()[1:], "--no-cache"],
+            cwd=tmp_path,
+            env={**ENVIRONMENT, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "worker(s)" in done.stderr
+    assert "dashboard: http://127.0.0.1:" in done.stderr
+    first = next(line for line in done.stdout.splitlines() if "net" in line)
+    assert "net 0" in first
