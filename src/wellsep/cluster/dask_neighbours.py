@@ -44,7 +44,7 @@ def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
     name = f"wellsep-neighbours-{uuid.uuid4().hex}"
     graph: dict = {}
     for i, (x, w) in enumerate(zip(*map(_keys, (rows.array, mask)), strict=True)):
-        graph[name, "block", i] = (_kept, x, w, int(before[i]))
+        graph[f"{name}-block", i] = (_kept, x, w, int(before[i]))
     parts = _visit_pairs(graph, name, len(sizes), t)
     graph[name] = (list, parts)
     layer = HighLevelGraph.from_collections(name, graph, dependencies=[rows.array, mask])
@@ -56,21 +56,21 @@ def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
     """A task for each pair of blocks, and for each block the best of what it was told."""
     pairs = [(i, j) for i in range(n_blocks) for j in range(i + 1, n_blocks)] or [(0, 0)]
     for i, j in pairs:
-        graph[name, "pair", i, j] = (_search, (name, "block", i), (name, "block", j), t)
+        graph[f"{name}-pair", i, j] = (_search, (f"{name}-block", i), (f"{name}-block", j), t)
     best = []
     for i in range(n_blocks):
-        told = [((name, "pair", *p), p[1] == i and p[0] != i) for p in pairs if i in p]
+        told = [((f"{name}-pair", *p), p[1] == i and p[0] != i) for p in pairs if i in p]
         keys = []
         for key, second in told:
-            graph[name, "side", i, *key[2:]] = (_side, key, int(second))
-            keys.append((name, "side", i, *key[2:]))
+            graph[f"{name}-side", i, *key[1:]] = (_side, key, int(second))
+            keys.append((f"{name}-side", i, *key[1:]))
         level = 0
         while len(keys) > 1:
             level += 1
             merged = []
             for start in range(0, len(keys), ARITY):
-                graph[name, "best", i, level, start] = (_best, keys[start : start + ARITY], t)
-                merged.append((name, "best", i, level, start))
+                graph[f"{name}-best", i, level, start] = (_best, keys[start : start + ARITY], t)
+                merged.append((f"{name}-best", i, level, start))
             keys = merged
         best.append(keys[0])
     return best

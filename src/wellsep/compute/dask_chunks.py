@@ -127,17 +127,7 @@ class Chunks:
         rows, beside = self._own(beside)
         calls = rows._calls(kernel, shared, beside, which, checked=checked, added=True)
         graph, parts = rows._fused(*calls, beside)
-        level = 0
-        name = parts[0][0]
-        while len(parts) > 1:
-            level += 1
-            new = []
-            for i in range(0, len(parts), ARITY):
-                key = (name, level, i)
-                graph[key] = (add, parts[i : i + ARITY])
-                new.append(key)
-            parts = new
-        return dask.compute(Delayed(parts[0], graph))[0]
+        return dask.compute(Delayed(add_tree(graph, parts), graph))[0]
 
     def each(
         self,
@@ -235,6 +225,21 @@ class Chunks:
     ) -> tuple[dict, list[tuple]]:
         """Reading a chunk and working on it become one task: no chunk is ever sent around."""
         return fused(self._layer(parts[0][0], graph, beside), parts), parts
+
+
+def add_tree(graph: dict, parts: list[tuple]) -> tuple:
+    """Tasks that add up the parts, a few at a time; the key of the last one.
+
+    Under a name of their own: a scheduler spreads tasks of one name that wait for nothing large,
+    and would put all of them on one worker if sums of them had the same name.
+    """
+    name, level = f"{parts[0][0]}-sum", 0
+    while len(parts) > 1:
+        keys = [(name, level, i) for i in range(0, len(parts), ARITY)]
+        for i, key in enumerate(keys):
+            graph[key] = (add, parts[ARITY * i : ARITY * (i + 1)])
+        parts, level = keys, level + 1
+    return parts[0]
 
 
 def _call(

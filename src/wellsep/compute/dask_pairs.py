@@ -21,7 +21,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.compute import kernels
 from wellsep.compute.clusters import Clusters
-from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed, settled
+from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed, add_tree, settled
 from wellsep.compute.engines import Space, cut, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
 from wellsep.compute.moments import add
@@ -141,25 +141,15 @@ def _duration(seconds: float) -> str:
 
 def fold_pairs(blocks: Blocks, kernel: Callable[..., Any], *shared: Any) -> Any:
     """``kernel(left, right, starts, *shared)`` of every pair of blocks i ≤ j, added up."""
-    graph, pairs = _pairs(blocks, kernel, shared)
-    parts = list(pairs.values())
-    name, level = parts[0][0], 0
-    while len(parts) > 1:
-        level += 1
-        new = []
-        for i in range(0, len(parts), ARITY):
-            graph[name, "sum", level, i] = (add, parts[i : i + ARITY])
-            new.append((name, "sum", level, i))
-        parts = new
-    graph[f"{name}-all"] = parts[0]
-    return _compute(blocks, graph, f"{name}-all")
+    graph, pairs, _ = _pairs(blocks, kernel, shared)
+    return _compute(blocks, graph, add_tree(graph, list(pairs.values())))
 
 
 def _pairs(
     blocks: Blocks, kernel: Callable[..., Any], shared: tuple[Any, ...]
-) -> tuple[dict, dict[tuple[int, int], tuple]]:
-    name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
-    graph: dict = {(name, "shared"): Sealed(*shared), (name, "known"): Sealed(blocks.known)}
+) -> tuple[dict, dict[tuple[int, int], tuple], Names]:
+    names = Names(f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}")
+    graph: dict = {names.shared: Sealed(*shared), names.known: Sealed(blocks.known)}
     rows = blocks.rows
     keys = [list(dask.core.flatten(a.__dask_keys__())) for a in (rows.array, blocks.beside[0])]
     weights = blocks.beside[1]
@@ -170,18 +160,36 @@ def _pairs(
     )
     pairs = {}
     for i in range(len(rows.sizes)):
-        graph[name, "block", i] = (_block, *(k[i] for k in keys), (name, "known"))
+        graph[names.block(i)] = (_block, *(k[i] for k in keys), names.known)
     for i in range(len(rows.sizes)):
         for j in range(i, len(rows.sizes)):
             starts = [int(rows.starts[i]), int(rows.starts[j])]
-            two = (name, "block", i), (name, "block", j)
-            graph[name, "pair", i, j] = (_visit, kernel, *two, starts, (name, "shared"))
-            pairs[i, j] = (name, "pair", i, j)
-    return graph, pairs
+            two = names.block(i), names.block(j)
+            pairs[i, j] = (names.base, i, j)
+            graph[pairs[i, j]] = (_visit, kernel, *two, starts, names.shared)
+    return graph, pairs, names
+
+
+class Names(NamedTuple):
+    """Keys of one pass over pairs; each kind of task has a name of its own."""
+
+    base: str
+
+    @property
+    def shared(self) -> tuple:
+        return (f"{self.base}-shared",)
+
+    @property
+    def known(self) -> tuple:
+        return (f"{self.base}-known",)
+
+    def block(self, i: int) -> tuple:
+        return (f"{self.base}-block", i)
 
 
 def _compute(blocks: Blocks, graph: dict, key: Any) -> Any:
-    return dask.compute(Delayed(key, _layer(blocks, key, graph), layer=key))[0]
+    name = str(key[0])
+    return dask.compute(Delayed(key, _layer(blocks, name, graph), layer=name))[0]
 
 
 def _layer(blocks: Blocks, name: str, graph: dict) -> HighLevelGraph:
@@ -204,13 +212,13 @@ def _visit(
 
 
 def _sums(blocks: Blocks, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
-    name, graph, owners = _strips(blocks, metric)
+    names, graph, owners = _strips(blocks, metric)
     finished = []
     for i, sums in enumerate(owners):
-        graph[name, "done", i] = (_reduce, (name, "block", i), sums, (name, "known"), Sealed(wants))
-        finished.append((name, "done", i))
-    graph[f"{name}-all"] = (add, finished)
-    totals = _compute(blocks, graph, f"{name}-all")
+        key = (f"{names.base}-reduced", i)
+        graph[key] = (_reduce, names.block(i), sums, names.known, Sealed(wants))
+        finished.append(key)
+    totals = _compute(blocks, graph, add_tree(graph, finished))
     for w in wants:
         if w.name == "widths":
             totals[w] = [t / c.mass for t, c in zip(totals[w], blocks.known.clusters, strict=True)]
@@ -222,40 +230,29 @@ def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
     chunks: Any = task.space
     blocks = cut_blocks(task, known.clusters, lazily=True)
     say_cost(blocks.rows, [wanted])
-    name, graph, owners = _strips(blocks, wanted.get("metric", "euclidean"))
-    target = f"{name}-widths"
+    names, graph, owners = _strips(blocks, wanted.get("metric", "euclidean"))
+    target = f"{names.base}-widths"
     for i, sums in enumerate(owners):
-        graph[target, i] = (_widths, (name, "block", i), sums, (name, "known"), Sealed(wanted))
+        graph[target, i] = (_widths, names.block(i), sums, names.known, Sealed(wanted))
     layer = _layer(blocks, target, graph)
     widths = da.Array(layer, target, chunks=(blocks.rows.sizes,), dtype=np.float64)
     return widths.rechunk((chunks.sizes,))
 
 
-def _strips(blocks: Blocks, metric: Any) -> tuple[str, dict, list[tuple]]:
+def _strips(blocks: Blocks, metric: Any) -> tuple[Names, dict, list[tuple]]:
     """A graph in which task i holds the (ΣK, b) distance sums of block i."""
-    graph, pairs = _pairs(blocks, _pair_sums, (metric,))
-    name = next(iter(pairs.values()))[0]
+    graph, pairs, names = _pairs(blocks, _pair_sums, (metric,))
     owners = []
     for i in range(len(blocks.rows.sizes)):
-        parts = [(key, int(j == i and a != i)) for (a, j), key in pairs.items() if i in (a, j)]
-        level, keys = 0, []
-        for start in range(0, len(parts), ARITY):
-            some = parts[start : start + ARITY]
-            graph[name, "strip", i, 0, start] = (
-                _add_sides,
-                [key for key, _ in some],
-                [side for _, side in some],
-            )
-            keys.append((name, "strip", i, 0, start))
-        while len(keys) > 1:
-            level += 1
-            new = []
-            for start in range(0, len(keys), ARITY):
-                graph[name, "strip", i, level, start] = (add, keys[start : start + ARITY])
-                new.append((name, "strip", i, level, start))
-            keys = new
-        owners.append(keys[0])
-    return name, graph, owners
+        told = [(key, int(j == i and a != i)) for (a, j), key in pairs.items() if i in (a, j)]
+        parts = []
+        for start in range(0, len(told), ARITY):
+            some = told[start : start + ARITY]
+            key = (f"{names.base}-strip{i}", start)
+            graph[key] = (_add_sides, [k for k, _ in some], [side for _, side in some])
+            parts.append(key)
+        owners.append(add_tree(graph, parts))
+    return names, graph, owners
 
 
 def _add_sides(pairs: list[tuple[Any, Any]], sides: list[int]) -> np.ndarray:
