@@ -121,7 +121,7 @@ def say_cost(rows: Chunks, wants: list[Want]) -> None:
     passes = max(1, len({(w.get("metric", "euclidean"), w.name in SUMS) for w in wants}))
     distances = n * (n - 1) / 2
     at_once = threads()
-    seconds = passes * distances * (1.5e-8 + 3e-10 * d) / at_once
+    seconds = passes * distances * (2.5e-9 + 4e-11 * d) / at_once
     if seconds > WORTH_SAYING:
         warnings.warn(
             f"Every one of the {distances:.2g} distances between {n:,} objects will be computed: "
