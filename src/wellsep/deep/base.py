@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, is_torch
-from wellsep.deep.checkpoints import Checkpoint, fingerprint
+from wellsep.deep.checkpoints import Checkpoint, fingerprint, plain
 from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
 from wellsep.deep.losses import squared_distances
 from wellsep.deep.networks import Shape, build_network
@@ -88,6 +88,16 @@ class DeepClusterer(
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Refuse values no training can use."""
 
+    def _open(self) -> None:
+        """Read what the training starts from."""
+
+    def _scaling(self, array: np.ndarray) -> Scaling:
+        return Scaling.fitted(array, signed=self._signed and array.ndim == 4)
+
+    def _plain_params(self) -> dict[str, Any]:
+        """The parameters as JSON has them."""
+        return plain(self.get_params(deep=False))
+
     def _embed(self, network: Any, x: Tensor) -> Tensor:
         return network(x)
 
@@ -121,9 +131,10 @@ class DeepClusterer(
         context = self._init_callback_context(max_subtasks=None)
         device = choose_device(self.device)
         array = self._read(X, reset=True)
+        self._open()
         settings = self._settings(device)
         self._check(settings, array)
-        scaling = Scaling.fitted(array, signed=self._signed and array.ndim == 4)
+        scaling = self._scaling(array)
         plan = self._plan(settings, tuple(array.shape[1:]))
         trainer = self._trainer = self._trainer_for(array, scaling, settings, device, context)
         try:
@@ -144,6 +155,7 @@ class DeepClusterer(
         finally:
             self.__dict__.pop("_trainer", None)
             self.__dict__.pop("_fitted_network", None)
+            self.__dict__.pop("_given", None)
         return self
 
     def _read(self, X: Any, *, reset: bool) -> np.ndarray:
@@ -220,8 +232,8 @@ class DeepClusterer(
         device: torch.device,
         context: Any,
     ) -> Trainer:
-        params = {k: v for k, v in self.get_params().items() if k not in _NOT_IDENTITY}
-        identity = {"method": type(self).__name__, "params": _plain(params | settings)}
+        params = {k: v for k, v in self._plain_params().items() if k not in _NOT_IDENTITY}
+        identity = {"method": type(self).__name__, "params": params | plain(settings)}
         folder = self.checkpoint_dir
         if folder is not None:
             identity["data"] = fingerprint(array)
@@ -351,8 +363,8 @@ class DeepClusterer(
 
     def _run_params(self) -> dict[str, Any]:
         hidden = {"checkpoint_dir", "resume", "device", "checkpoint_every"}
-        params = {k: v for k, v in self.get_params().items() if k not in hidden}
-        return {"method": type(self).__name__} | _plain(params)
+        params = {k: v for k, v in self._plain_params().items() if k not in hidden}
+        return {"method": type(self).__name__} | params
 
     def save_run(
         self,
@@ -382,7 +394,7 @@ class DeepClusterer(
         """
         check_is_fitted(self, "network_")
         facts = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
-        facts |= {"settings": _plain(self.settings_)}
+        facts |= {"settings": plain(self.settings_)}
         if self.history_:
             facts["loss"] = self.history_[-1]["loss"]
         return save_run(
@@ -430,16 +442,3 @@ class DeepClusterer(
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float32"]  # networks compute in float32
         return tags
-
-
-def _plain(value: Any) -> Any:
-    """Parameters as JSON has them."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)

@@ -40,6 +40,21 @@ def fingerprint(X: np.ndarray) -> str:
     return digest.hexdigest()[:16]
 
 
+def plain(value: Any) -> Any:
+    """Parameters as JSON has them."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
 class Checkpoint:
     """Where a training stands: tensors by name and a JSON record, in memory or on disk.
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
-from wellsep.deep.latent import INITS, Centers, nearest_center, pretrain, starting_centers
+from wellsep.deep.data import Scaling
+from wellsep.deep.latent import Centers, check_centers, nearest_center, pretrain, starting_centers
 from wellsep.deep.losses import nearest_two, reconstruction
 from wellsep.deep.networks import Shape
 from wellsep.deep.training import Stage, Trainer, adam
@@ -30,6 +36,43 @@ def autoencoder_plan(
         "dense-autoencoder",
         {"n_latent": settings["n_latent"], "hidden": settings["hidden"], "latent": latent},
     )
+
+
+def given_autoencoder(value: Any) -> Any:
+    """The fitted model that the parameter `autoencoder` stands for, or None."""
+    if value is None:
+        return None
+    if isinstance(value, FrozenEstimator):
+        value = value.estimator
+    if isinstance(value, str | os.PathLike):
+        from wellsep.deep import load
+
+        if not (Path(value) / "estimator.json").exists():
+            raise FileNotFoundError(
+                f"autoencoder must be a folder that save wrote, got {os.fspath(value)!r}."
+            )
+        value = load(value, device="cpu")
+    if not isinstance(value, DeepKMeans):
+        raise TypeError(
+            "autoencoder must be a fitted DeepKMeans or DeepCFMeans or the folder of a saved one, "
+            f"got {type(value).__name__}."
+        )
+    check_is_fitted(
+        value,
+        "network_",
+        msg="autoencoder must be fitted, got a %(name)s that is not (a clone?); give the folder "
+        "of a saved one, or sklearn.frozen.FrozenEstimator around it, which clones keep.",
+    )
+    return value
+
+
+def digest_of(network: torch.nn.Module) -> str:
+    """A short digest of a network's weights."""
+    digest = hashlib.sha256()
+    for name, tensor in network.state_dict().items():
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:12]
 
 
 class DeepKMeans(DeepClusterer):
@@ -53,9 +96,14 @@ class DeepKMeans(DeepClusterer):
         Latent dimensions m.
     hidden : tuple of int, optional
         Widths of the dense network's hidden layers.
-    init : {"k-means", "k-means++", "random"}
-        Starting centres: k-means on the pretrained latent, or random latent points, which is
-        what the poster's comparison uses.
+    init : {"k-means", "k-means++", "random"} or array of shape (n_clusters, n_latent)
+        Starting centres: k-means on the pretrained latent, random latent points, which is what
+        the poster's comparison uses, or given ones.
+    autoencoder : fitted DeepKMeans or DeepCFMeans, or path, optional
+        Model, or folder of a saved one, whose network and scaling of X to start from in place of
+        pretraining; its own network is left as it is. ``epochs=0`` makes one that is pretrained
+        only. Where the model will be cloned, as in `sweep`, give a folder or a
+        `sklearn.frozen.FrozenEstimator`.
     reconstruction_weight, kmeans_weight : float
         λ_rec and λ_k.
     pretrain_epochs, epochs : int, optional
@@ -102,6 +150,14 @@ class DeepKMeans(DeepClusterer):
     >>> model = DeepKMeans(2, pretrain_epochs=2, epochs=1, device="cpu", random_state=0).fit(X)
     >>> model.labels_.shape, model.embedding_.shape, model.reconstruct(X).shape
     ((40,), (40, 10), (40, 5))
+
+    One pretraining may serve many trainings:
+
+    >>> start = DeepKMeans(2, pretrain_epochs=2, epochs=0, device="cpu", random_state=0).fit(X)
+    >>> given = {"autoencoder": start, "init": start.embedding_[[0, 30]], "device": "cpu"}
+    >>> models = [DeepKMeans(2, kmeans_weight=w, epochs=1, **given).fit(X) for w in (0.1, 1.0)]
+    >>> [model.n_iter_ for model in models]
+    [1, 1]
     """
 
     _has_decoder = True
@@ -125,7 +181,8 @@ class DeepKMeans(DeepClusterer):
         network: str = "auto",
         n_latent: int | None = None,
         hidden: tuple[int, ...] | None = None,
-        init: str = "k-means",
+        init: Any = "k-means",
+        autoencoder: Any = None,
         reconstruction_weight: float = 1.0,
         kmeans_weight: float = 1.0,
         pretrain_epochs: int | None = None,
@@ -145,6 +202,7 @@ class DeepKMeans(DeepClusterer):
         self.n_latent = n_latent
         self.hidden = hidden
         self.init = init
+        self.autoencoder = autoencoder
         self.reconstruction_weight = reconstruction_weight
         self.kmeans_weight = kmeans_weight
         self.pretrain_epochs = pretrain_epochs
@@ -160,22 +218,66 @@ class DeepKMeans(DeepClusterer):
         self.resume = resume
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        check_choice("init", self.init, INITS)
         check_count("n_latent", settings["n_latent"])
+        check_centers(self.init, self.n_clusters, settings["n_latent"])
         for name in ("learning_rate", "pretrain_learning_rate"):
             check_number(name, settings[name], 0.0, open_left=True)
         check_number("reconstruction_weight", self.reconstruction_weight, 0.0)
         check_number("kmeans_weight", self.kmeans_weight, 0.0)
 
+    def _open(self) -> None:
+        self._given = given_autoencoder(self.autoencoder)
+
+    def _settings(self, device: torch.device) -> dict[str, Any]:
+        settings = super()._settings(device)
+        if self._given is None:
+            return settings
+        built = self._given.settings_
+        for name in ("n_latent", "hidden"):
+            own = getattr(self, name)
+            if own is not None and _listed(own) != _listed(built[name]):
+                raise ValueError(
+                    f"{name} must be the autoencoder's ({built[name]}) or None, got {own}."
+                )
+        return settings | {name: built[name] for name in ("n_latent", "hidden", "width")}
+
+    def _scaling(self, array: np.ndarray) -> Scaling:
+        return super()._scaling(array) if self._given is None else self._given.scaling_
+
+    def _plain_params(self) -> dict[str, Any]:
+        params = super()._plain_params()
+        given = self.autoencoder
+        if given is not None and not isinstance(given, str | os.PathLike):
+            model = given_autoencoder(given)
+            params["autoencoder"] = f"{type(model).__name__} {digest_of(model.network_)}"
+        return params
+
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
-        return autoencoder_plan(self.network, settings, shape, "batch-norm")
+        plan = autoencoder_plan(self.network, settings, shape, "batch-norm")
+        if self._given is None:
+            return plan
+        built = self._given
+        if self.network != "auto" and built.plan_.kind != plan.kind:
+            raise ValueError(
+                f"network must be the autoencoder's ({built.plan_.kind}) or 'auto', "
+                f"got {self.network!r}."
+            )
+        if tuple(built.object_shape_) != tuple(shape):
+            raise ValueError(
+                f"X must hold objects of the shape the autoencoder saw, "
+                f"{tuple(built.object_shape_)}, got {tuple(shape)}."
+            )
+        return built.plan_
 
     def _separation_weight(self) -> float:
         """Signed weight of the separation term; 0 leaves plain deep k-means."""
         return 0.0
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        pretrain(trainer, network, settings)
+        if self._given is None:
+            pretrain(trainer, network, settings)
+        elif not trainer.checkpoint.tensors:  # an interrupted training has its own weights
+            network.load_state_dict(self._given.network_.state_dict())
 
         def start() -> np.ndarray:
             latent = trainer.map(network.encode)
@@ -220,6 +322,10 @@ class DeepKMeans(DeepClusterer):
         return Outcome(labels, embedding, centers.points.detach().cpu().numpy())
 
 
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
 class DeepCFMeans(DeepKMeans):
     """Deep k-means with a counterfactual separation term.
 
@@ -240,7 +346,7 @@ class DeepCFMeans(DeepKMeans):
         λ_cf.
     separation : {"repel", "attract"}
         Sign of the separation term.
-    network, n_latent, hidden, init, reconstruction_weight, kmeans_weight
+    network, n_latent, hidden, init, autoencoder, reconstruction_weight, kmeans_weight
         See `DeepKMeans`.
     pretrain_epochs, epochs, pretrain_learning_rate, learning_rate, batch_size
         See `DeepKMeans`.
@@ -271,7 +377,8 @@ class DeepCFMeans(DeepKMeans):
         network: str = "auto",
         n_latent: int | None = None,
         hidden: tuple[int, ...] | None = None,
-        init: str = "k-means",
+        init: Any = "k-means",
+        autoencoder: Any = None,
         reconstruction_weight: float = 1.0,
         kmeans_weight: float = 1.0,
         pretrain_epochs: int | None = None,
@@ -292,6 +399,7 @@ class DeepCFMeans(DeepKMeans):
             n_latent=n_latent,
             hidden=hidden,
             init=init,
+            autoencoder=autoencoder,
             reconstruction_weight=reconstruction_weight,
             kmeans_weight=kmeans_weight,
             pretrain_epochs=pretrain_epochs,

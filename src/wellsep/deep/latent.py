@@ -43,8 +43,28 @@ def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> Par
 INITS = ("k-means", "k-means++", "random")
 
 
-def starting_centers(embedding: Tensor, n_clusters: int, init: str, seed: int) -> np.ndarray:
-    """Centres to start from: k-means (20 starts), one k-means++ seeding, or random objects."""
+def check_centers(init: Any, n_clusters: int, n_latent: int) -> None:
+    """Refuse what is neither the name of a start nor centres in the latent space."""
+    if isinstance(init, str):
+        check_choice("init", init, INITS)
+        return
+    try:
+        points = np.asarray(init, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"init must be one of {', '.join(INITS)} or an array of centres, got {init!r}."
+        ) from None
+    if points.shape != (n_clusters, n_latent) or not np.isfinite(points).all():
+        raise ValueError(
+            f"init must hold finite centres of shape (n_clusters, n_latent) = "
+            f"({n_clusters}, {n_latent}), got shape {points.shape}."
+        )
+
+
+def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -> np.ndarray:
+    """Centres to start from: given ones, k-means (20 starts), one k-means++, or random objects."""
+    if not isinstance(init, str):
+        return np.asarray(init, dtype=np.float64)
     check_choice("init", init, INITS)
     if init == "k-means":
         return kmeans(embedding, n_clusters, n_init=20, seed=seed).centers

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
-from wellsep.deep.checkpoints import read_tensors, write_tensors
+from wellsep.deep.checkpoints import plain, read_tensors, write_tensors
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import build_network
 
@@ -21,7 +21,6 @@ _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimen
 def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     """Write a fitted estimator; see `DeepClusterer.save`."""
     from wellsep import __version__
-    from wellsep.deep.base import _plain
 
     weights = estimator.network_.state_dict()
     tensors = {f"network/{key}": value for key, value in weights.items()}
@@ -36,10 +35,10 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     record: dict[str, Any] = {
         "wellsep": __version__,
         "method": type(estimator).__name__,
-        "params": _plain(estimator.get_params()),
-        "plan": _plain(estimator.plan_._asdict()),
+        "params": estimator._plain_params(),
+        "plan": plain(estimator.plan_._asdict()),
         "object_shape": list(estimator.object_shape_),
-        "settings": _plain(estimator.settings_),
+        "settings": plain(estimator.settings_),
         "scaling": {
             "shift": estimator.scaling_.shift.tolist(),
             "factor": estimator.scaling_.factor,
