@@ -1,0 +1,4 @@
+"""The figures of the report."""
+
+
+def draw(results, out): ...

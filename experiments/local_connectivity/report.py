@@ -1,0 +1,5 @@
+"""The tables of the report."""
+
+
+def fill(text, results):
+    return text

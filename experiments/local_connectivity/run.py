@@ -1,0 +1,164 @@
+"""Does LOFKM deepen local connectivity, and at what cost? The paper's tables 2 and 3, and beyond.
+
+    python experiments/local_connectivity/run.py            # all; about 20 minutes on one core
+    python experiments/local_connectivity/run.py --quick    # every stage, small; about a minute
+
+Every block of starts is appended to a CSV when it is done and skipped when it is there: stop at
+any time, run again to go on. The data lie in the folder that WELLSEP_DATA names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from experiments.common import append, data_folder, done, provenance, read, say  # noqa: E402
+from experiments.local_connectivity import figures, report, summary  # noqa: E402
+from experiments.local_connectivity.measure import KEYS, measure_block  # noqa: E402
+from experiments.local_connectivity.protocols import (  # noqa: E402
+    EMBEDDED_FURTHER,
+    EMBEDDED_PAPER,
+    FURTHER,
+    GRID,
+    NEIGHBOURS,
+    PAPER,
+    PREFERRED,
+    Protocol,
+    Source,
+    load,
+    lof_weights,
+    scale,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run and how often; starts are numbered from 0, and the number is the seed."""
+
+    paper: tuple[Source, ...] = PAPER
+    further: tuple[Source, ...] = FURTHER
+    grid_starts: tuple[int, ...] = (30, 30, 10)  # per set of the paper; Avila is dear
+    starts: int = 100
+    further_starts: int = 30
+    block: int = 10
+
+    @property
+    def grid_seeds(self) -> dict[str, int]:
+        return {s.title: n for s, n in zip(self.paper, self.grid_starts, strict=True)}
+
+
+def quick(plan: Plan, most: int = 300, starts: int = 3) -> Plan:
+    """The same stages on small samples of the sets, with few starts."""
+
+    def small(sources: Iterable[Source]) -> tuple[Source, ...]:
+        return tuple(replace(source, most=most) for source in sources)
+
+    return Plan(
+        small(plan.paper), small(plan.further), (starts,) * 3, starts + 1, starts, block=starts
+    )
+
+
+def measure(
+    source: Source, protocol: Protocol, starts: int, block: int, path: Path, origin: dict[str, str]
+) -> None:
+    """Append the starts of one data set under one protocol that are not in the CSV."""
+    present = done(path, KEYS)
+    name = (source.title, protocol.scaling, protocol.starts)
+    X = y = weights = None
+    for first in range(0, starts, block):
+        seeds = range(first, min(first + block, starts))
+        missing = [s for s in seeds if any((*name, t, s) not in present for t in NEIGHBOURS)]
+        if not missing:
+            continue
+        if X is None:
+            X, y = load(source)
+            Z = scale(X, protocol.scaling)
+            weights = {t: lof_weights(Z, len(set(y[y >= 0])), t) for t in NEIGHBOURS}
+        rows = measure_block(
+            source.title,
+            X,
+            y,
+            protocol,
+            missing,
+            means=protocol.starts == "objects" and protocol.scaling == source.scaling,
+            weights=weights,
+        )
+        append(path, [row | origin for row in rows])
+        say(f"{source.title}: {protocol}: starts {missing[0]} to {missing[-1]}")
+
+
+def run(plan: Plan, out: Path, origin: dict[str, str]) -> list[summary.Row]:
+    """All stages; returns the rows of results.csv."""
+    paper, further = out / "starts_paper.csv", out / "starts_further.csv"
+    say("1 of 4: nine protocols on the paper's sets")
+    for source, starts in zip(plan.paper, plan.grid_starts, strict=True):
+        for protocol in GRID:
+            measure(source, protocol, starts, plan.block, paper, origin)
+    say("2 of 4: all starts under our protocol and under the one nearest to the paper")
+    tried = read(paper)
+    for source in plan.paper:
+        best = summary.nearest(tried, source.title, plan.grid_seeds[source.title])
+        for protocol in dict.fromkeys((PREFERRED, best)):
+            measure(source, protocol, plan.starts, plan.block, paper, origin)
+    say("3 of 4: further sets")
+    for source in plan.further:
+        protocol = Protocol(source.scaling, "objects")
+        measure(source, protocol, plan.further_starts, plan.block, further, origin)
+    say("4 of 4: results, figures, report")
+    return write(plan, out)
+
+
+def write(plan: Plan, out: Path) -> list[summary.Row]:
+    """results.csv, the figures and the tables of REPORT.md, from the rows of single starts."""
+    results = summary.summarise(
+        read(out / "starts_paper.csv"),
+        read(out / "starts_further.csv"),
+        grid_seeds=plan.grid_seeds,
+        seeds=plan.starts,
+        sources=plan.further,
+    )
+    (out / "results.csv").unlink(missing_ok=True)
+    append(out / "results.csv", results)
+    results = read(out / "results.csv")
+    figures.draw(results, out)
+    template = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    (out / "REPORT.md").write_text(report.fill(template, results), encoding="utf-8")
+    say(f"written: {out / 'results.csv'}, figures, {out / 'REPORT.md'}")
+    return results
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="every stage at reduced size")
+    parser.add_argument("--embedded", action="store_true", help="scikit-learn's sets as stand-ins")
+    parser.add_argument("--out", type=Path, help="folder of the results; a new one for --quick")
+    parser.add_argument("--write", action="store_true", help="only the results and the report")
+    options = parser.parse_args(arguments)
+    plan = Plan()
+    if options.embedded:
+        plan = replace(plan, paper=EMBEDDED_PAPER, further=EMBEDDED_FURTHER)
+    elif data_folder() is None:
+        parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
+    if options.quick:
+        plan = quick(plan)
+    small = options.quick or options.embedded
+    out = options.out or (Path(tempfile.mkdtemp(prefix="local_connectivity_")) if small else HERE)
+    if options.write:
+        write(plan, out)
+    else:
+        run(plan, out, provenance("experiments/common.py", "experiments/local_connectivity/*.py"))
+    if small:
+        say("small: the figures and tables show the stages, not the paper's numbers")
+
+
+if __name__ == "__main__":
+    main()
