@@ -24,6 +24,7 @@ METHODS = {"km": "KM", "lof": "LOFKM"}
 MEASURES = {
     "avg_lcd": "AvgLCD",
     "max_lcd": "MaxLCD",
+    "large_lcd": "AvgLCD of clusters > t",
     "object_lcd": "mean LCD of objects",
     "silhouette": "silhouette",
     "purity": "purity",
@@ -33,13 +34,16 @@ MEASURES = {
     "small": "clusters of at most t",
 }
 
+LCDS = ("avg_lcd", "max_lcd", "large_lcd", "object_lcd")
+
 
 class Connectivity(NamedTuple):
-    """AvgLCD, MaxLCD, and the mean over all objects, which small clusters cannot lower much."""
+    """AvgLCD, MaxLCD, and two means that clusters too small to have t neighbours cannot lower."""
 
     average: float
     maximum: float
-    objects: float
+    large: float  # AvgLCD over clusters of more than t objects
+    objects: float  # the mean over all objects
 
 
 def connectivity(X: np.ndarray, found: Settled, t: int) -> Connectivity:
@@ -47,7 +51,7 @@ def connectivity(X: np.ndarray, found: Settled, t: int) -> Connectivity:
 
     One cluster at a time, `local_connectivity` need not look for better clusters, its dearer half.
     """
-    worst, total = [], 0.0
+    worst, sizes, total = [], [], 0.0
     for code, center in enumerate(found.centers):
         members = X[found.labels == code]
         with warnings.catch_warnings():
@@ -56,8 +60,15 @@ def connectivity(X: np.ndarray, found: Settled, t: int) -> Connectivity:
                 members, np.zeros(len(members), int), centers=center[None], n_neighbors=t
             )
         worst.append(lcd.maximum)
+        sizes.append(len(members))
         total += lcd.objects.sum()
-    return Connectivity(float(np.mean(worst)), float(np.max(worst)), float(total / len(X)))
+    large = [value for value, size in zip(worst, sizes, strict=True) if size > t]
+    return Connectivity(
+        float(np.mean(worst)),
+        float(np.max(worst)),
+        float(np.mean(large)) if large else float("nan"),
+        float(total / len(X)),
+    )
 
 
 def about_means(X: np.ndarray, found: Settled) -> Settled:
@@ -122,7 +133,7 @@ def measure_block(
             for method in METHODS:
                 key = (method, t, seed)
                 values = {
-                    **dict(zip(("avg_lcd", "max_lcd", "object_lcd"), lcd(key, t), strict=True)),
+                    **dict(zip(LCDS, lcd(key, t), strict=True)),
                     **shared[distinct[key]],
                     "small": int((np.bincount(found[key].labels) <= t).sum()),
                 }

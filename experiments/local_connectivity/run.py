@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+GUIDE = HERE.parents[1] / "docs" / "guides" / "local-connectivity.md"
 sys.path.insert(0, str(HERE.parents[1]))
 
 from experiments.common import append, data_folder, done, provenance, read, say  # noqa: E402
@@ -90,7 +91,9 @@ def measure(
             means=protocol.starts == "objects" and protocol.scaling == source.scaling,
             weights=weights,
         )
-        append(path, [row | origin for row in rows])
+        # A block cut off in the middle is measured again; what is there stays.
+        new = [row for row in rows if tuple(row[key] for key in KEYS) not in present]
+        append(path, [row | origin for row in new])
         say(f"{source.title}: {protocol}: starts {missing[0]} to {missing[-1]}")
 
 
@@ -130,6 +133,9 @@ def write(plan: Plan, out: Path) -> list[summary.Row]:
     figures.draw(results, out)
     template = (HERE / "REPORT.md").read_text(encoding="utf-8")
     (out / "REPORT.md").write_text(report.fill(template, results), encoding="utf-8")
+    if out == HERE:
+        text = report.fill(GUIDE.read_text(encoding="utf-8"), results)
+        GUIDE.write_text(text, encoding="utf-8")
     say(f"written: {out / 'results.csv'}, figures, {out / 'REPORT.md'}")
     return results
 

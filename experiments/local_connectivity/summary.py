@@ -11,7 +11,7 @@ from scipy.stats import wilcoxon
 
 import wellsep as ws
 from experiments.common import read
-from experiments.local_connectivity.measure import MEASURES, METHODS
+from experiments.local_connectivity.measure import LCDS, MEASURES, METHODS
 from experiments.local_connectivity.protocols import (
     GRID,
     PREFERRED,
@@ -27,10 +27,9 @@ COLUMNS = (
     "part", "set", "scaling", "starts", "method", "t", "measure", "value", "sd", "n", "better",
     "worse", "p", "p_holm", "seeds", "commit",
 )  # fmt: skip
-# Per cent for measures on no scale of their own, differences for the others.
-RELATIVE = ("avg_lcd", "max_lcd", "object_lcd", "sse")
-TESTED = ("avg_lcd", "max_lcd", "object_lcd", "silhouette", "purity", "nmi", "sse")
-LOWER_IS_BETTER = {"avg_lcd", "max_lcd", "object_lcd", "sse"}
+# Lower is better, changes in per cent; of the others higher is better, changes are differences.
+RELATIVE = (*LCDS, "sse")
+TESTED = (*LCDS, "silhouette", "purity", "nmi", "sse")
 
 
 def published() -> dict[tuple[str, str, str], dict[int | None, float]]:
@@ -62,7 +61,7 @@ def distance(rows: Sequence[Row], title: str) -> float:
             continue
         for t, value in values.items():
             ours = [row[f"{columns[method]}_{measure}"] for row in rows if t in (None, row["t"])]
-            away.append(abs(np.mean(ours) / value - 1.0))
+            away.append(abs(np.nanmean(ours) / value - 1.0))
     return float(np.mean(away))
 
 
@@ -102,7 +101,9 @@ def means(part: str, rows: Sequence[Row], keys: Row) -> list[Row]:
             raw = [row[f"{method}_{column}"] for row in at_t]
             if None in raw:
                 continue
+            # A single cluster has no silhouette.
             values = np.array(raw, dtype=float)
+            values = values[np.isfinite(values)]
             found.append(
                 _row(
                     at_t,
@@ -137,7 +138,7 @@ def changes(part: str, rows: Sequence[Row], keys: Row) -> list[Row]:
                     method="change",
                     t=t,
                     measure=measure,
-                    value=_change(km.mean(), lof.mean(), measure),
+                    value=_change(np.nanmean(km), np.nanmean(lof), measure),
                     n=len(km),
                     better=better,
                     worse=worse,
@@ -152,7 +153,7 @@ def _change(km: float, lof: float, measure: str) -> float:
 
 
 def _wins(differences: np.ndarray, measure: str) -> tuple[int, int]:
-    gains = -differences if measure in LOWER_IS_BETTER else differences
+    gains = -differences if measure in RELATIVE else differences
     return int((gains > 0).sum()), int((gains < 0).sum())
 
 
