@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.common import markdown, replace_between
-from experiments.local_connectivity.measure import MEASURES
+from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import GRID, NEIGHBOURS
 from experiments.local_connectivity.summary import (
     ALL,
@@ -41,6 +41,7 @@ def blocks(results: Sequence[Row]) -> dict[str, str]:
         "across": across(results),
         "prototypes": prototypes(results),
         "small": small(results),
+        "control": control(results),
         "made": made(results),
         "measured": measured(results),
     }
@@ -83,10 +84,8 @@ def as_published(results: Sequence[Row], table: str) -> str:
     told, rows = published(), []
     for title in paper_sets(results):
         for method in ("KM", "LOFKM", "change"):
-            for part in ("paper", "preferred", "nearest"):
-                row: dict[str, Any] = {"set": title, "method": method, "who": part}
-                if part != "paper":
-                    row["who"] = f"{part} ({_protocol(results, part, title)})"
+            for part, who in _columns(results, title).items():
+                row: dict[str, Any] = {"set": title, "method": method, "who": who}
                 for measure in pair:
                     for t in NEIGHBOURS:
                         row[f"{measure}{t}"] = (
@@ -96,6 +95,14 @@ def as_published(results: Sequence[Row], table: str) -> str:
                         )
                 rows.append(row)
     return markdown(rows, columns)
+
+
+def _columns(results: Sequence[Row], title: str) -> dict[str, str]:
+    """Whose values are shown: the nearest protocol only where it is not the preferred one."""
+    ours, best = (_protocol(results, part, title) for part in ("preferred", "nearest"))
+    if ours == best:
+        return {"paper": "paper", "preferred": f"preferred and nearest ({ours})"}
+    return {"paper": "paper", "preferred": f"preferred ({ours})", "nearest": f"nearest ({best})"}
 
 
 def _told(told: Any, title: str, method: str, measure: str, t: int) -> str:
@@ -196,6 +203,26 @@ def prototypes(results: Sequence[Row]) -> str:
                 row[f"t{t}"] = f"{_change('avg_lcd', own)} / {_change('avg_lcd', means)}"
             rows.append(row)
     return markdown(rows, {"set": ""} | {f"t{t}": f"t={t}: own / means" for t in NEIGHBOURS})
+
+
+def control(results: Sequence[Row]) -> str:
+    """Avila with and without the one object: clusters of at most t, and what LOFKM changes."""
+    rows = []
+    titles = [("preferred", paper_sets(results)[-1])]
+    titles += [("control", row["set"]) for row in select(results, part="control")[:1]]
+    for part, title in titles:
+        for t in NEIGHBOURS:
+            at = select(results, part=part, set=title, t=t)
+            row: dict[str, Any] = {"set": title, "t": t, "n": at[0]["n"]}
+            for method in ("KM", "LOFKM"):
+                row[method] = f"{one(at, method=method, measure='small')['value']:.2f}"
+            for measure in LCDS:
+                change = one(at, method="change", measure=measure)
+                row[measure] = _sure(change, _change(measure, change["value"]))
+            rows.append(row)
+    columns = {"set": "", "t": "t", "n": "starts"}
+    columns |= {m: f"{m}: clusters of at most t" for m in ("KM", "LOFKM")}
+    return markdown(rows, columns | {measure: MEASURES[measure] for measure in LCDS})
 
 
 def small(results: Sequence[Row]) -> str:

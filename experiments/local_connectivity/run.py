@@ -24,6 +24,8 @@ from experiments.common import append, data_folder, done, provenance, read, say 
 from experiments.local_connectivity import figures, report, summary  # noqa: E402
 from experiments.local_connectivity.measure import KEYS, measure_block  # noqa: E402
 from experiments.local_connectivity.protocols import (  # noqa: E402
+    CONTROL,
+    EMBEDDED_CONTROL,
     EMBEDDED_FURTHER,
     EMBEDDED_PAPER,
     FURTHER,
@@ -45,6 +47,7 @@ class Plan:
 
     paper: tuple[Source, ...] = PAPER
     further: tuple[Source, ...] = FURTHER
+    control: tuple[Source, ...] = CONTROL
     grid_starts: tuple[int, ...] = (30, 30, 10)  # per set of the paper; Avila is dear
     starts: int = 100
     further_starts: int = 30
@@ -62,7 +65,13 @@ def quick(plan: Plan, most: int = 300, starts: int = 3) -> Plan:
         return tuple(replace(source, most=most) for source in sources)
 
     return Plan(
-        small(plan.paper), small(plan.further), (starts,) * 3, starts + 1, starts, block=starts
+        small(plan.paper),
+        small(plan.further),
+        small(plan.control),
+        grid_starts=(starts,) * 3,
+        starts=starts + 1,
+        further_starts=starts,
+        block=starts,
     )
 
 
@@ -110,8 +119,8 @@ def run(plan: Plan, out: Path, origin: dict[str, str]) -> list[summary.Row]:
         best = summary.nearest(tried, source.title, plan.grid_seeds[source.title])
         for protocol in dict.fromkeys((PREFERRED, best)):
             measure(source, protocol, plan.starts, plan.block, paper, origin)
-    say("3 of 4: further sets")
-    for source in plan.further:
+    say("3 of 4: further sets, and Avila without its farthest object")
+    for source in (*plan.further, *plan.control):
         protocol = Protocol(source.scaling, "objects")
         measure(source, protocol, plan.further_starts, plan.block, further, origin)
     say("4 of 4: results, figures, report")
@@ -126,6 +135,7 @@ def write(plan: Plan, out: Path) -> list[summary.Row]:
         grid_seeds=plan.grid_seeds,
         seeds=plan.starts,
         sources=plan.further,
+        control=plan.control,
     )
     (out / "results.csv").unlink(missing_ok=True)
     append(out / "results.csv", results)
@@ -151,7 +161,9 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     plan = Plan()
     if options.embedded:
-        plan = replace(plan, paper=EMBEDDED_PAPER, further=EMBEDDED_FURTHER)
+        plan = replace(
+            plan, paper=EMBEDDED_PAPER, further=EMBEDDED_FURTHER, control=EMBEDDED_CONTROL
+        )
     elif data_folder() is None:
         parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
     if options.quick:

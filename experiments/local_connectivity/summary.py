@@ -200,6 +200,7 @@ def summarise(
     grid_seeds: dict[str, int],
     seeds: int,
     sources: Sequence[Source],
+    control: Sequence[Source],
 ) -> list[Row]:
     """All rows of results.csv from the rows of single starts."""
     results: list[Row] = []
@@ -220,15 +221,20 @@ def summarise(
             keys = {"set": title, **protocol._asdict()}
             results += means(part, rows, keys)
             tests += changes(part, rows, keys)
+    _add(results, tests, "control", further, control)
     results += with_holm(tests)
     tests = []
-    for source in sources:
-        rows = select(further, set=source.title)
-        keys = {"set": source.title, **Protocol(source.scaling, "objects")._asdict()}
-        results += means("further", rows, keys)
-        tests += changes("further", rows, keys)
+    _add(results, tests, "further", further, sources)
     results += with_holm(tests)
     return results + with_holm(across(tests))
+
+
+def _add(results, tests, part, starts, sources):
+    for source in sources:
+        rows = select(starts, set=source.title)
+        keys = {"set": source.title, **Protocol(source.scaling, "objects")._asdict()}
+        results += means(part, rows, keys)
+        tests += changes(part, rows, keys)
 
 
 def _distance(rows, title, protocol, value, n):
