@@ -27,6 +27,7 @@ def run_deep(options: argparse.Namespace) -> bool:
         sets=tuple(options.sets.split(",")) if options.sets else deep.SETS,
         seeds=tuple(range(options.seeds)),
         weights=tuple(map(float, options.weights.split(","))) if options.weights else deep.WEIGHTS,
+        balances=tuple(options.balances.split(",")) if options.balances else deep.BALANCES,
         device=options.device,
         end=time.time() + 60 * options.minutes,
         origin=origin,
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument("--sets", help="of the deep stage, comma-separated")
     parser.add_argument("--seeds", type=int, default=10, help="of the deep stage")
     parser.add_argument("--weights", help="of the separation in the deep stage, comma-separated")
+    parser.add_argument("--balances", help="of the losses in the deep stage: printed,means")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--jobs", type=int, default=1)
