@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.frozen import FrozenEstimator
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
-from wellsep.deep.data import Scaling
+from wellsep.deep.base import NetworkPlan, Outcome
+from wellsep.deep.given import FromAutoencoder
 from wellsep.deep.latent import Centers, check_centers, nearest_center, pretrain, starting_centers
 from wellsep.deep.losses import nearest_two, reconstruction
 from wellsep.deep.networks import Shape
@@ -38,44 +33,7 @@ def autoencoder_plan(
     )
 
 
-def given_autoencoder(value: Any) -> Any:
-    """The fitted model that the parameter `autoencoder` stands for, or None."""
-    if value is None:
-        return None
-    if isinstance(value, FrozenEstimator):
-        value = value.estimator
-    if isinstance(value, str | os.PathLike):
-        from wellsep.deep import load
-
-        if not (Path(value) / "estimator.json").exists():
-            raise FileNotFoundError(
-                f"autoencoder must be a folder that save wrote, got {os.fspath(value)!r}."
-            )
-        value = load(value, device="cpu")
-    if not isinstance(value, DeepKMeans):
-        raise TypeError(
-            "autoencoder must be a fitted DeepKMeans or DeepCFMeans or the folder of a saved one, "
-            f"got {type(value).__name__}."
-        )
-    check_is_fitted(
-        value,
-        "network_",
-        msg="autoencoder must be fitted, got a %(name)s that is not (a clone?); give the folder "
-        "of a saved one, or sklearn.frozen.FrozenEstimator around it, which clones keep.",
-    )
-    return value
-
-
-def digest_of(network: torch.nn.Module) -> str:
-    """A short digest of a network's weights."""
-    digest = hashlib.sha256()
-    for name, tensor in network.state_dict().items():
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()[:12]
-
-
-class DeepKMeans(DeepClusterer):
+class DeepKMeans(FromAutoencoder):
     """Autoencoder whose latent space and k-means centres are trained together.
 
     After pretraining on reconstruction, network and centres minimise the batch means of
@@ -161,6 +119,8 @@ class DeepKMeans(DeepClusterer):
     """
 
     _has_decoder = True
+    _lenders = ("DeepKMeans", "DeepCFMeans")
+    _of_network = ("n_latent", "hidden", "width")
     _presets = {  # noqa: RUF012
         "paper": {
             "n_latent": 10, "hidden": (500, 500, 2000), "width": 50, "batch_size": 256,
@@ -225,49 +185,9 @@ class DeepKMeans(DeepClusterer):
         check_number("reconstruction_weight", self.reconstruction_weight, 0.0)
         check_number("kmeans_weight", self.kmeans_weight, 0.0)
 
-    def _open(self) -> None:
-        self._given = given_autoencoder(self.autoencoder)
-
-    def _settings(self, device: torch.device) -> dict[str, Any]:
-        settings = super()._settings(device)
-        if self._given is None:
-            return settings
-        built = self._given.settings_
-        for name in ("n_latent", "hidden"):
-            own = getattr(self, name)
-            if own is not None and _listed(own) != _listed(built[name]):
-                raise ValueError(
-                    f"{name} must be the autoencoder's ({built[name]}) or None, got {own}."
-                )
-        return settings | {name: built[name] for name in ("n_latent", "hidden", "width")}
-
-    def _scaling(self, array: np.ndarray) -> Scaling:
-        return super()._scaling(array) if self._given is None else self._given.scaling_
-
-    def _plain_params(self) -> dict[str, Any]:
-        params = super()._plain_params()
-        given = self.autoencoder
-        if given is not None and not isinstance(given, str | os.PathLike):
-            model = given_autoencoder(given)
-            params["autoencoder"] = f"{type(model).__name__} {digest_of(model.network_)}"
-        return params
-
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
         plan = autoencoder_plan(self.network, settings, shape, "batch-norm")
-        if self._given is None:
-            return plan
-        built = self._given
-        if self.network != "auto" and built.plan_.kind != plan.kind:
-            raise ValueError(
-                f"network must be the autoencoder's ({built.plan_.kind}) or 'auto', "
-                f"got {self.network!r}."
-            )
-        if tuple(built.object_shape_) != tuple(shape):
-            raise ValueError(
-                f"X must hold objects of the shape the autoencoder saw, "
-                f"{tuple(built.object_shape_)}, got {tuple(shape)}."
-            )
-        return built.plan_
+        return self._plan_or_given(plan, shape)
 
     def _separation_weight(self) -> float:
         """Signed weight of the separation term; 0 leaves plain deep k-means."""
@@ -276,8 +196,8 @@ class DeepKMeans(DeepClusterer):
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         if self._given is None:
             pretrain(trainer, network, settings)
-        elif not trainer.checkpoint.tensors:  # an interrupted training has its own weights
-            network.load_state_dict(self._given.network_.state_dict())
+        else:
+            self._take_given(trainer, network)
 
         def start() -> np.ndarray:
             latent = trainer.map(network.encode)
@@ -320,10 +240,6 @@ class DeepKMeans(DeepClusterer):
         )
         labels, embedding = outcome()
         return Outcome(labels, embedding, centers.points.detach().cpu().numpy())
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, list | tuple) else value
 
 
 class DeepCFMeans(DeepKMeans):

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.base import NetworkPlan, Outcome
+from wellsep.deep.given import FromAutoencoder
 from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
 from wellsep.deep.networks import DEPICT_LAYERS, Shape
@@ -36,7 +37,7 @@ class Softmax(nn.Module):
         return F.linear(z, self.weight, self.bias)
 
 
-class DEPICT(DeepClusterer):
+class DEPICT(FromAutoencoder):
     """Deep clustering by relative entropy and a joint, layer-wise autoencoder.
 
     Three stages. First a denoising autoencoder is trained on
@@ -54,9 +55,14 @@ class DEPICT(DeepClusterer):
         Number of clusters, and of latent dimensions.
     balance : float
         Weight of the reconstruction beside the clustering loss.
-    init : {"path-integral", "k-means"}
+    init : {"path-integral", "k-means"} or array of shape (n,)
         Clusters of the autoencoder's embedding: path-integral agglomeration (the paper's choice
-        for USPS and MNIST) or k-means (for the face sets).
+        for USPS and MNIST), k-means (for the face sets), or labels 0 … n_clusters−1.
+    autoencoder : fitted DEPICT, or path, optional
+        Model, or folder of a saved one, whose network to start from in place of the first stage,
+        so that one pretraining serves many settings. ``start_epochs=0, epochs=0`` makes one that
+        is pretrained only. Where the model will be cloned, as in `sweep`, give a folder or a
+        `sklearn.frozen.FrozenEstimator`.
     targets : {"authors", "paper"}
         q ∝ p²/Σ_i p as the authors run it, or q ∝ p/√(Σ_i p) as printed, which does not sharpen
         when clusters are equally large.
@@ -108,6 +114,7 @@ class DEPICT(DeepClusterer):
 
     _signed = True
     _has_decoder = True
+    _lenders = ("DEPICT",)
     _presets = {  # noqa: RUF012
         "paper": {
             "hidden": (500, 500), "width": 50, "batch_size": 100, "learning_rate": 1e-4,
@@ -126,7 +133,8 @@ class DEPICT(DeepClusterer):
         n_clusters: int = 8,
         *,
         balance: float = 1.0,
-        init: str = "path-integral",
+        init: Any = "path-integral",
+        autoencoder: Any = None,
         targets: str = "authors",
         network: str = "auto",
         hidden: tuple[int, ...] | None = None,
@@ -145,6 +153,7 @@ class DEPICT(DeepClusterer):
         self.n_clusters = n_clusters
         self.balance = balance
         self.init = init
+        self.autoencoder = autoencoder
         self.targets = targets
         self.network = network
         self.hidden = hidden
@@ -162,7 +171,8 @@ class DEPICT(DeepClusterer):
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_number("balance", self.balance, 0.0)
-        check_choice("init", self.init, INITS)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, INITS)
         check_choice("targets", self.targets, TARGETS)
         check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
 
@@ -172,11 +182,18 @@ class DEPICT(DeepClusterer):
         options: dict[str, Any] = {"n_latent": self.n_clusters, "latent": "tanh"}
         if self.network == "dense" or (self.network == "auto" and len(shape) == 1):
             options |= {"hidden": settings["hidden"], "noise": (0.1, 0.1)}
-            return NetworkPlan("dense-autoencoder", options)
-        layers = self.network if self.network in named else "auto"
-        return NetworkPlan(
-            "conv-autoencoder", options | {"layers": layers, "width": settings["width"]}
-        )
+            plan = NetworkPlan("dense-autoencoder", options)
+        else:
+            layers = self.network if self.network in named else "auto"
+            options |= {"layers": layers, "width": settings["width"]}
+            plan = NetworkPlan("conv-autoencoder", options)
+        plan = self._plan_or_given(plan, shape)
+        if plan.options["n_latent"] != self.n_clusters:
+            raise ValueError(
+                f"n_clusters must be the autoencoder's latent dimensions "
+                f"({plan.options['n_latent']}), got {self.n_clusters}."
+            )
+        return plan
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         held_out, rows = _split(trainer)
@@ -202,17 +219,20 @@ class DEPICT(DeepClusterer):
 
             return float(trainer.map(per_object, held_out).mean())
 
-        trainer.run(
-            Stage(
-                "pretrain",
-                settings["pretrain_epochs"],
-                pretrain_loss,
-                adam(network.parameters(), rate, device),
-                rows=rows,
-                watch=held_out_error,
-                patience=settings["pretrain_patience"],
+        if self._given is None:
+            trainer.run(
+                Stage(
+                    "pretrain",
+                    settings["pretrain_epochs"],
+                    pretrain_loss,
+                    adam(network.parameters(), rate, device),
+                    rows=rows,
+                    watch=held_out_error,
+                    patience=settings["pretrain_patience"],
+                )
             )
-        )
+        else:
+            self._take_given(trainer, network)
         start = trainer.once("start", lambda: self._start(trainer, trainer.map(network.encode)))
         start = start.long()
         z = trainer.map(network.encode)
@@ -282,6 +302,8 @@ class DEPICT(DeepClusterer):
         )
 
     def _start(self, trainer: Trainer, z: Tensor) -> np.ndarray:
+        if not isinstance(self.init, str):
+            return _given_labels(self.init, len(z), self.n_clusters)
         if self.init == "k-means":
             return kmeans(z, self.n_clusters, n_init=40, seed=trainer.seed_for("start")).labels
         return path_integral(z, self.n_clusters)
@@ -296,6 +318,17 @@ def _split(trainer: Trainer) -> tuple[Tensor, Tensor]:
     order = torch.randperm(n, generator=trainer.generator_for("held out")).to(trainer.device)
     count = int(HELD_OUT * n)
     return (order[:count], order[count:]) if count else (order, order)
+
+
+def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:
+    labels = np.asarray(init)
+    whole = labels.dtype.kind in "iu" and labels.shape == (n_objects,)
+    if not whole or not np.array_equal(np.unique(labels), np.arange(n_clusters)):
+        raise ValueError(
+            f"init must be one of {', '.join(INITS)} or {n_objects} whole numbers that use each of "
+            f"0 … {n_clusters - 1}, got shape {labels.shape} and type {labels.dtype}."
+        )
+    return labels
 
 
 def _directions(z: Tensor, labels: Tensor, n_clusters: int) -> Tensor:

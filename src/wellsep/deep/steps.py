@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -39,12 +40,16 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     )
 
 
-class Step:
-    """Loss, gradient and update for one batch of rows; returns the loss.
+# Several trainings may share a device, each in a thread and stream of its own; they record in turn.
+_recording = threading.Lock()
 
-    Small networks spend most of a step launching kernels. With `capture` the first step of each
-    batch size is recorded and later ones are replayed as one launch. Where recording fails the
-    step runs as usual, with a warning; WELLSEP_KERNELS=0 turns it off.
+
+class Step:
+    """Loss, gradient and update for batches of rows, one after another; returns the losses.
+
+    Small networks spend most of a step launching kernels. With `capture` the steps of a call are
+    recorded when their number or the batch size is new, and replayed as one launch otherwise.
+    Where recording fails the steps run as usual, with a warning; WELLSEP_KERNELS=0 turns it off.
 
     Parameters
     ----------
@@ -83,15 +88,14 @@ class Step:
         self.noise = noise
         self.capture = capture and os.environ.get("WELLSEP_KERNELS", "1") != "0"
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self.recorded: tuple[Any, Tensor, Tensor] | None = None  # graph, rows, loss
+        self.recorded: dict[torch.Size, tuple[Any, Tensor, Tensor]] = {}  # graph, rows, losses
 
     def __call__(self, rows: Tensor) -> Tensor:
-        if not self.capture:
-            return self._run(rows)
-        if self.recorded is None or len(self.recorded[1]) != len(rows):
+        """Losses of some steps, given their rows as (steps, batch size)."""
+        if self.capture and rows.shape not in self.recorded:
             try:
-                with torch.cuda.device(rows.device):
-                    self.recorded = self._record(rows)
+                with torch.cuda.device(rows.device), _recording:
+                    self.recorded[rows.shape] = self._record(rows)
             except RuntimeError as error:
                 if is_out_of_memory(error):
                     raise
@@ -102,11 +106,15 @@ class Step:
                 )
                 self.capture = False
                 self.optimizer.zero_grad(set_to_none=True)
-                return self._run(rows)
-        graph, static_rows, loss = self.recorded
+        if not self.capture:
+            return self._run_all(rows)
+        graph, static_rows, losses = self.recorded[rows.shape]
         static_rows.copy_(rows)
         graph.replay()
-        return loss
+        return losses.clone()
+
+    def _run_all(self, rows: Tensor) -> Tensor:
+        return torch.stack([self._run(batch) for batch in rows])
 
     def _run(self, rows: Tensor) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
@@ -134,7 +142,7 @@ class Step:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(3):
-                self._run(static_rows)
+                self._run(static_rows[0])
         torch.cuda.current_stream().wait_stream(side)
         restore_state(self.modules, before)
         with torch.no_grad():
@@ -147,6 +155,7 @@ class Step:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.noise)
         self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph):
-            loss = self._run(static_rows)
-        return graph, static_rows, loss
+        # Other threads may allocate meanwhile, and a stream of our own keeps their work out.
+        with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
+            losses = self._run_all(static_rows)
+        return graph, static_rows, losses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 import zlib
@@ -19,6 +20,7 @@ from wellsep.deep.data import Data, autocast
 from wellsep.deep.networks import set_generator
 from wellsep.deep.steps import Step, copy_state, is_out_of_memory, restore_state
 
+_STEPS_TOGETHER = 16  # steps recorded as one launch on CUDA
 _SAVE_SECONDS = 20.0  # a state is written at most this often between the asked-for checkpoints
 
 
@@ -57,7 +59,7 @@ class Stage:
     outcome : callable, optional
         Labels and embedding as they stand, for checkpoints as runs.
     capture : bool
-        Whether the step may be recorded once and replayed on CUDA (fixed shapes, no reads).
+        Whether steps may be recorded once and replayed on CUDA (fixed shapes and rate, no reads).
     """
 
     name: str
@@ -253,7 +255,7 @@ class Trainer:
             forward=self.forward,
             clip=stage.clip,
             noise=self.noise,
-            capture=stage.capture and self.device.type == "cuda",
+            capture=stage.capture and stage.rate is None and self.device.type == "cuda",
         )
 
     def _order(self, stage: Stage, epoch: int) -> Tensor:
@@ -294,14 +296,17 @@ class Trainer:
         size = min(self.batch_size, len(order))
         # Whole batches only: the rest of a permutation gets its turn in another epoch.
         count = len(order) // size
-        losses = torch.empty(count, device=self.device)
-        for i in range(count):
+        batches = order[: count * size].view(count, size)
+        # A rate that changes from step to step allows one at a time.
+        together = 1 if stage.rate is not None else _STEPS_TOGETHER
+        losses = []
+        for part in batches.split(together):
             if stage.rate is not None:
                 for group in stage.optimizer.param_groups:
                     group["lr"] = stage.rate(self.n_steps)
-            losses[i] = step(order[i * size : (i + 1) * size])
-            self.n_steps += 1
-        return losses.cpu().numpy()
+            losses.append(step(part))
+            self.n_steps += len(part)
+        return torch.cat(losses).cpu().numpy()
 
     def _check_losses(self, stage: Stage, losses: np.ndarray, epoch: int) -> None:
         bad = np.flatnonzero(~np.isfinite(losses))
@@ -387,13 +392,38 @@ def adam(
     return torch.optim.AdamW(parameters, weight_decay=decay, **options)
 
 
+class _Deterministic:
+    """cuDNN's settings are the process's; while any thread trains they stay deterministic."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.before = (False, False)
+
+    def enter(self) -> None:
+        backend = torch.backends.cudnn
+        with self.lock:
+            if self.users == 0:
+                self.before = backend.deterministic, backend.benchmark
+                backend.deterministic, backend.benchmark = True, False
+            self.users += 1
+
+    def leave(self) -> None:
+        backend = torch.backends.cudnn
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                backend.deterministic, backend.benchmark = self.before
+
+
+_deterministic = _Deterministic()
+
+
 @contextmanager
 def reproducible(device: torch.device) -> Iterator[None]:
     """Settings under which the same seed gives the same result on the same device."""
-    backend = torch.backends.cudnn
-    before = backend.deterministic, backend.benchmark
-    backend.deterministic, backend.benchmark = True, False
+    _deterministic.enter()
     try:
         yield
     finally:
-        backend.deterministic, backend.benchmark = before
+        _deterministic.leave()
