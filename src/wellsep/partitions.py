@@ -65,13 +65,16 @@ class Partitions:
         if not vectors:
             raise ValueError("labels must hold at least one partition, got none.")
         length = n_objects if n_objects is not None else len(next(iter(vectors.values())))
-        encoded = [_encode(v, length, noise, name) for name, v in vectors.items()]
-        codes = np.stack([c for c, _ in encoded])
+        codes = np.empty((len(vectors), length), dtype=np.int32)
+        classes = []
+        for m, (name, vector) in enumerate(vectors.items()):
+            codes[m], known = _encode(vector, length, noise, name)
+            classes.append(known)
         return cls(
             codes=codes,
-            classes=tuple(k for _, k in encoded),
+            classes=tuple(classes),
             names=tuple(vectors),
-            coverage=(codes >= 0).mean(axis=1),
+            coverage=_count(codes) / codes.shape[1],
         )
 
     @property
@@ -90,7 +93,7 @@ class Partitions:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
-        return (self.codes >= 0).sum(axis=1)
+        return _count(self.codes)
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
@@ -226,11 +229,14 @@ def _encode(
 def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct labels and the place of each entry among them."""
     if vector.dtype.kind in "iu":
-        low = int(vector.min())
-        if int(vector.max()) - low < 4 * len(vector):  # small integers need no sorting
-            shifted = vector.astype(np.int64) - low
+        low, high = int(vector.min()), int(vector.max())
+        if high - low < 4 * len(vector):  # small integers need no sorting
+            shifted = vector.astype(np.int64, copy=False)
+            shifted = shifted - low if low else shifted
             present = np.flatnonzero(np.bincount(shifted))
-            place = np.empty(int(shifted.max()) + 1, dtype=np.int32)
+            if len(present) > high - low:  # none is missing: they are their own codes
+                return (present + low).astype(vector.dtype), shifted.astype(np.int32)
+            place = np.empty(high - low + 1, dtype=np.int32)
             place[present] = np.arange(len(present), dtype=np.int32)
             return (present + low).astype(vector.dtype), place[shifted]
     classes, inverse = np.unique(vector, return_inverse=True)
@@ -258,6 +264,11 @@ def as_categories(vector: np.ndarray, name: str) -> np.ndarray:
         if all(isinstance(v, int | np.integer) for v in vector):
             return vector.astype(np.int64)
     raise TypeError(f"{name} must be integers or strings, got an array of type {vector.dtype}.")
+
+
+def _count(codes: np.ndarray) -> np.ndarray:
+    """(M,) objects that are counted."""
+    return np.array([np.count_nonzero(c >= 0) for c in codes], dtype=np.intp)
 
 
 def _compact(codes: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -39,6 +39,10 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
 def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
     """(ΣK, d) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     partitions, weights = task.partitions, task.weights
+    if space.on_card:
+        from wellsep.compute import tensor_clusters
+
+        return host(tensor_clusters.cluster_sums(task, rows_of))
     total = np.zeros((int(partitions.offsets[-1]), space.d))
     for rows in space.row_blocks(space.d + total.shape[0]):
         codes = partitions.codes[:, rows]
@@ -99,6 +103,15 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
     space, partitions = task.space, task.partitions
+    there: dict[Want, list[Any]] = {}
+    if space.on_card:
+        from wellsep.compute.tensor_clusters import spread_pass
+
+        spread = [w for w in wants if w.name in ("within", "radii")]
+        there = spread_pass(task, [c.centers for c in clusters], spread) if spread else {}
+        wants = [w for w in wants if w not in there]
+        if not wants:
+            return there
     found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
     tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
@@ -111,7 +124,7 @@ def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict
             view = block.of(m, partitions, cluster, codes, weight, counted)
             for w in wants:
                 _REDUCE[w.name](found[w][m], view, cluster, w, rows)
-    return found
+    return {**there, **found}
 
 
 class _Block:
@@ -300,6 +313,14 @@ def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     From z to a cluster the distances sum to (mass) − z·Σz, so all it takes is one product of the
     unit rows with the cluster sums: O(n ΣK d).
     """
+    if task.space.on_card:
+        from wellsep.compute import tensor_clusters, tensor_widths
+
+        placed = tensor_widths.Placed(task)
+        there = tensor_clusters.cluster_sums(task, task.space.unit_rows)
+        return tensor_widths.reduce_widths(
+            placed, wants, tensor_widths.cosine_strips(placed, there)
+        )
     sums = cluster_sums(task.space, task.space.unit_rows, task)
     return cosine_pass(task, sums, *cluster_masses(task), wants)
 

@@ -31,6 +31,19 @@ class Balls(NamedTuple):
 
 @provides("spread", "balls")
 def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    if task.space.on_card:
+        from wellsep.compute.tensor_density import provide_density_there
+
+        found = provide_density_there(task, wants)
+    else:
+        found = _density(task, wants)
+    for w in wants:
+        if w.name == "balls":
+            _warn_of_empty(found[w])
+    return found
+
+
+def _density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     X, n_partitions = wide(task.space), len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
@@ -41,9 +54,6 @@ def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
             found[w][m] = spread if w.name == "spread" else _balls(members, spread, w)
 
     share_out(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
-    for w in wants:
-        if w.name == "balls":
-            _warn_of_empty(found[w])
     return found
 
 

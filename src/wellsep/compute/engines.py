@@ -46,6 +46,11 @@ class Space:
         return effective_jobs(None) if self.kind == "tensor" else self.n_jobs
 
     @property
+    def on_card(self) -> bool:
+        """Whether X is a torch tensor on an accelerator: what follows from it stays there."""
+        return is_torch(self.X) and self.X.device.type != "cpu"
+
+    @property
     def n(self) -> int:
         return self.X.shape[0]
 

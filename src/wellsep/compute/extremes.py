@@ -73,6 +73,10 @@ def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def _choose(space: Space, metric: Any) -> Callable[[Task, Any, set[str]], dict[str, list[float]]]:
     if space.kind == "sparse":
         wide(space)  # refuses
+    if space.on_card and metric in SYMMETRIC:
+        from wellsep.compute.tensor_extremes import extremes_there
+
+        return extremes_there
     allowed = kernels.choose(metric, space.xp) is not pair_block
     return blas_extremes if allowed and space.kind == "numpy" else reference_extremes
 

@@ -9,7 +9,7 @@ import importlib.util
 import operator
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -141,33 +141,28 @@ def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
 
 
-def fused_distance_sums(X: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any) -> Any:
-    """(ΣK, n) float64 sums of centred rows, by the kernel that suits: one partition or many."""
+def fused_strips(
+    X: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, rows_at_once: int
+) -> Iterator[tuple[slice, Any]]:
+    """(rows, (ΣK, b) float64 sums) of centred rows, by the kernel that suits: one or many."""
     import torch
 
-    from wellsep.compute import triton_pairs
+    from wellsep.compute import triton_members, triton_pairs
 
-    on_device = torch.as_tensor(codes, device=X.device).to(torch.int64)
-    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
+    on_device = torch.as_tensor(codes).to(X.device).to(torch.int64)
     if len(codes) > 1 and weights is None:
-        return triton_pairs.member_sums(X, _dense_members(on_device, n_clusters))
-    return torch.cat(
+        yield from triton_members.member_sums(X, on_device, n_clusters, rows_at_once)
+        return
+    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
+    sums = torch.cat(
         [
             triton_pairs.sorted_sums(X, c, mass, int(k))
             for c, k in zip(on_device, n_clusters, strict=True)
         ]
     )
-
-
-def _dense_members(codes: Any, n_clusters: np.ndarray) -> Any:
-    import torch
-
-    first = np.cumsum(n_clusters) - n_clusters
-    table = torch.zeros(
-        (codes.shape[1], int(n_clusters.sum())), dtype=torch.float16, device=codes.device
-    )
-    columns = torch.as_tensor(first, device=codes.device)[:, None] + codes.clamp(min=0)
-    return table.scatter_add_(1, columns.T, (codes >= 0).T.to(torch.float16))
+    for start in range(0, len(X), rows_at_once):
+        rows = slice(start, min(start + rows_at_once, len(X)))
+        yield rows, sums[:, rows]
 
 
 def sparse_members(metric: Any, xp: Any) -> bool:

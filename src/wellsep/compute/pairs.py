@@ -168,6 +168,10 @@ def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
     """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
     partitions, space = task.partitions, task.space
+    if space.on_card:
+        from wellsep.compute.tensor_widths import Placed, reduce_widths
+
+        return reduce_widths(Placed(task), wants, _strips(task, metric))
     mass, count = cluster_masses(task)
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {
@@ -218,11 +222,19 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
 def _strips(task: Task, metric: Any) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
+    if kernels.fused_usable(space.X, metric):
+        found = task.partitions
+        rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
+        yield from kernels.fused_strips(
+            space.centred, found.codes, found.n_clusters, task.weights, rows_at_once
+        )
+        return
     if not fits_budget(task):
         yield from _strip_by_strip(task, metric, space.n)
         return
-    sums = _sums_at_once(task, metric)
-    if sums is not None:
+    if sorted_pairs.usable(task, metric):
+        view = unit_directions(space) if metric == "cosine" else space.centred
+        sums = sorted_pairs.sorted_sums(task, metric, view)
         for rows in space.row_blocks(sums.shape[0]):
             yield rows, sums[:, rows]
         return
@@ -233,19 +245,6 @@ def _strips(task: Task, metric: Any) -> Any:
     parts = [_zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
     _visit_pairs(sides, lambda of, over, part: _add_to(parts[of], part))
     yield from zip(sides.blocks, parts, strict=True)
-
-
-def _sums_at_once(task: Task, metric: Any) -> Any:
-    """(ΣK, n) where something faster than blocks with memberships will do, else None."""
-    space, found = task.space, task.partitions
-    if kernels.fused_usable(space.X, metric):
-        return kernels.fused_distance_sums(
-            space.centred, found.codes, found.n_clusters, task.weights
-        )
-    if sorted_pairs.usable(task, metric):
-        view = unit_directions(space) if metric == "cosine" else space.centred
-        return sorted_pairs.sorted_sums(task, metric, view)
-    return None
 
 
 def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:

@@ -34,6 +34,10 @@ class Represented(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
+    if task.space.on_card:
+        from wellsep.compute.tensor_representatives import provide_represented_there
+
+        return provide_represented_there(task, wants)
     X, n_partitions = wide(task.space), len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
@@ -49,12 +53,13 @@ def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
     """Clusters numbered as sorted labels, or by first appearance."""
     if order == "sorted":
         return codes
-    _, first, inverse = np.unique(codes[codes >= 0], return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=codes.dtype)
+    first = np.zeros(int(codes.max()) + 1, dtype=np.intp)
+    counted = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[counted]] = counted  # of a cluster's objects the first is written last
+    rank = np.empty(len(first) + 1, dtype=codes.dtype)
     rank[np.argsort(first)] = np.arange(len(first))
-    fresh = np.full_like(codes, -1)
-    fresh[codes >= 0] = rank[inverse]
-    return fresh
+    rank[-1] = -1
+    return rank[codes]
 
 
 class _Cluster(NamedTuple):

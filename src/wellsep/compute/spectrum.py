@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +26,26 @@ def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     weights = task.weights_or_ones()
     for w in wants:
-        X = wide(task.space) if w.get("centred", True) else host(task.space.X).astype(np.float64)
+        look = _looker(task, w.get("centred", True))
         entries: list[Any] = [None] * len(task.partitions)
         for rows, group in by_counted(task.partitions):
-            spectrum = _spectrum(X[rows], weights[rows], w.get("centred", True))
+            spectrum = look(rows, weights[rows])
             for m in group:
                 entries[m] = spectrum
         found[w] = entries
     return found
+
+
+def _looker(task: Task, centred: bool) -> Callable[[np.ndarray, np.ndarray], Spectrum]:
+    """(rows, their weights) → their spectrum."""
+    if task.space.on_card:
+        from wellsep.compute.tensor_clusters import products
+
+        return lambda rows, weights: spectrum_of(
+            *products(task, rows, weights, centred), float(weights.sum())
+        )
+    X = wide(task.space) if centred else host(task.space.X).astype(np.float64)
+    return lambda rows, weights: _spectrum(X[rows], weights, centred)
 
 
 def _spectrum(X: np.ndarray, weights: np.ndarray, centred: bool) -> Spectrum:

@@ -88,7 +88,8 @@ def values_of_objects(task: Task, wanted: Want) -> Any:
         from wellsep.compute import dask_passes
 
         return dask_passes.values_of_objects(task, wanted)
-    return gather(task, [wanted])[wanted][0]
+    each = Want(wanted.name, (*wanted.options, ("each", True)))
+    return gather(task, [each])[each][0]
 
 
 @provides("objects")
@@ -104,6 +105,13 @@ class Objects(NamedTuple):
     codes: np.ndarray  # (n,), -1 where not counted
     weights: np.ndarray  # (n,)
     n_clusters: int
+
+
+class Averaged(NamedTuple):
+    """Where one value per object stays where it was computed: the mean of every cluster."""
+
+    means: np.ndarray  # (K,)
+    mass: np.ndarray  # (K,)
 
 
 def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:

@@ -14,8 +14,6 @@ import triton
 import triton.language as tl
 
 TILE = 128
-MANY = 500
-CONFIG = (128, 64, 256, 8, 3)  # rows, columns, clusters, warps, stages: the fastest of eleven
 LARGEST = 2.0**14  # well inside half precision; the low part's underflow is then 2⁻³⁸ of it
 
 
@@ -132,80 +130,3 @@ def sorted_sums(X: torch.Tensor, codes: torch.Tensor, weights: torch.Tensor | No
     sums = torch.empty((k, n), dtype=torch.float64, device=device)
     sums[:, order] = out[:k, place] / split.scale
     return sums
-
-
-@triton.jit
-def _add_blocks(
-    total, high, low, square, members, i, c, begin, end, C,
-    D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-    LOW: tl.constexpr, DIAGONAL: tl.constexpr,
-):  # fmt: skip
-    square_i = tl.load(square + i)
-    for b in range(begin, end):
-        j = b * BN + tl.arange(0, BN)
-        squared = square_i[:, None] + tl.load(square + j)[None, :]
-        squared -= 2.0 * _products(high, low, i, j, D, BD, BM, BN)
-        distance = tl.sqrt(tl.maximum(squared, 0.0))
-        if DIAGONAL:
-            distance = tl.where(i[:, None] == j[None, :], 0.0, distance)
-        member = tl.load(members + j.to(tl.int64)[:, None] * C + c[None, :])
-        h = distance.to(tl.float16)
-        total = tl.dot(h, member, total)
-        if LOW:
-            total = tl.dot((distance - h.to(tl.float32)).to(tl.float16), member, total)
-    return total
-
-
-@triton.jit
-def _member_sums(
-    high, low, square, members, out, n_blocks, C,
-    D: tl.constexpr, BD: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr,
-    LOW: tl.constexpr,
-):  # fmt: skip
-    """Sums for BC clusters at once: the distances times their memberships, on tensor cores."""
-    row = tl.program_id(1)
-    i = row * BM + tl.arange(0, BM)
-    c = tl.program_id(0) * BC + tl.arange(0, BC)
-    total = tl.zeros([BM, BC], dtype=tl.float32)
-    here, there = row * (BM // BN), (row + 1) * (BM // BN)
-    total = _add_blocks(
-        total, high, low, square, members, i, c, 0, here, C, D, BD, BM, BN, LOW, False
-    )
-    total = _add_blocks(
-        total, high, low, square, members, i, c, here, there, C, D, BD, BM, BN, LOW, True
-    )
-    total = _add_blocks(
-        total, high, low, square, members, i, c, there, n_blocks, C, D, BD, BM, BN, LOW, False
-    )
-    tl.store(out + i.to(tl.int64)[:, None] * C + c[None, :], total)
-
-
-def member_sums(X: torch.Tensor, members: torch.Tensor) -> Any:
-    """(ΣK, n) distance sums of all partitions in one pass; ``members`` (n, ΣK) of zeros and ones.
-
-    Distances rounded to half precision err by less than 2⁻¹² without bias, so the mean over a
-    cluster of ``MANY`` errs by 6e-6 of a distance; smaller clusters get the low part too.
-    """
-    n, clusters = members.shape
-    width = padded_width(X.shape[1])
-    n_padded = -(-n // TILE) * TILE
-    BM, BN, chunk, warps, depth = CONFIG
-    wide = -(-clusters // chunk) * chunk
-    rows = torch.zeros((n_padded, X.shape[1]), dtype=X.dtype, device=X.device)
-    rows[:n] = X
-    split = split_rows(rows, width)
-    table = torch.zeros((n_padded, wide), dtype=torch.float16, device=X.device)
-    table[:n, :clusters] = members
-    out = torch.empty((n_padded, wide), dtype=torch.float32, device=X.device)
-    # Distances reach 2¹⁵·√D here; one more scaling keeps them inside half precision.
-    shrink = 2.0**-10
-    small = Split(
-        split.high * shrink, split.low * shrink, split.square * shrink**2, split.scale * shrink
-    )
-    _member_sums[(wide // chunk, n_padded // BM)](
-        small.high, small.low, small.square, table, out, n_padded // BN, wide,
-        D=width, BD=min(width, 64), BM=BM, BN=BN, BC=chunk,
-        LOW=bool(members.sum(dim=0, dtype=torch.float32).min() < MANY),
-        num_warps=warps, num_stages=depth if width <= 64 else 1,
-    )  # fmt: skip
-    return out[:n, :clusters].T.to(torch.float64) / small.scale

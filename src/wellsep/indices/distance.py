@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_data, check_number
-from wellsep.compute.statistics import Objects, Want, values_of_objects, want
+from wellsep.compute.statistics import Averaged, Objects, Want, values_of_objects, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
 
@@ -17,9 +17,12 @@ _ROUSSEEUW = (
 )
 
 
-def average_widths(widths: np.ndarray, objects: Objects, average: str) -> float:
+def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> float:
     """Mean over objects, or mean over clusters of the clusters' means."""
     check_choice("average", average, ("point", "cluster"))
+    if isinstance(widths, Averaged):
+        means, mass = widths
+        return float(np.average(means, weights=mass if average == "point" else None))
     counted = objects.codes >= 0
     weight = objects.weights[counted]
     values, codes = widths[counted], objects.codes[counted]
@@ -51,7 +54,7 @@ def _wants_silhouette(
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
 def _silhouette(
-    widths: np.ndarray,
+    widths: np.ndarray | Averaged,
     objects: Objects,
     *,
     metric: Any = "euclidean",
@@ -75,7 +78,7 @@ def _silhouette(
     caution="Depends on where the origin is.",
 )
 def _silhouette_cosine(
-    widths: np.ndarray, objects: Objects, *, average: str = "point", singleton: float = 0
+    widths: np.ndarray | Averaged, objects: Objects, *, average: str = "point", singleton: float = 0
 ) -> float:
     return average_widths(widths, objects, average)
 

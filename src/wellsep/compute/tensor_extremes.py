@@ -1,0 +1,145 @@
+"""Nearest and farthest pairs on the device: bounds for every object, then the pairs themselves.
+
+A pass over all distances finds what each object's nearest and farthest are, up to rounding, in
+every partition. The few objects that can still win are compared with all others by differences
+in float64: the value is that of the pair, whatever the data's own precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from wellsep.compute import kernels
+from wellsep.compute.engines import host
+from wellsep.compute.pairs import unit_directions
+from wellsep.compute.statistics import Task
+from wellsep.compute.tensor_batches import centred, codes_there, row_parts
+
+CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought
+BLOCK = 4096
+# Squared distances by name: (M, n), inf where there is none; those of the farthest are negated.
+Bounds = dict[str, torch.Tensor]
+FARTHEST = "farthest_within"
+
+
+def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[float]]:
+    """Squared distances of the deciding pairs for "euclidean", "sqeuclidean" and "cosine"."""
+    X = _rows(task, metric)
+    codes = codes_there(task)
+    found: dict[str, np.ndarray] = {}
+    for bounds_of, eps in _ways(task, X, metric):
+        left = names - set(found)
+        if not left:
+            break
+        bounds = bounds_of(X, codes, left)
+        found.update(_decide(X, codes, bounds, eps, last=eps < 1e-12))
+    return {name: _in_units(found[name], metric) for name in names}
+
+
+def _rows(task: Task, metric: Any) -> torch.Tensor:
+    """(n, d) float64: about the mean, or of length one."""
+    if metric != "cosine":
+        return centred(task)
+    X = task.space.X
+    wide = task.space.__class__(X.to(torch.float64), task.space.xp, "tensor", 1)
+    return unit_directions(wide)
+
+
+def _ways(task: Task, X: torch.Tensor, metric: Any) -> list[tuple[Callable[..., Bounds], float]]:
+    """From the fastest bounds to the tightest, with the rounding of their products."""
+    ways: list[tuple[Callable[..., Bounds], float]] = []
+    if kernels.fused_usable(task.space.X):
+        ways.append((_fused_bounds, 2.0**-21))
+    return [*ways, (block_bounds, 2.0**-52)]
+
+
+def _fused_bounds(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> Bounds:
+    from wellsep.compute.triton_extremes import row_extremes
+
+    return row_extremes(X, codes, names)
+
+
+def block_bounds(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> Bounds:
+    """In blocks of plain products, one partition after the other."""
+    n = len(X)
+    square = (X * X).sum(dim=1)
+    bounds = {
+        name: torch.full(codes.shape, torch.inf, dtype=X.dtype, device=X.device) for name in names
+    }
+    blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
+    for a in blocks:
+        for b in blocks:
+            table = square[a, None] + square[b] - 2 * X[a] @ X[b].T
+            if a == b:
+                table.fill_diagonal_(torch.nan)
+            for m in range(len(codes)):
+                left, right = codes[m, a, None], codes[m, b]
+                same = left == right
+                for name, best in bounds.items():
+                    mask = same & (right >= 0) if "within" in name else ~same & (right >= 0)
+                    signed = -table if name == FARTHEST else table
+                    kept = torch.where(mask, signed, torch.inf).nan_to_num(torch.inf, torch.inf)
+                    best[m, a] = torch.minimum(best[m, a], kept.amin(dim=1))
+    for best in bounds.values():
+        best[codes < 0] = torch.inf
+    return bounds
+
+
+def _decide(
+    X: torch.Tensor, codes: torch.Tensor, bounds: Bounds, eps: float, *, last: bool
+) -> dict[str, np.ndarray]:
+    """(M,) squared distances; names with too many candidates are left out unless ``last``."""
+    reach = 2 * float((X * X).sum(dim=1).max())
+    slack = 2 * (X.shape[1] ** 0.5 + 8) * eps * reach
+    found = {}
+    for name, best in bounds.items():
+        best = best.to(torch.float64)
+        lead = best.amin(dim=1, keepdim=True)
+        near = (best <= lead + 2 * slack) & torch.isfinite(best)
+        if last:
+            near = _first_few(near, best)
+        elif int(near.sum(dim=1).max()) > CANDIDATES:
+            continue
+        found[name] = _exact(X, codes, near, name)
+    return found
+
+
+def _first_few(near: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
+    if int(near.sum(dim=1).max()) <= CANDIDATES:
+        return near
+    kept = torch.zeros_like(near)
+    order = torch.where(near, best, torch.inf).topk(CANDIDATES, dim=1, largest=False).indices
+    return kept.scatter_(1, order, True) & near
+
+
+def _exact(X: torch.Tensor, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
+    """Candidates against all objects, by differences."""
+    m, row = near.nonzero(as_tuple=True)
+    squares = torch.empty(len(m), dtype=torch.float64, device=X.device)
+    for part in row_parts(len(m), 8.0 * 4 * len(X)):
+        one, at = m[part], row[part]
+        table = torch.cdist(X[at], X, compute_mode="donot_use_mm_for_euclid_dist").square_()
+        theirs = codes[one]  # (p, n)
+        own = theirs.gather(1, at[:, None])
+        same = theirs == own
+        same.scatter_(1, at[:, None], "within" not in name)  # no object is its own neighbour
+        mask = (same if "within" in name else ~same) & (theirs >= 0)
+        far = -torch.inf if name == FARTHEST else torch.inf
+        table = torch.where(mask, table, far)
+        squares[part] = table.amax(dim=1) if name == FARTHEST else table.amin(dim=1)
+    values = np.full(len(codes), -np.inf if name == FARTHEST else np.inf)
+    better = np.maximum if name == FARTHEST else np.minimum
+    better.at(values, host(m), host(squares))
+    return values
+
+
+def _in_units(squares: np.ndarray, metric: Any) -> list[float]:
+    """No pair at all: inf between, and 0 for a farthest pair within."""
+    squares = np.where(squares == -np.inf, 0, squares)
+    if metric == "euclidean":
+        return list(np.sqrt(squares))
+    return list(squares / 2 if metric == "cosine" else squares)

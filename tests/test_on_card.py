@@ -1,0 +1,139 @@
+"""What stays on an accelerator gives the host's numbers; CPU tensors stand in for it here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import config_context
+
+import wellsep as ws
+from wellsep.compute.engines import Space
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+INDICES = [
+    "silhouette",
+    ("silhouette", {"average": "cluster", "singleton": 1}),
+    ("silhouette", {"metric": "sqeuclidean"}),
+    "silhouette_cosine",
+    "simplified_silhouette",
+    "calinski_harabasz",
+    ("davies_bouldin", {"q": 2}),
+    "cfq",
+    "dunn",
+    ("dunn", {"metric": "cosine"}),
+    "generalized_dunn",
+    "c_index",
+    ("c_index", {"metric": "cosine"}),
+    ("c_index", {"variant": "nbclust"}),
+    "s_dbw",
+    ("s_dbw", {"density": "own", "strict": True}),
+    "ccc",
+    ("ccc", {"variant": "nbclust"}),
+    "cdbw",
+    ("cdbw", {"flavour": "fpc", "order": "first", "n_representatives": 4}),
+    "lcd",
+]
+UNWEIGHTED = ("c_index", "cdbw", "lcd", "generalized_dunn")
+
+
+@pytest.fixture
+def as_card(monkeypatch):
+    """CPU tensors are worked on as if they lay on an accelerator."""
+    monkeypatch.setattr(Space, "on_card", property(lambda space: space.kind == "tensor"))
+
+
+def _case(n=500, d=6, seed=0):
+    """Clusters of very different sizes and numbers, objects that coincide, and noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 7, n)
+    X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(7, d))[y] + 3
+    X[5] = X[6]
+    X[20:24] = X[20]
+    labels = [y, rng.integers(0, 3, n), rng.integers(0, 40, n), np.where(np.arange(n) < 3, 50, y)]
+    labels[1][:50] = -1
+    return X, labels
+
+
+def _label(spec):
+    return spec if isinstance(spec, str) else f"{spec[0]}-{'-'.join(map(str, spec[1].values()))}"
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("spec", INDICES, ids=_label)
+def test_many_partitions_score_as_on_the_host(spec, as_card):
+    X, labels = _case()
+    ours = ws.score_partitions(torch.tensor(X), labels, [spec])
+    host = ws.score_partitions(X, labels, [spec])
+    assert ours.values == pytest.approx(host.values, rel=1e-9, nan_ok=True)
+    assert ours.reasons == host.reasons
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("spec", INDICES, ids=_label)
+def test_float32_agrees_with_float64_on_the_host(spec, as_card):
+    X, labels = _case(seed=1)
+    X = X.astype(np.float32)
+    ours = ws.score_partitions(torch.tensor(X), labels, [spec]).values
+    host = ws.score_partitions(X.astype(np.float64), labels, [spec]).values
+    assert ours == pytest.approx(host, rel=1e-5, nan_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("spec", [s for s in INDICES if _label(s).split("-")[0] not in UNWEIGHTED],
+                         ids=_label)  # fmt: skip
+def test_weights_count_as_on_the_host(spec, as_card):
+    X, labels = _case(seed=2)
+    weight = np.random.default_rng(3).uniform(0, 2, len(X))
+    weight[::7] = 0
+    ours = ws.score_partitions(torch.tensor(X), labels, [spec], sample_weight=weight).values
+    host = ws.score_partitions(X, labels, [spec], sample_weight=weight).values
+    assert ours == pytest.approx(host, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+def test_a_small_budget_changes_nothing(as_card):
+    X, labels = _case(seed=4)
+    roomy = ws.score_partitions(torch.tensor(X), labels, INDICES).values
+    with config_context(working_memory=0.5):
+        tight = ws.score_partitions(torch.tensor(X), labels, INDICES).values
+    assert tight == pytest.approx(roomy, rel=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_widths_of_objects_come_back_to_the_host(metric, as_card):
+    X, labels = _case(seed=5)
+    ours = ws.silhouette_samples(torch.tensor(X), labels[1], metric=metric)
+    host = ws.silhouette_samples(X, labels[1], metric=metric)
+    assert ours == pytest.approx(host, abs=1e-12, nan_ok=True)
+    assert np.isnan(ours[:50]).all()
+
+
+@pytest.mark.parametrize("spec", ["silhouette", "dunn", "cdbw", "s_dbw", "c_index"])
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+def test_coinciding_objects_are_treated_as_on_the_host(spec, as_card):
+    X = np.repeat(np.array([[0.1, 0.2], [5.0, 0.3], [0.7, 9.0]]), [4, 5, 1], axis=0)
+    labels = [np.repeat([0, 1, 2], [4, 5, 1]), np.arange(10) % 3]
+    ours = ws.score_partitions(torch.tensor(X), labels, [spec])
+    host = ws.score_partitions(X, labels, [spec])
+    assert ours.values == pytest.approx(host.values, rel=1e-9, nan_ok=True)
+    assert ours.reasons == host.reasons
+
+
+def test_ties_at_the_extremes_do_not_need_all_candidates(as_card, monkeypatch):
+    from wellsep.compute import tensor_extremes
+
+    monkeypatch.setattr(tensor_extremes, "CANDIDATES", 3)
+    grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    labels = [grid[:, 0] > 4, grid[:, 1] > 2]
+    ours = ws.score_partitions(torch.tensor(grid), labels, ["dunn"]).values
+    assert ours == pytest.approx(ws.score_partitions(grid, labels, ["dunn"]).values, rel=1e-12)
+
+
+def test_clusters_can_be_numbered_by_first_appearance():
+    from wellsep.compute.tensor_batches import Batch
+    from wellsep.compute.tensor_representatives import by_first_appearance
+
+    codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
+    fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
+    assert fresh.tolist() == [[0, 1, -1, 0, 2, 1], [0, 0, 1, 2, -1, 1]]
