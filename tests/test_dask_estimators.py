@@ -243,3 +243,17 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
         ws.KMeans(K, init=X[: K - 1]).fit(rows)
     with pytest.raises(ValueError, match="n_clusters must be at most the number of samples"):
         ws.KMeans(N + 1).fit(rows)
+
+
+def test_the_last_digit_chooses_neither_a_move_nor_a_restart():
+    from wellsep.cluster.lloyd import lower
+    from wellsep.cluster.moves import choose
+
+    nothing, digit = np.zeros(3), 1e-13
+    for cost in ([9.0, 1.0, 1.0 - digit], [9.0, 1.0 - digit, 1.0]):
+        for gains in ([5.0, 5.0 + digit], [5.0 + digit, 5.0]):
+            assert choose([(gain, nothing) for gain in gains], np.array(cost)) == (0, 1)
+    assert choose([(5.0, nothing), (6.0, nothing)], np.array([9.0, 1.0, 0.5])) == (1, 2)
+    assert not lower(7.0 - digit, 7.0)
+    assert lower(6.9999, 7.0)
+    assert not lower(0.0, 0.0)

@@ -20,7 +20,7 @@ from wellsep._checks import (
 from wellsep.cluster.base import CentroidClusterer, check_clusters
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.lloyd import LloydResult, publish, run
+from wellsep.cluster.lloyd import LloydResult, lower, publish, run
 from wellsep.cluster.moves import relocate
 from wellsep.cluster.points import Points, prepare
 from wellsep.cluster.seeding import check_init, start_centers
@@ -206,7 +206,7 @@ class CFMeans(CentroidClusterer):
         for _ in range(n_init):
             start = start_centers(X, points, k, init, options["random_state"])
             result = cfmeans(points, start, tasks=tasks, **options)
-            if best is None or result.inertia < best.inertia:
+            if best is None or lower(result.inertia, best.inertia):
                 best = result
             if tasks.stopped:
                 break
@@ -262,7 +262,7 @@ def cfmeans(
     n_iter += refined.n_iter
     if safeguard:
         plain = _refine(points, start, max_iter, tol, tasks)
-        if plain.inertia < refined.inertia:
+        if lower(plain.inertia, refined.inertia):
             return CFMeansResult(*plain, 0, True, _course(course))
     return CFMeansResult(
         refined.centers, refined.labels, refined.inertia, n_iter, kept, False, _course(course)

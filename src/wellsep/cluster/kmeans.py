@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.cluster.base import CentroidClusterer, NoTasks, Tasks, check_clusters
-from wellsep.cluster.lloyd import LloydResult, publish, run
+from wellsep.cluster.lloyd import LloydResult, lower, publish, run
 from wellsep.cluster.points import METRICS, Points, prepare
 from wellsep.cluster.seeding import check_init, is_given, start_centers
 
@@ -160,7 +160,7 @@ def kmeans(
         tasks.begin("restart")
         start = start_centers(X, points, n_clusters, init, random_state)
         result = run(points, start, max_iter=max_iter, tol=tol)
-        if best.n_iter == 0 or result.inertia < best.inertia:
+        if best.n_iter == 0 or lower(result.inertia, best.inertia):
             best = result
         tasks.end(points, best.centers)
         if tasks.stopped:

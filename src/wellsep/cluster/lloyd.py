@@ -32,6 +32,9 @@ from wellsep.cluster.points import (
 from wellsep.compute.nearest import Nearest, is_host, to_like
 
 
+_ROUNDING = 1e-9  # relative
+
+
 class LloydResult(NamedTuple):
     """Where a Lloyd loop ended; labels are the nearest centres' codes."""
 
@@ -39,6 +42,15 @@ class LloydResult(NamedTuple):
     labels: Any  # (n,) integer
     inertia: float
     n_iter: int
+
+
+def lower(one: float, other: float) -> bool:
+    """Whether an inertia lies below another by more than rounding.
+
+    Restarts often end in the same partition with its clusters named otherwise; the last digit,
+    which changes with the order of a sum, must not choose among them.
+    """
+    return one < other - _ROUNDING * abs(other)
 
 
 def lloyd(

@@ -26,6 +26,7 @@ PACE = 2.0  # a move goes on while so many iterations like the last one would ma
 N_TRIALS = 12  # Lloyd iterations a move may take at most
 PATIENCE = 8  # moves in a row that may fail before the search ends
 _WORTH = 1e-6  # relative gain that counts
+_TIE = 1e-10  # relative difference that does not
 
 
 class Search(NamedTuple):
@@ -132,10 +133,16 @@ def offer(
 def choose(offers: list[tuple[float, np.ndarray]], base: np.ndarray) -> tuple[int, int]:
     """The newcomer whose gain exceeds most the least cost of sparing a centre, and that centre."""
     costs = [base - relief for _, relief in offers]
-    spared = [int(np.argmin(cost)) for cost in costs]
+    # Two centres that share a cluster equally cost the same but for rounding: take the first.
+    slack = _TIE * float(base.max())
+    spared = [_first_least(cost, slack) for cost in costs]
     values = [gain - cost[r] for (gain, _), cost, r in zip(offers, costs, spared, strict=True)]
-    best = int(np.argmax(values))
+    best = _first_least(-np.array(values), slack)
     return best, spared[best]
+
+
+def _first_least(values: np.ndarray, slack: float) -> int:
+    return int(np.flatnonzero(values <= values.min() + slack)[0])
 
 
 def handed_over(
