@@ -17,7 +17,7 @@ da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 dask_client_module = pytest.importorskip("wellsep.compute.dask_client")
 
-N, D, K = 240, 3, 4
+N, D, K = 120, 3, 4
 
 
 @pytest.fixture
@@ -34,22 +34,35 @@ def data():
     return rng.normal(size=(N, D)) + 5 * rng.normal(size=(K, D))[truth], truth
 
 
-def on_dask(X, sizes=(100, 20, 120)):
+CHUNKINGS = {"uneven": (50, 10, 59, 1), "single rows": (1,) * N, "one chunk": (N,)}
+
+
+def on_dask(X, sizes=CHUNKINGS["uneven"]):
     return da.from_array(X, chunks=(sizes, -1))
 
 
+@pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
+def rows(request, data, monkeypatch):
+    """The data on Dask; chunks and blocks are worked on apart, although the data are small."""
+    if len(request.param) < 10:
+        monkeypatch.setattr("wellsep.compute.dask_chunks.PORTION_BYTES", 0)
+    monkeypatch.setattr("wellsep.compute.dask_pairs.LEAST_ROWS", 45)
+    return on_dask(data[0], request.param)
+
+
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
-def test_every_index_is_the_one_in_memory(data, on_cluster, monkeypatch):
-    monkeypatch.setattr("wellsep.compute.dask_chunks.PORTION_BYTES", 0)
-    monkeypatch.setattr("wellsep.compute.dask_pairs.LEAST_ROWS", 90)
+def test_every_index_is_the_one_in_memory(data, rows, on_cluster):
+    from wellsep.indices.dask_tasks import on_dask as served
+
     X, truth = data
     partitions = {"truth": truth, "noisy": np.where(np.arange(N) % 7 == 0, -1, truth)}
     indices = [
         "cfq", "calinski_harabasz", "davies_bouldin", "simplified_silhouette",
         "silhouette_cosine", "ccc", "s_dbw", "silhouette", "dunn", "c_index", "generalized_dunn",
     ]  # fmt: skip
+    assert set(indices) == {name for name in ws.INDICES if served(ws.INDICES[name])}
     beside = {name: da.from_array(v, chunks=70) for name, v in partitions.items()}
-    got = ws.score_partitions(on_dask(X), beside, indices)
+    got = ws.score_partitions(rows, beside, indices)
     expected = ws.score_partitions(X, partitions, indices)
     np.testing.assert_allclose(got.values, expected.values, rtol=1e-9)
 
@@ -58,18 +71,16 @@ def test_every_index_is_the_one_in_memory(data, on_cluster, monkeypatch):
     "model",
     [
         ws.KMeans(K, init="random", n_init=1, random_state=0),
-        ws.CFMeans(K, init="random", n_moves=4, random_state=0),
+        ws.CFMeans(K, init="random", n_moves=2, random_state=0),
         ws.LOFKMeans(K, n_init=1, random_state=0),
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_every_estimator_ends_where_it_ends_in_memory(data, on_cluster, model, monkeypatch):
+def test_every_estimator_ends_where_it_ends_in_memory(data, rows, on_cluster, model):
     from sklearn.base import clone
 
-    monkeypatch.setattr("wellsep.compute.dask_chunks.PORTION_BYTES", 0)
-    monkeypatch.setattr("wellsep.compute.dask_pairs.LEAST_ROWS", 90)
     X, _ = data
-    here, there = clone(model).fit(X), clone(model).fit(on_dask(X))
+    here, there = clone(model).fit(X), clone(model).fit(rows)
     np.testing.assert_allclose(there.cluster_centers_, here.cluster_centers_, rtol=1e-9, atol=1e-9)
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
@@ -89,7 +100,7 @@ def killing_reader(X, folder):
         if late and not os.path.exists(folder + ".killed"):
             open(folder + ".killed", "x").close()
             os.kill(os.getpid(), signal.SIGKILL)
-        return X[60 * block_id[0] : 60 * block_id[0] + 60]
+        return X[30 * block_id[0] : 30 * block_id[0] + 30]
 
     return read
 
@@ -99,7 +110,7 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(data, on_cluster, tmp_path):
     folder = tmp_path / "reads"
     folder.mkdir()
     rows = da.map_blocks(
-        killing_reader(X, folder), chunks=((60,) * 4, (D,)), dtype=float, meta=np.empty((0, 0))
+        killing_reader(X, folder), chunks=((30,) * 4, (D,)), dtype=float, meta=np.empty((0, 0))
     )
     before = set(on_cluster.run(os.getpid).values())
     model = ws.KMeans(K, init=X[:K], tol=0).fit(rows)
