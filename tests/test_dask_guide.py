@@ -62,7 +62,7 @@ def running(commands: list[str], folder: Path):
             log = open(folder / f"{len(started)}.log", "w")  # noqa: SIM115  (closed below)
             process = subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stdout=log, stderr=log)
             started.append((process, log))
-        yield
+        yield [process for process, _ in started]
     finally:
         for process, log in reversed(started):
             process.terminate()
@@ -70,24 +70,55 @@ def running(commands: list[str], folder: Path):
             log.close()
 
 
-def test_a_scheduler_and_two_workers_rank_a_folder(tmp_path):
+def wait_for_worker(log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while "Starting established connection" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+
+
+def shown_commands() -> list[str]:
+    return block("", "dask scheduler").replace("8786", str(free_port())).splitlines()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder that holds runs/."""
     rng = np.random.default_rng(0)
     truth = np.arange(90) % 3
     for i in range(4):
         labels = np.where(rng.random(90) < i / 5, rng.integers(0, 3, 90), truth)
         X = rng.normal(size=(90, 2)) + 6 * np.eye(3, 2)[truth]
         ws.save_run(tmp_path / "runs", labels, X, name=f"net {i}")
-    shown = block("", "dask scheduler").replace("8786", str(free_port())).splitlines()
-    *servers, command = shown
+    return tmp_path
+
+
+def test_a_lost_scheduler_is_told_in_a_sentence_and_what_is_done_is_kept(folder):
+    scheduler, worker, *_, command = shown_commands()
+    runs, cache = ws.load_runs(folder / "runs"), folder / "cache"
+    with running([scheduler, worker], folder) as processes:
+        wait_for_worker(folder / "1.log")
+
+        def lose(done, total, name):
+            if done == 2:
+                processes[0].kill()
+                processes[0].wait()
+
+        with pytest.raises(
+            ConnectionError, match=r"scheduler must stay .*, got none after \d of 4"
+        ):
+            ws.score_runs(runs, scheduler=command.split()[4], cache=cache, progress=lose)
+    assert len(list(cache.iterdir())) >= 2
+
+
+def test_a_scheduler_and_two_workers_rank_a_folder(folder):
+    *servers, command = shown_commands()
     assert [line.split()[1] for line in servers] == ["scheduler", "worker", "worker"]
-    with running([*servers], tmp_path):
-        deadline = time.monotonic() + 60
-        while "Starting established connection" not in (tmp_path / "2.log").read_text():
-            assert time.monotonic() < deadline, (tmp_path / "2.log").read_text()
-            time.sleep(0.2)
+    with running(servers, folder):
+        wait_for_worker(folder / "2.log")
         done = subprocess.run(
             [sys.executable, "-m", "wellsep.cli.main", *command.split()[1:], "--no-cache"],
-            cwd=tmp_path,
+            cwd=folder,
             env={**ENVIRONMENT, "COLUMNS": "200"},
             capture_output=True,
             text=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -183,6 +184,8 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
     with open_client(address) as client:
         sys.stderr.write(describe(client) + "\n")
+        # A lost scheduler is told in a sentence of ours, not also in a traceback of Dask's.
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         yield client
 
 

@@ -57,7 +57,7 @@ def over_spaces(
     A worker opens the embedding itself where it lies in a file. ``shared`` travels once. When a
     worker is lost, its task alone is done again elsewhere.
     """
-    from distributed import as_completed
+    from distributed import CancelledError, as_completed
     from distributed.scheduler import KilledWorker
 
     # A task, not scattered data: what a task made can be made again.
@@ -82,6 +82,12 @@ def over_spaces(
                 raise MemoryError(
                     f"space {name!r} must fit a worker, got workers lost again and again while "
                     "it was scored; give workers more memory."
+                ) from None
+            except CancelledError:
+                raise ConnectionError(
+                    "scheduler must stay until every space is done, got none after "
+                    f"{len(spaces) - len(futures) - 1} of {len(spaces)}; start it again and repeat "
+                    "the call: with a cache it goes on from there."
                 ) from None
             except (ValueError, TypeError, OSError) as error:
                 raise named(error, name) from error
