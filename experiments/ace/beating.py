@@ -1,0 +1,365 @@
+"""Can ACE be beaten? Variants of its parts, judged by leaving one data set out: beat.csv.
+
+A family is one part of ACE with its alternatives; the first variant is ACE as published. The
+variant is chosen on all other sets and judged on the one left out, so a family that only fits the
+sets at hand gains nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+import wellsep as ws
+from experiments.ace import cpu_runs
+from experiments.ace.evaluating import correlation, experiments, kept, regret, write_csv
+from experiments.ace.paper import INDICES, MAIN, split
+from experiments.common import ROOT, provenance, read, say
+
+KINDS = {"deep": "deep runs", "cpu": "k-means runs", "simulation": "simulation"}
+SIMULATED = {
+    "S_euclidean": ("silhouette", 1),
+    "S_cosine": ("silhouette_cosine", 1),
+    "S_ch": ("calinski_harabasz", 1),
+    "S_dav": ("davies_bouldin", 1),  # stored with its sign turned
+}
+# A win by a margin: at least this much more r_s on the sets left out, p < .05, no more regret.
+MARGIN = 0.02
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Case:
+    """One experiment: index -> Scores (with its column), and the partitions' NMI."""
+
+    kind: str
+    name: str
+    set: str
+    scores: dict[str, tuple[ws.Scores, str]]
+    screens: dict[str, np.ndarray]
+    nmi: np.ndarray
+
+
+def cases(place: Path) -> Iterable[Case]:
+    """Deep runs, k-means runs, and the simulation where its matrices are at hand."""
+    for folder in experiments(place / "scores"):
+        one = kept(folder)
+        yield _from_kept("deep", one, split(one.name)[2])
+    for folder in sorted((place / "cpu_scores").glob("cpu-*")):
+        if (folder / "made.json").is_file():
+            one = kept(folder)
+            yield _from_kept("cpu", one, f"cpu {one.name.split('-', 2)[2]}")
+    for path in sorted((ROOT.parent / "shared/reference/ace/simulation").glob("sim_*.npz")):
+        stored = np.load(path)
+        scores = {
+            index: (
+                ws.Scores.from_matrix(
+                    stored[key], index=index, direction=sign, dip_pvalues=stored["dip_pvalue"]
+                ),
+                index,
+            )
+            for key, (index, sign) in SIMULATED.items()
+        }
+        screens = {"pca-scaled": stored["dip_pvalue"]}
+        yield Case("simulation", path.stem, path.stem, scores, screens, stored["nmi"])
+
+
+def _from_kept(kind: str, one: Any, name: str) -> Case:
+    scores = {index: (one.scores, label) for index, label in one.labels.items()}
+    return Case(kind, one.name, name, scores, one.screens, one.truth["nmi"])
+
+
+# ---- one part exchanged ---------------------------------------------------------------------
+
+
+def matrix_of(scores: ws.Scores, label: str) -> np.ndarray:
+    """Oriented scores; undefined ones take the smallest."""
+    values = scores.oriented(label)
+    return np.where(np.isnan(values), np.nanmin(values), values)
+
+
+def ranks_of(rows: np.ndarray) -> np.ndarray:
+    """Every space's ranking of the partitions, between 0 and 1."""
+    return stats.rankdata(rows, axis=-1) / rows.shape[-1]
+
+
+def uniform(weights: np.ndarray) -> np.ndarray:
+    return np.full(len(weights), 1 / len(weights))
+
+
+def degree(weights: np.ndarray) -> np.ndarray:
+    total = weights.sum(axis=1)
+    return total / total.sum() if total.sum() > 0 else uniform(weights)
+
+
+def eigenvector(weights: np.ndarray) -> np.ndarray:
+    """The leading eigenvector of the graph; for undirected graphs what HITS finds."""
+    values, vectors = np.linalg.eigh(weights)
+    top = vectors[:, values >= values[-1] - 1e-10 * max(abs(values[-1]), 1e-300)]
+    weight = np.abs(top @ top.sum(axis=0))
+    return weight / weight.sum() if values[-1] > 0 else uniform(weights)
+
+
+def reweighed(
+    answer: ws.AceResult, matrix: np.ndarray, weigh: Callable[[np.ndarray], np.ndarray],
+    *, tested: bool = True, rows: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
+    """ACE's groups with other weights; the group with the largest mean answers, as in ACE.
+
+    With `rows` (other values of the same spaces) the winner is chosen by the scores, and its
+    answer is read from the rows.
+    """
+    if answer.kind != "group":
+        inside = list(answer.winning_spaces)
+        return answer.scores if rows is None else answer.weights @ rows[inside]
+    place = {space: i for i, space in enumerate(answer.retained)}
+    graph = (
+        answer.edges
+        if tested
+        else np.clip(answer.agreement, 0, None) * (1 - np.eye(len(answer.agreement)))
+    )
+    found = []
+    for group in answer.subgroups:
+        at = [place[space] for space in group.members]
+        weights = weigh(graph[np.ix_(at, at)])
+        members = list(group.members)
+        score = weights @ matrix[members]
+        found.append((score.mean(), score if rows is None else weights @ rows[members]))
+    return max(found, key=lambda pair: pair[0])[1]
+
+
+def standard(values: np.ndarray) -> np.ndarray:
+    spread = values.std()
+    return (values - values.mean()) / (spread if spread > 0 else 1.0)
+
+
+def screened(scores: ws.Scores, pvalues: np.ndarray) -> ws.Scores:
+    """The same scores with the p-values of another screen."""
+    return dataclasses.replace(scores, dip=dataclasses.replace(scores.dip, pvalue=pvalues))
+
+
+def passing(pvalues: np.ndarray) -> np.ndarray:
+    kept = ws.holm(pvalues, 0.05).reject
+    return kept if kept.any() else np.ones(len(pvalues), dtype=bool)
+
+
+def variants(case: Case, index: str) -> Iterable[tuple[str, str, np.ndarray]]:
+    """(family, variant, scores of the partitions) for one index."""
+    scores, label = case.scores[index]
+    try:
+        answer = ws.ace(scores, index=label)
+    except ValueError:  # undefined everywhere, or nothing to tell apart
+        return
+    ace = answer.scores
+    matrix = matrix_of(scores, label)
+    ranks = ranks_of(matrix)
+    stay = passing(scores.dip.pvalue)
+    pooled = answer.baselines["pooled"]
+
+    yield "weights", "PageRank", ace
+    yield "weights", "HITS", ws.ace(scores, index=label, links="hits").scores
+    yield "weights", "uniform", reweighed(answer, matrix, uniform)
+    yield "weights", "eigenvector", reweighed(answer, matrix, eigenvector)
+    yield "weights", "degree", reweighed(answer, matrix, degree)
+    yield "weights", "degree, untested", reweighed(answer, matrix, degree, tested=False)
+
+    yield "screen", "scaled component", ace
+    yield "screen", "none", ws.ace(scores, index=label, dip=False).scores
+    for title, name in (("component", "pca"), ("components, Holm", "components"),
+                        ("distances", "distances")):  # fmt: skip
+        if name in case.screens:
+            seen = screened(scores, case.screens[name])
+            yield "screen", title, ws.ace(seen, index=label).scores
+
+    for share in (1.0, 0.75, 0.5, 0.25, 0.0):
+        title = {1.0: "ACE", 0.0: "pooled"}.get(share, f"{share:g} ACE")
+        yield "shrinkage", title, share * standard(ace) + (1 - share) * standard(pooled)
+
+    yield "pooling", "ACE", ace
+    yield "pooling", "pooled values", pooled
+    yield "pooling", "paired", answer.baselines["paired"]
+    yield "pooling", "pooled ranks", ranks[stay].mean(axis=0)
+    yield "pooling", "pooled ranks, no screen", ranks.mean(axis=0)
+    yield "pooling", "median ranks", np.median(ranks[stay], axis=0)
+    yield "pooling", "ACE's spaces, ranks", reweighed(answer, matrix, uniform, rows=ranks)
+    if answer.agreement is not None:
+        graph = np.clip(answer.agreement, 0, None)
+        inside = ranks[list(answer.retained)]
+        yield "pooling", "ranks by agreement", degree(graph * (1 - np.eye(len(graph)))) @ inside
+
+
+TOGETHER = {
+    "the paper's four": MAIN,
+    "silhouettes and CH": ("silhouette", "silhouette_cosine", "calinski_harabasz"),
+    "the four and CFQ": (*MAIN, "cfq"),
+    "all nine": tuple(INDICES)[:9],
+    "all ten": tuple(INDICES),
+}
+
+
+def combined(case: Case) -> Iterable[tuple[str, str, np.ndarray]]:
+    """Index by index and several together: ranks by ACE, or by pooled ranks, averaged."""
+    by_ace, by_ranks = {}, {}
+    for index, (scores, label) in case.scores.items():
+        try:
+            by_ace[index] = ws.ace(scores, index=label).scores
+        except ValueError:
+            continue
+        ranks = ranks_of(matrix_of(scores, label))
+        by_ranks[index] = ranks[passing(scores.dip.pvalue)].mean(axis=0)
+    for index, values in by_ace.items():
+        yield "index", f"ACE, {index}", values
+    for title, names in TOGETHER.items():
+        if all(name in by_ace for name in names):
+            values = np.mean([ranks_of(by_ace[name]) for name in names], axis=0)
+            yield "index", f"ACE, {title}", values
+            yield "index", f"pooled ranks, {title}", np.mean([by_ranks[n] for n in names], axis=0)
+
+
+# ---- rows, and leaving one set out ----------------------------------------------------------
+
+
+def rows_of(case: Case) -> list[dict[str, Any]]:
+    """Every variant of every family on one experiment."""
+    found = [
+        (family, index, variant, scores)
+        for index in MAIN
+        for family, variant, scores in variants(case, index)
+    ]
+    found += [(family, "", variant, scores) for family, variant, scores in combined(case)]
+    rows = []
+    for family, index, variant, scores in found:
+        r, tau = correlation(scores, case.nmi)
+        rows.append(
+            {
+                "kind": case.kind, "experiment": case.name, "set": case.set, "family": family,
+                "index": index, "variant": variant, "r_s": _cell(r), "tau_b": _cell(tau),
+                "regret": _cell(regret(scores, case.nmi)),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _cell(value: float) -> float | str:
+    return round(float(value), 4) if np.isfinite(value) else ""
+
+
+def write_beat(place: Path, *, small: bool = False) -> list[dict[str, Any]]:
+    """Score what is missing of the k-means runs and write beat.csv anew."""
+    names = ("wine", "digits") if small else None
+    cpu_runs.score_all(place / "cpu_scores", names)
+    rows = []
+    origin = provenance("experiments/ace")
+    for case in cases(place):
+        rows += [row | origin for row in rows_of(case)]
+    write_csv(place / "beat.csv", rows)
+    say(f"beat.csv: {len(rows)} rows")
+    return rows
+
+
+DEFAULTS = {
+    "weights": "PageRank",
+    "screen": "scaled component",
+    "shrinkage": "ACE",
+    "pooling": "ACE",
+    "index": "ACE, silhouette",
+}
+
+
+def by_set(rows: Iterable[dict[str, Any]], family: str, what: str) -> dict[str, dict[str, float]]:
+    """variant -> set -> mean over the set's experiments and indices."""
+    cells: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row["family"] == family and row[what] is not None:
+            cells.setdefault((row["variant"], row["set"]), []).append(row[what])
+    found: dict[str, dict[str, float]] = {}
+    for (variant, name), values in cells.items():
+        found.setdefault(variant, {})[name] = float(np.mean(values))
+    return found
+
+
+def leave_one_out(
+    rows: list[dict[str, Any]], family: str, kinds: tuple[str, ...]
+) -> dict[str, Any]:
+    """Choose a variant on the other sets, judge it on the one left out."""
+    own = [row for row in rows if row["kind"] in kinds]
+    r, cost = by_set(own, family, "r_s"), by_set(own, family, "regret")
+    base = DEFAULTS[family]
+    if base not in r:
+        return {}
+    sets = sorted(r[base])
+    # Only variants that every one of these sets has can be compared.
+    there = [v for v in r if all(s in r[v] for s in sets)]
+    chosen, gained, saved = [], [], []
+    for left in sets:
+        rest = [s for s in sets if s != left]
+        if not rest:
+            return {}
+        best = max(there, key=lambda v: (np.mean([r[v][s] for s in rest]), v == base))
+        chosen.append(best)
+        gained.append(r[best][left] - r[base][left])
+        saved.append(cost[base][left] - cost[best][left])
+    hindsight = max(there, key=lambda v: np.mean([r[v][s] for s in sets]))
+    names = sorted(set(chosen), key=chosen.count, reverse=True)
+    return {
+        "sets": len(sets),
+        "default": base,
+        "default r_s": float(np.mean([r[base][s] for s in sets])),
+        "left-out r_s": float(np.mean([r[base][s] for s in sets]) + np.mean(gained)),
+        "gain": float(np.mean(gained)),
+        "p": paired_p(gained),
+        "won": int(np.sum(np.array(gained) > 1e-9)),
+        "lost": int(np.sum(np.array(gained) < -1e-9)),
+        "default regret": float(np.mean([cost[base][s] for s in sets])),
+        "saved regret": float(np.mean(saved)),
+        "chosen": ", ".join(f"{n} ({chosen.count(n)})" for n in names),
+        "hindsight": hindsight,
+        "hindsight r_s": float(np.mean([r[hindsight][s] for s in sets])),
+    }
+
+
+def paired_p(differences: list[float]) -> float:
+    """Two-sided Wilcoxon signed-rank p over sets; 1 where nothing differs."""
+    values = np.asarray(differences)
+    if np.allclose(values, 0):
+        return 1.0
+    return float(stats.wilcoxon(values, zero_method="zsplit").pvalue)
+
+
+def wins_by_margin(found: dict[str, Any]) -> bool:
+    """The rule set down in the README before the deep runs were in."""
+    return bool(
+        found and found["gain"] >= MARGIN and found["p"] < 0.05 and found["saved regret"] >= 0
+    )
+
+
+def family_means(rows: list[dict[str, Any]], family: str, kinds: tuple[str, ...]) -> list[dict]:
+    """Mean over sets of every variant, with its paired difference to the default."""
+    own = [row for row in rows if row["kind"] in kinds]
+    r, cost = by_set(own, family, "r_s"), by_set(own, family, "regret")
+    base = r.get(DEFAULTS[family], {})
+    found = []
+    for variant, values in r.items():
+        shared = sorted(set(values) & set(base))
+        if not shared:
+            continue
+        gaps = [values[s] - base[s] for s in shared]
+        found.append(
+            {
+                "variant": variant,
+                "sets": len(shared),
+                "r_s": float(np.mean([values[s] for s in shared])),
+                "difference": float(np.mean(gaps)),
+                "p": paired_p(gaps),
+                "regret": float(np.mean([cost[variant][s] for s in shared])),
+            }
+        )
+    return found
+
+
+def read_beat(place: Path) -> list[dict[str, Any]]:
+    return read(place / "beat.csv")

@@ -1,0 +1,114 @@
+"""Run sets made without a GPU, as further evidence on variants of ACE: k-means in many spaces.
+
+Not the paper's experiments and never counted among them. Each set is seen through principal
+components, random projections, kernel and neighbour-graph embeddings, with and without columns of
+noise; k-means partitions every space, with the true number of clusters (tuning) or with ten others
+(clusters).
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA, KernelPCA
+from sklearn.manifold import SpectralEmbedding
+
+import wellsep as ws
+from experiments.ace.scoring import score_experiment
+from experiments.common import say
+
+FROM_FOLDER = (
+    "optdigits", "pendigits", "segment", "vehicle", "yeast", "ecoli", "wifi_localization",
+    "usps_9298", "orl_32", "coil20_32",
+)  # fmt: skip
+EMBEDDED = ("digits", "wine", "breast_cancer")
+LARGEST = 1000
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """At most 1000 objects, columns standardised (pixels only centred), classes from 0."""
+    data = ws.load_dataset(name, flatten=True, download=False)
+    X, y = data.X.astype(float), np.unique(data.y, return_inverse=True)[1]
+    if len(X) > LARGEST:
+        some = np.random.default_rng(0).choice(len(X), LARGEST, replace=False)
+        X, y = X[some], y[some]
+    X = X - X.mean(axis=0)
+    spread = X.std(axis=0)
+    if data.image_shape is None and data.X.ndim == 2 and X.shape[1] < 64:
+        return X[:, spread > 0] / spread[spread > 0], y
+    return X / spread.max(), y
+
+
+def spaces_of(X: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Twenty spaces of one set, good and bad."""
+    rng = np.random.default_rng(seed)
+    n, d = X.shape
+    X = X / np.sqrt((X**2).sum(axis=1).mean())
+    full = PCA(min(n, d, 20), random_state=0).fit_transform(X)
+    found = {"input": X if d <= 64 else full}
+    for k in (2, 3, 5, 10):
+        found[f"pca {k}"] = full[:, : min(k, full.shape[1])]
+    for k in (2, 4, 8):
+        found[f"projection {k}"] = X @ rng.normal(size=(d, k)) / np.sqrt(d)
+    for level in (0.5, 1.0, 2.0):
+        noise = rng.normal(size=(n, 10)) * level * full.std()
+        found[f"noise {level:g}"] = np.hstack([full[:, :5], noise])
+    near = np.quantile(((X[:50, None] - X[None]) ** 2).sum(-1), 0.1)
+    for k, width in ((3, 1.0), (8, 1.0), (8, 0.25)):
+        kernel = KernelPCA(k, kernel="rbf", gamma=width / near, random_state=0)
+        found[f"kernel {k} {width:g}"] = kernel.fit_transform(X)
+    for k, neighbours in ((3, 10), (8, 10), (15, 10), (8, 30)):
+        graph = SpectralEmbedding(k, n_neighbors=neighbours, random_state=0)
+        found[f"graph {k} {neighbours}"] = graph.fit_transform(X)
+    found["squashed"] = np.tanh(3 * full[:, :5] / full.std())
+    found["white"] = full[:, :8] / full[:, :8].std(axis=0)
+    return found
+
+
+def counts_around(k: int) -> list[int]:
+    """Ten numbers of clusters that cover the true one."""
+    top = max(2 * k, 11)
+    return sorted(set(np.linspace(2, top, 10).round().astype(int).tolist()))
+
+
+def made(name: str, task: str, seed: int = 0) -> tuple[ws.Runs, np.ndarray, np.ndarray]:
+    """Runs of one set, its input and its classes."""
+    X, y = load(name)
+    k = len(np.unique(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spaces = spaces_of(X, seed)
+        if task == "clusters":
+            names = [n for n in spaces if n.startswith(("graph", "pca", "kernel"))]
+            counts = counts_around(k)
+            pairs = [(f"K={c}", spaces[names[i % len(names)]], c) for i, c in enumerate(counts)]
+        else:
+            pairs = [(n, Z, k) for n, Z in spaces.items()]
+        runs = [
+            ws.Run(
+                title,
+                labels=ws.KMeans(c, n_init=3, random_state=seed).fit(Z).labels_,
+                embedding=Z,
+                params={"n_clusters": c, "random_state": seed},
+            )
+            for title, Z, c in pairs
+        ]
+    return ws.Runs(runs), X, y
+
+
+def score_all(out: Path, names: Any = None) -> None:
+    """Score every set; finished ones are skipped."""
+    for name in (*EMBEDDED, *FROM_FOLDER) if names is None else names:
+        for task in ("tuning", "clusters"):
+            folder = out / f"cpu-{task}-{name}"
+            if (folder / "made.json").is_file():
+                continue
+            try:
+                runs, X, y = made(name, task)
+            except (FileNotFoundError, ValueError) as reason:
+                say(f"{folder.name}: left out, {reason}")
+                continue
+            score_experiment(runs, folder.name, X, y, out, whole=False)
