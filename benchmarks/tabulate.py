@@ -1,4 +1,4 @@
-"""Makes the page of benchmarks, the table in the README and latest.jsonl from the results.
+"""Makes the page of benchmarks, the tables in README and guide, and latest.jsonl of the results.
 
     make bench-page                          # after make bench and make bench-gpu
     python -m benchmarks.tabulate --again    # the same tables from latest.jsonl alone
@@ -17,11 +17,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from benchmarks.dask_tables import with_tables
 from benchmarks.harness import RESULTS, ROOT
 
 LATEST = ROOT / "benchmarks" / "latest.jsonl"
 PAGE = ROOT / "docs" / "benchmarks.md"
 README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "guides" / "dask.md"
 BEGIN, END = "<!-- benchmarks: made by benchmarks/tabulate.py -->", "<!-- end of benchmarks -->"
 ORDER = (
     "bench_one_silhouette",
@@ -188,6 +190,7 @@ def main() -> int:
         LATEST.write_text("".join(lines), encoding="utf-8")
     PAGE.write_text(page(records), encoding="utf-8")
     README.write_text(with_summary(README.read_text(encoding="utf-8"), records), encoding="utf-8")
+    GUIDE.write_text(with_tables(GUIDE.read_text(encoding="utf-8"), records), encoding="utf-8")
     print(f"{len(records)} results of {len({r['file'] for r in records})} files")
     return 0
 

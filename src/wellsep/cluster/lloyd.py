@@ -31,7 +31,6 @@ from wellsep.cluster.points import (
 )
 from wellsep.compute.nearest import Nearest, is_host, to_like
 
-
 _ROUNDING = 1e-9  # relative
 
 
