@@ -65,7 +65,8 @@ def cases(place: Path) -> Iterable[Case]:
             for key, (index, sign) in SIMULATED.items()
         }
         screens = {"pca-scaled": stored["dip_pvalue"]}
-        yield Case("simulation", path.stem, path.stem, scores, screens, stored["nmi"])
+        name = f"simulation, spread {path.stem.split('_')[2]}"
+        yield Case("simulation", path.stem, name, scores, screens, stored["nmi"])
 
 
 def _from_kept(kind: str, one: Any, name: str) -> Case:
@@ -186,10 +187,11 @@ def variants(case: Case, index: str) -> Iterable[tuple[str, str, np.ndarray]]:
     yield "pooling", "pooled ranks, no screen", ranks.mean(axis=0)
     yield "pooling", "median ranks", np.median(ranks[stay], axis=0)
     yield "pooling", "ACE's spaces, ranks", reweighed(answer, matrix, uniform, rows=ranks)
+    by_agreement = ranks[stay].mean(axis=0)
     if answer.agreement is not None:
-        graph = np.clip(answer.agreement, 0, None)
-        inside = ranks[list(answer.retained)]
-        yield "pooling", "ranks by agreement", degree(graph * (1 - np.eye(len(graph)))) @ inside
+        graph = np.clip(answer.agreement, 0, None) * (1 - np.eye(len(answer.agreement)))
+        by_agreement = degree(graph) @ ranks[list(answer.retained)]
+    yield "pooling", "ranks by agreement", by_agreement
 
 
 TOGETHER = {
@@ -282,11 +284,16 @@ def by_set(rows: Iterable[dict[str, Any]], family: str, what: str) -> dict[str, 
     return found
 
 
+def kinds_for(family: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The simulation is stored without spaces: it has four indices and one screen."""
+    return tuple(k for k in kinds if k != "simulation" or family not in ("screen", "index"))
+
+
 def leave_one_out(
     rows: list[dict[str, Any]], family: str, kinds: tuple[str, ...]
 ) -> dict[str, Any]:
     """Choose a variant on the other sets, judge it on the one left out."""
-    own = [row for row in rows if row["kind"] in kinds]
+    own = [row for row in rows if row["kind"] in kinds_for(family, kinds)]
     r, cost = by_set(own, family, "r_s"), by_set(own, family, "regret")
     base = DEFAULTS[family]
     if base not in r:
@@ -339,7 +346,7 @@ def wins_by_margin(found: dict[str, Any]) -> bool:
 
 def family_means(rows: list[dict[str, Any]], family: str, kinds: tuple[str, ...]) -> list[dict]:
     """Mean over sets of every variant, with its paired difference to the default."""
-    own = [row for row in rows if row["kind"] in kinds]
+    own = [row for row in rows if row["kind"] in kinds_for(family, kinds)]
     r, cost = by_set(own, family, "r_s"), by_set(own, family, "regret")
     base = r.get(DEFAULTS[family], {})
     found = []
