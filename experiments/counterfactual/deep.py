@@ -13,12 +13,13 @@ reconstruction weighted d/m times as much as "means".
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import platform
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ BALANCES = ("printed", "means")
 SIGNS = ("attract", "repel")
 BASELINE = "deep k-means"
 BEFORE = "before training"
+
+_writing = threading.Lock()
 
 Row = dict[str, Any]
 
@@ -105,10 +108,8 @@ def judged(X: np.ndarray, truth: np.ndarray, model: Any) -> Row:
     apart from where its centres happen to lie.
     """
     Z = model.embedding_.astype(np.float64)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        centers = model.cluster_centers_.astype(np.float64)
-        settled = ws.KMeans(len(centers), init=centers, max_iter=100).fit(Z)
+    centers = model.cluster_centers_.astype(np.float64)
+    settled = ws.KMeans(len(centers), init=centers, max_iter=100).fit(Z)
     error = (model.reconstruct(X).astype(np.float64) - X) * model.scaling_.factor
     values = {
         "nmi": ws.nmi_score(truth, model.labels_),
@@ -169,22 +170,6 @@ def group(plan: Plan, name: str, seed: int, rows: list[Row]) -> Iterator[Row]:
         yield row(method.name, *method, model, time.perf_counter() - begin)
 
 
-_lock: Any = None
-
-
-def _share(lock: Any) -> None:
-    global _lock
-    _lock = lock
-
-
-def _write(path: Path, row: Row) -> None:
-    if _lock is None:
-        common.append(path, [row])
-        return
-    with _lock:
-        common.append(path, [row])
-
-
 def _one(plan: Plan, name: str, seed: int) -> str:
     """Train what a set and seed still lack; says how it went."""
     if time.time() > plan.end:
@@ -195,28 +180,34 @@ def _one(plan: Plan, name: str, seed: int) -> str:
     written = []
     begin = time.perf_counter()
     for row in group(plan, name, seed, rows):
-        _write(plan.results, row)
+        with _writing:
+            common.append(plan.results, [row])
         written.append(f"{row['balance']} {row['method']} {row['nmi']:.3f}".strip())
     taken = time.perf_counter() - begin
     return f"{name}, seed {seed}: NMI {', '.join(written)} ({taken:.0f} s)"
 
 
 def run(plan: Plan, n_jobs: int = 1) -> bool:
-    """Train all; True when nothing is missing in the end."""
+    """Train all, several groups at a time on one device; True when nothing is missing at the end.
+
+    Threads with a stream each use a GPU at the same time, where processes would take turns.
+    """
+    import torch
+
+    cuda = plan.device.startswith("cuda") or (plan.device == "auto" and torch.cuda.is_available())
+
+    def task(name: str, seed: int) -> str:
+        with torch.cuda.stream(torch.cuda.Stream()) if cuda and n_jobs > 1 else nullcontext():
+            return _one(plan, name, seed)
+
     tasks = [(name, seed) for seed in plan.seeds for name in plan.sets]
-    if n_jobs == 1:
-        for name, seed in tasks:
-            common.say(_one(plan, name, seed))
-    else:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(
-            n_jobs, mp_context=context, initializer=_share, initargs=(context.Lock(),)
-        ) as pool:
-            for future in as_completed([pool.submit(_one, plan, *task) for task in tasks]):
-                common.say(future.result())
+    with threadpool_limits(1), warnings.catch_warnings(), ThreadPoolExecutor(n_jobs) as pool:
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for future in as_completed([pool.submit(task, *pair) for pair in tasks]):
+            common.say(future.result())
     rows = common.read(plan.results)
     return not any(
-        lacking(plan, [r for r in rows if (r["set"], r["seed"]) == task]) for task in tasks
+        lacking(plan, [r for r in rows if (r["set"], r["seed"]) == pair]) for pair in tasks
     )
 
 

@@ -8,7 +8,7 @@ start of k-means. A row is one trial: the NMI of every K, and the K that each in
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ import wellsep as ws
 from experiments import common
 
 SETS = ("optdigits", "pendigits", "mnist_embeddings10", "usps_9298")
-PROTOCOLS = ("classes", "seeds")
-N_TRIALS = 100
+PROTOCOLS = {"classes": 100, "seeds": 30}  # trials
 CAP = 3000
 COUNTS = tuple(range(2, 13))
 POSTER = {"CFQ": "cfq", "SIL": "silhouette", "VRC": "calinski_harabasz"}
@@ -75,8 +74,7 @@ def run(
     path: Path,
     *,
     sets: Sequence[str] = SETS,
-    protocols: Sequence[str] = PROTOCOLS,
-    n_trials: int = N_TRIALS,
+    protocols: Mapping[str, int] = PROTOCOLS,
     cap: int = CAP,
     in_time: Callable[[], bool] = lambda: True,
     origin: dict[str, str] | None = None,
@@ -84,7 +82,7 @@ def run(
     """Measure the trials that the CSV lacks."""
     there = common.done(path, ("set", "protocol", "trial"))
     origin = origin or common.provenance()
-    for protocol in protocols:
+    for protocol, n_trials in protocols.items():
         for name in sets:
             left = [t for t in range(n_trials) if (name, protocol, t) not in there]
             if not left:
