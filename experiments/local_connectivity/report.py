@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.common import markdown, replace_between
+from experiments.local_connectivity.findings import sentences
 from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import GRID, NEIGHBOURS
 from experiments.local_connectivity.summary import (
@@ -34,6 +35,7 @@ def fill(text: str, results: Sequence[Row]) -> str:
 def blocks(results: Sequence[Row]) -> dict[str, str]:
     """Marker -> what stands there."""
     return {
+        "findings": "\n".join(f"* {sentence}" for sentence in sentences(results)),
         "table2": as_published(results, "table2"),
         "table3": as_published(results, "table3"),
         "grid": grid(results),
