@@ -255,7 +255,7 @@ def write_beat(place: Path, *, small: bool = False) -> list[dict[str, Any]]:
     names = ("wine", "digits") if small else None
     cpu_runs.score_all(place / "cpu_scores", names)
     rows = []
-    origin = provenance("experiments/ace")
+    origin = provenance("experiments/ace/*.py")
     for case in cases(place):
         rows += [row | origin for row in rows_of(case)]
     write_csv(place / "beat.csv", rows)

@@ -174,7 +174,7 @@ def seeds_of(one: Kept) -> str:
 def write_results(folder: Path = SCORES, path: Path = RESULTS) -> list[dict[str, Any]]:
     """Evaluate every experiment that was scored and write results.csv anew."""
     rows = []
-    origin = provenance("experiments/ace")
+    origin = provenance("experiments/ace/*.py")
     for place in experiments(folder):
         one = kept(place)
         rows += [row | {"seeds": seeds_of(one), **origin} for row in rows_of(one)]

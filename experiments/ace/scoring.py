@@ -70,7 +70,7 @@ def score_experiment(
         "n_runs": len(runs),
         "n_objects": runs.n_objects,
         "digest": digest,
-        **provenance("experiments/ace"),
+        **provenance("experiments/ace/*.py"),
     }
     made.write_text(json.dumps(facts, indent=1) + "\n")
     return folder
