@@ -137,3 +137,79 @@ def test_clusters_can_be_numbered_by_first_appearance():
     codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
     fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
     assert fresh.tolist() == [[0, 1, -1, 0, 2, 1], [0, 0, 1, 2, -1, 1]]
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_a_histogram_selects_as_sorting_does(root):
+    from wellsep.compute.tensor_selection import select_there
+
+    X = torch.tensor(np.random.default_rng(6).normal(size=(900, 3)))
+    X[10:40] = X[10]
+    pairs = 900 * 899 // 2
+    counts = np.array([1, 7, 435, 436, 5000, pairs // 3, pairs - 1, pairs])
+    options = {"root": root, "fused": False}
+    sorting = select_there(X, counts, sortable=pairs, **options)
+    binned = select_there(X, counts, sortable=0, **options)
+    assert np.array(binned) == pytest.approx(np.array(sorting), rel=1e-7, abs=1e-9)
+
+
+def _as_card_anywhere(monkeypatch):
+    """Functions that look at the tensor itself see an accelerator too."""
+    from wellsep._checks import is_torch
+    from wellsep.cluster import lofkmeans
+    from wellsep.compute import engines, neighbours
+    from wellsep.indices import connectivity
+
+    for module in (engines, neighbours, connectivity, lofkmeans):
+        monkeypatch.setattr(module, "on_card", is_torch)
+
+
+@pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])
+def test_neighbours_are_those_of_the_host(d, t, monkeypatch):
+    from wellsep.compute.neighbours import nearest_neighbours
+
+    _as_card_anywhere(monkeypatch)
+    X = np.random.default_rng(7).normal(size=(700, d)) + 5
+    rows = np.array([3, 600, 17])
+    host = nearest_neighbours(X, t, method="brute")
+    ours = nearest_neighbours(torch.tensor(X), t)
+    some = nearest_neighbours(torch.tensor(X), t, rows=rows)
+    assert np.array_equal(ours.indices, host.indices)
+    assert ours.distances == pytest.approx(host.distances, rel=1e-12)
+    assert np.array_equal(some.indices, host.indices[rows])
+
+
+def test_the_outlier_factor_needs_no_host_search(monkeypatch):
+    from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+
+    _as_card_anywhere(monkeypatch)
+    X = np.random.default_rng(8).normal(size=(400, 4))
+    X[:9] = X[0]
+    ours = local_outlier_factor(nearest_neighbours(torch.tensor(X), 6))
+    assert ours == pytest.approx(local_outlier_factor(nearest_neighbours(X, 6)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("d", "t"), [(2, 5), (20, 3)])
+def test_local_connectivity_is_that_of_the_host(d, t, monkeypatch):
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, 2, 1500)
+    X = rng.normal(size=(1500, d)) + 3 * y[:, None]
+    X[100:120] = X[100]
+    y[:30] = -1
+    host = ws.local_connectivity(X, y, n_neighbors=t)
+    _as_card_anywhere(monkeypatch)
+    ours = ws.local_connectivity(torch.tensor(X), y, n_neighbors=t)
+    assert ours.objects == pytest.approx(host.objects, rel=1e-9, abs=1e-12, nan_ok=True)
+    assert np.array_equal(ours.support, host.support)
+    assert np.array_equal(ours.better, host.better)
+
+
+def test_lofkmeans_weighs_a_tensor_as_it_weighs_an_array(monkeypatch):
+    X = np.random.default_rng(10).normal(size=(300, 3))
+    weight = np.ones(300)
+    weight[::10] = 0
+    host = ws.LOFKMeans(4, random_state=0).fit(X, sample_weight=weight)
+    _as_card_anywhere(monkeypatch)
+    ours = ws.LOFKMeans(4, random_state=0).fit(torch.tensor(X), sample_weight=weight)
+    assert ours.weights_ == pytest.approx(host.weights_, rel=1e-9)
+    assert float(ours.inertia_) == pytest.approx(host.inertia_, rel=1e-9)

@@ -19,6 +19,7 @@ from wellsep.cluster.lloyd import publish
 from wellsep.cluster.points import prepare
 from wellsep.cluster.seeding import check_init, start_centers
 from wellsep.cluster.tasks import Tasks
+from wellsep.compute.engines import on_card
 from wellsep.compute.neighbours import (
     NeighbourGraph,
     local_outlier_factor,
@@ -133,7 +134,7 @@ class LOFKMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            Dense: NumPy, a dataframe, or a tensor (whose neighbours are searched on the host).
+            Dense: NumPy, a dataframe, or a tensor (whose neighbours are searched where it lies).
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -221,7 +222,7 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    X = to_numpy(X)
+    X = X if on_card(X) else to_numpy(X)
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     return weigh(
         given,

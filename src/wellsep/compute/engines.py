@@ -48,7 +48,7 @@ class Space:
     @property
     def on_card(self) -> bool:
         """Whether X is a torch tensor on an accelerator: what follows from it stays there."""
-        return is_torch(self.X) and self.X.device.type != "cpu"
+        return on_card(self.X)
 
     @property
     def n(self) -> int:
@@ -123,6 +123,11 @@ class Space:
         most = 1 << 16 if self.kind != "tensor" else 1 << 20
         rows = max(256, min(rows, self.n, most))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
+
+
+def on_card(X: Any) -> bool:
+    """Whether X is a torch tensor on an accelerator."""
+    return is_torch(X) and X.device.type != "cpu"
 
 
 def _positive(lengths: Any, xp: Any) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
-from wellsep._checks import check_choice, check_count
+from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep.compute.engines import on_card
 from wellsep.compute.spots import crowded
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
@@ -48,7 +49,7 @@ class NeighbourGraph:
 
 
 def nearest_neighbours(
-    X: np.ndarray,
+    X: Any,
     n_neighbors: int,
     *,
     rows: np.ndarray | None = None,
@@ -59,7 +60,8 @@ def nearest_neighbours(
 
     Parameters
     ----------
-    X : float array (n, d)
+    X : float array (n, d), or a tensor
+        A tensor on an accelerator is searched there, by brute force; others on the host.
     n_neighbors : int, at most n - 1
     rows : int array, optional
         The objects whose neighbours are wanted; all by default.
@@ -80,6 +82,11 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
+    if on_card(X) and method in ("exact", "brute"):
+        from wellsep.compute.tensor_neighbours import neighbours_there
+
+        return NeighbourGraph(*neighbours_there(X, rows, n_neighbors), "brute", 1.0)
+    X = to_numpy(X)
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
     wanted = np.arange(len(X)) if rows is None else np.asarray(rows)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
+from wellsep.compute.kernels import fused_usable
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.tree import Dissimilarities
 from wellsep.compute.views import by_counted, rows_of, wide
@@ -41,13 +42,29 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         entries: list[Any] = [None] * len(task.partitions)
         for rows, group in by_counted(task.partitions):
             counts = [_pairs_within(task.partitions.codes[m][rows]) for m in group]
-            table, reach = _distances(task.space, w.get("metric", "euclidean"), rows)
-            low, high = select(table, reach, len(rows), np.array(counts), task.space.n_jobs)
+            low, high = _selected(task.space, w.get("metric", "euclidean"), rows, np.array(counts))
             total = len(rows) * (len(rows) - 1) // 2
             for m, n_within, a, b in zip(group, counts, low, high, strict=True):
                 entries[m] = Selected(n_within, total, float(a), float(b))
         found[w] = entries
     return found
+
+
+def _selected(
+    space: Space, metric: Any, rows: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    if space.on_card and metric in ("euclidean", "cosine"):
+        from wellsep.compute.tensor_extremes import rows_there
+        from wellsep.compute.tensor_selection import select_there
+
+        X = rows_there(space, metric)
+        X = X if len(rows) == len(X) else X[space.asarray(rows)]
+        low, high = select_there(
+            X, counts, root=metric == "euclidean", fused=fused_usable(space.X), sortable=SORTABLE
+        )
+        return (low, high) if metric == "euclidean" else (low / 2, high / 2)
+    table, reach = _distances(space, metric, rows)
+    return select(table, reach, len(rows), counts, space.n_jobs)
 
 
 def _pairs_within(codes: np.ndarray) -> int:

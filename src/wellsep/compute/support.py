@@ -13,7 +13,7 @@ objects; the rest ask for twice as many until the ball of radius r(x) is exhaust
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -49,7 +49,12 @@ def disagreement(to_neighbour, neighbour_to_center, to_center) -> np.ndarray:
 
 
 def cluster_support(
-    points: np.ndarray, center: np.ndarray, n_neighbors: int, *, workers: int = 1
+    points: np.ndarray,
+    center: np.ndarray,
+    n_neighbors: int,
+    *,
+    workers: int = 1,
+    there: Any = None,
 ) -> Support:
     """LCD and |N| of every member of one cluster.
 
@@ -59,26 +64,30 @@ def cluster_support(
     center : float64 array (d,), the prototype.
     n_neighbors : t of the paper.
     workers : threads of a tree search.
+    there : the members as a tensor on an accelerator, to be searched there.
     """
     # Of objects that coincide t + 1 are enough: no member sees more of them, and what one of
     # them sees the others see.
     crowd = crowded(points, n_neighbors + 1)
     surplus = crowd.place > n_neighbors
     if not surplus.any():
-        return _support(points, center, n_neighbors, workers)
+        return _support(points, center, n_neighbors, workers, there)
     kept = np.ones(len(points), dtype=bool)
     kept[crowd.rows[surplus]] = False
     found = Support(np.empty(len(points)), np.empty(len(points), dtype=np.int32))
+    some_there = None if there is None else there[kept]
     first = crowd.rows[np.flatnonzero(crowd.place == 0)[crowd.spot]]
     for values, some in zip(
-        found, _support(points[kept], center, n_neighbors, workers), strict=True
+        found, _support(points[kept], center, n_neighbors, workers, some_there), strict=True
     ):
         values[kept] = some
         values[crowd.rows] = values[first]
     return found
 
 
-def _support(points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: int) -> Support:
+def _support(
+    points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: int, there: Any
+) -> Support:
     radii = distances_to(points, center)
     order = np.argsort(radii, kind="stable")
     members, radii = np.ascontiguousarray(points[order]), radii[order]
@@ -86,6 +95,14 @@ def _support(points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: 
     total, size = np.zeros(len(members)), np.zeros(len(members), dtype=np.int32)
     search = _Search(members, radii, reach, n_neighbors, total, size)
     rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
+    if there is not None and len(members) > _SMALL:
+        from wellsep.compute.kernels import fused_usable
+        from wellsep.compute.tensor_neighbours import prefix_search
+
+        search.settle(
+            rows, prefix_search(there[order], center, reach, fused_usable(there)), n_neighbors + 2
+        )
+        return _given_order(order, total, size)
     as_trees = members.shape[1] <= TREE_FEATURES
     for level, first, last in _levels(reach, rows, as_trees):
         nearest: Nearest
@@ -96,6 +113,10 @@ def _support(points: np.ndarray, center: np.ndarray, n_neighbors: int, workers: 
             nearest = _block_search(members, center, radii, reach)
             start = n_neighbors + 2
         search.settle(rows[first:last], nearest, start)
+    return _given_order(order, total, size)
+
+
+def _given_order(order, total, size) -> Support:
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return Support(total[back], size[back])

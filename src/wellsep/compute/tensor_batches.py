@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from wellsep.compute.engines import budget_bytes
+from wellsep.compute.engines import Space, budget_bytes
 from wellsep.compute.statistics import Task
 from wellsep.partitions import Partitions
 
@@ -62,10 +62,9 @@ def weights_there(task: Task) -> torch.Tensor:
     return on_device(task.weights_or_ones(), task.space.X)
 
 
-def centred(task: Task) -> torch.Tensor:
+def centred(space: Space) -> torch.Tensor:
     """(n, d) float64 beside X: rows about the mean, for whatever single distances decide."""
-    X = task.space.X
-    return X.to(torch.float64) - on_device(task.space.shift, X)
+    return space.X.to(torch.float64) - on_device(space.shift, space.X)
 
 
 def member_table(
@@ -102,8 +101,9 @@ def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Te
     return found
 
 
-def row_parts(n: int, bytes_per_row: float) -> Iterator[slice]:
-    rows = max(256, min(n, int(budget_bytes() / max(bytes_per_row, 1.0))))
+def row_parts(n: int, bytes_per_row: float, *, least: int = 256) -> Iterator[slice]:
+    """Consecutive rows that fit the budget."""
+    rows = max(least, min(n, int(budget_bytes() / max(bytes_per_row, 1.0))))
     return (slice(i, min(i + rows, n)) for i in range(0, n, rows))
 
 

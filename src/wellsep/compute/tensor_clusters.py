@@ -40,7 +40,7 @@ def cluster_sums(task: Task, rows_of: Callable[[slice], Any]) -> torch.Tensor:
 
 def spread_pass(task: Task, centers: list[np.ndarray], wants: list[Want]) -> dict[Want, list[Any]]:
     """``within`` and ``radii``: powers of the distances to the own centre, summed by cluster."""
-    X, codes, weights = centred(task), codes_there(task), weights_there(task)
+    X, codes, weights = centred(task.space), codes_there(task), weights_there(task)
     found: dict[Want, list[Any]] = {w: [None] * len(task.partitions) for w in wants}
     for batch in batches(task.partitions, codes, 16.0 * task.space.n):
         points = on_device(np.stack([centers[m] for m in batch.which]), X)
@@ -59,7 +59,7 @@ def products(
     task: Task, rows: np.ndarray, weights: np.ndarray, about_mean: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """XᵀX (XXᵀ where that is smaller) of some rows, and its diagonal, on the host."""
-    X = centred(task) if about_mean else task.space.X.to(torch.float64)
+    X = centred(task.space) if about_mean else task.space.X.to(torch.float64)
     if len(rows) < len(X):
         X = X[torch.as_tensor(rows, device=X.device)]
     given = on_device(weights, X)

@@ -22,7 +22,7 @@ from wellsep.compute.tensor_batches import (
 
 
 def provide_density_there(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X, codes, weights = centred(task), codes_there(task), weights_there(task)
+    X, codes, weights = centred(task.space), codes_there(task), weights_there(task)
     found: dict[Want, list[Any]] = {w: [None] * len(task.partitions) for w in wants}
     for batch in batches(task.partitions, codes, 16.0 * task.space.n):
         centers, mass = cluster_means(X, batch, weights)

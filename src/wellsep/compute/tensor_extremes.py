@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from wellsep.compute import kernels
-from wellsep.compute.engines import host
+from wellsep.compute.engines import Space, host
 from wellsep.compute.pairs import unit_directions
 from wellsep.compute.statistics import Task
 from wellsep.compute.tensor_batches import centred, codes_there, row_parts
@@ -28,7 +28,7 @@ FARTHEST = "farthest_within"
 
 def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[float]]:
     """Squared distances of the deciding pairs for "euclidean", "sqeuclidean" and "cosine"."""
-    X = _rows(task, metric)
+    X = rows_there(task.space, metric)
     codes = codes_there(task)
     found: dict[str, np.ndarray] = {}
     for bounds_of, eps in _ways(task, X, metric):
@@ -40,13 +40,11 @@ def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[f
     return {name: _in_units(found[name], metric) for name in names}
 
 
-def _rows(task: Task, metric: Any) -> torch.Tensor:
-    """(n, d) float64: about the mean, or of length one."""
+def rows_there(space: Space, metric: Any) -> torch.Tensor:
+    """(n, d) float64 beside X: about the mean, or for "cosine" of length one."""
     if metric != "cosine":
-        return centred(task)
-    X = task.space.X
-    wide = task.space.__class__(X.to(torch.float64), task.space.xp, "tensor", 1)
-    return unit_directions(wide)
+        return centred(space)
+    return unit_directions(Space(space.X.to(torch.float64), space.xp, space.kind, space.n_jobs))
 
 
 def _ways(task: Task, X: torch.Tensor, metric: Any) -> list[tuple[Callable[..., Bounds], float]]:

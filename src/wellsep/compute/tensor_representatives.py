@@ -35,7 +35,7 @@ class _Clusters(NamedTuple):
 
 
 def provide_represented_there(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X, codes, partitions = centred(task), codes_there(task), task.partitions
+    X, codes, partitions = centred(task.space), codes_there(task), task.partitions
     found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
     for w in wants:
         for batch in batches(partitions, codes, 24.0 * task.space.n):

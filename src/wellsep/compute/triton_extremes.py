@@ -8,7 +8,7 @@ import triton.language as tl
 
 from wellsep.compute.triton_pairs import TILE, _products, padded_width, split_rows, stages
 
-COLUMNS = 64  # of a tile, which stays in registers while all partitions look at it
+SIDE = 64  # of a tile, which stays in registers while all partitions look at it
 
 
 @triton.jit
@@ -24,19 +24,21 @@ def _row_extremes(
         j = b * BN + tl.arange(0, BN)
         squared = square_i[:, None] + tl.load(square + j)[None, :]
         squared -= 2.0 * _products(high, low, i, j, D, BD, BM, BN)
+        itself = i[:, None] == j[None, :]
+        near = tl.where(itself, float("inf"), squared)
+        far = tl.where(itself, float("inf"), -squared)
         at, out = codes, i.to(tl.int64)
         for _ in range(M):
             mine, theirs = tl.load(at + i), tl.load(at + j)
             same = mine[:, None] == theirs[None, :]
             if ACROSS:
-                kept = tl.min(tl.where(same | (theirs < 0)[None, :], float("inf"), squared), axis=1)
+                kept = tl.min(tl.where(same | (theirs < 0)[None, :], float("inf"), near), axis=1)
                 tl.store(across + out, tl.minimum(tl.load(across + out), kept))
-            same = same & (i[:, None] != j[None, :])
             if NEAREST:
-                kept = tl.min(tl.where(same, squared, float("inf")), axis=1)
+                kept = tl.min(tl.where(same, near, float("inf")), axis=1)
                 tl.store(nearest + out, tl.minimum(tl.load(nearest + out), kept))
             if FARTHEST:
-                kept = tl.min(tl.where(same, -squared, float("inf")), axis=1)
+                kept = tl.min(tl.where(same, far, float("inf")), axis=1)
                 tl.store(farthest + out, tl.minimum(tl.load(farthest + out), kept))
             at += n
             out += n
@@ -57,11 +59,11 @@ def row_extremes(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> dict[
         torch.full(table.shape if name in names else (1,), torch.inf, device=X.device)
         for name in order
     ]
-    _row_extremes[(n_padded // TILE,)](
-        split.high, split.low, split.square, table, *outs, n_padded, n_padded // COLUMNS,
-        len(codes), D=width, BD=min(width, 64), BM=TILE, BN=COLUMNS,
+    _row_extremes[(n_padded // SIDE,)](
+        split.high, split.low, split.square, table, *outs, n_padded, n_padded // SIDE,
+        len(codes), D=width, BD=min(width, 64), BM=SIDE, BN=SIDE,
         ACROSS=order[0] in names, NEAREST=order[1] in names, FARTHEST=order[2] in names,
-        num_warps=8, num_stages=stages(width),
+        num_warps=4, num_stages=stages(width),
     )  # fmt: skip
     found = {}
     for name, out in zip(order, outs, strict=True):

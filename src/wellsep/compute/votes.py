@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from wellsep.compute.neighbours import nearest_neighbours
@@ -23,6 +25,7 @@ def best_supported(
     n_neighbors: int,
     *,
     n_jobs: int | None = None,
+    there: Any = None,
 ) -> np.ndarray:
     """The cluster that backs each object best; its own where none is better.
 
@@ -43,7 +46,7 @@ def best_supported(
     while len(rows):
         k = min(k, len(X) - 1)
         most = min(_MOST, len(X) - 1, _TABLE // len(rows))
-        graph = nearest_neighbours(X, k, rows=rows, n_jobs=n_jobs)
+        graph = nearest_neighbours(X if there is None else there, k, rows=rows, n_jobs=n_jobs)
         place = graph.distances[np.arange(len(rows)), np.maximum(asked[rows], 1) - 1]
         cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
         seen = np.flatnonzero(~cut)

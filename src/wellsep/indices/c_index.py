@@ -107,7 +107,6 @@ def c_index_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What the label -1 means.
     device : str, optional
-        The selection of the smallest and largest distances is done on the host.
 
     Returns
     -------

@@ -88,7 +88,7 @@ def cdbw_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
-        Computed on the host in float64.
+        Computed in float64, on the host or where an accelerator holds the tensor.
     labels : array-like of shape (n,)
     flavour : {"paper", "fpc"}
         "fpc" departs from the paper as ``fpc::cdbw`` does: the radius at midpoints is the

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep.compute.engines import on_card
 from wellsep.compute.spots import distances_to
 from wellsep.compute.statistics import want
 from wellsep.compute.support import cluster_support
@@ -122,21 +123,22 @@ def local_connectivity(
     >>> lcd.objects.round(4).tolist(), lcd.support.tolist()
     ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
     """
-    X = to_numpy(check_data(X)).astype(np.float64, copy=False)
+    data = check_data(X)
+    X, there = to_numpy(data).astype(np.float64, copy=False), data if on_card(data) else None
     partition = encode(labels, n_objects=len(X), noise=noise)
     t = check_count("n_neighbors", n_neighbors)
     prototypes = prototypes_of(X, partition, centers)
     codes = partition.codes[0]
     _warn_of_small_clusters(partition, t)
 
-    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs))
+    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs), there)
     return LocalConnectivity(
         objects=found.objects,
         clusters=found.clusters,
         maximum=float(found.clusters.max()),
         mean=float(found.clusters.mean()),
         support=found.support,
-        better=_better(X, partition, prototypes, found.radii, t, n_jobs),
+        better=_better(X, partition, prototypes, found.radii, t, n_jobs, there),
         labels=partition.classes[0],
         radii=found.radii,
         n_neighbors=t,
@@ -151,7 +153,7 @@ class _Measured(NamedTuple):
     clusters: np.ndarray
 
 
-def _measure(X, codes, prototypes, t, workers=1) -> _Measured:
+def _measure(X, codes, prototypes, t, workers=1, there=None) -> _Measured:
     found = _Measured(
         np.full(len(X), np.nan),
         np.zeros(len(X), dtype=np.int32),
@@ -164,7 +166,7 @@ def _measure(X, codes, prototypes, t, workers=1) -> _Measured:
         rows = by_cluster[ends[code] : ends[code + 1]]
         members = X[rows]
         found.objects[rows], found.support[rows] = cluster_support(
-            members, center, t, workers=workers
+            members, center, t, workers=workers, there=None if there is None else there[rows]
         )
         found.radii[rows] = distances_to(members, center)
         found.clusters[code] = found.objects[rows].max()
@@ -186,7 +188,9 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     t = check_count("n_neighbors", n_neighbors)
     check_choice("aggregate", aggregate, ("mean", "max"))
     X = to_numpy(objects.X).astype(np.float64, copy=False)
-    clusters = _measure(X, objects.codes, _means(X, objects.codes, objects.n_clusters), t).clusters
+    prototypes = _means(X, objects.codes, objects.n_clusters)
+    there = objects.X if on_card(objects.X) else None
+    clusters = _measure(X, objects.codes, prototypes, t, there=there).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
@@ -235,14 +239,17 @@ def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
         )
 
 
-def _better(X, partition, prototypes, radii, t, n_jobs):
+def _better(X, partition, prototypes, radii, t, n_jobs, there):
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0
     rows = slice(None) if counted.all() else np.flatnonzero(counted)
     best = codes.copy()
     n = int(counted.sum())
     if n > 1 and len(classes) > 1:
-        best[rows] = best_supported(X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs)
+        best[rows] = best_supported(
+            X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs,
+            there=None if there is None else there[rows],
+        )  # fmt: skip
     if counted.all():
         return classes[best]
     return np.where(counted, classes[np.maximum(best, 0)], NOISE)

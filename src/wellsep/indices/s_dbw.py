@@ -86,7 +86,7 @@ def s_dbw_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
-        Computed on the host in float64.
+        Computed in float64, on the host or where an accelerator holds the tensor.
     labels : array-like of shape (n,)
     density : {"union", "own"}
         Around a centroid count both clusters (Halkidi and Vazirgiannis), or its own cluster only
