@@ -52,14 +52,15 @@ def measured(records: list[Facts]) -> str:
         ("indices", "six centroid indices together (two passes)"),
     ):
         for workers in (1, 2):
-            spent = [duration(_cost(facts, what, workers, t)["seconds"]) for t in times]
+            spent = [duration(_cost(facts, what, workers, t)["busiest"]) for t in times]
             name = f"{title}, 1 worker" if workers == 1 else "2 workers"
             lines.append(_row(name, *spent, f"{slopes[what, workers]:.2f}"))
         sent = [size(_cost(facts, what, 2, t)["traffic"]) for t in times]
         lines.append(_row("sent between processes, 2 workers", *sent, ""))
     part, all_parts = (_cost(facts, what, 1, times[-1])["traffic"] for what in _WHAT)
     return "\n".join(lines) + (
-        "\n\nExponents are fitted to the processor seconds of the workers. What travels are sums: "
+        "\n\nTimes are processor seconds of the busiest worker, which other programs on the machine "
+        "change little; exponents are fitted to those of all workers. What travels are sums: "
         f"{size(part)} a chunk for an iteration and {size(all_parts)} for the indices, most of it "
         f"the {facts['features']} × {facts['features']} products that `ccc` needs, unless the next "
         "step is done where they are. Labels that the workers keep travel too where a chunk is "
