@@ -201,10 +201,15 @@ def run(plan: Plan, n_jobs: int = 1) -> bool:
             return _one(plan, name, seed)
 
     tasks = [(name, seed) for seed in plan.seeds for name in plan.sets]
-    with threadpool_limits(1), warnings.catch_warnings(), ThreadPoolExecutor(n_jobs) as pool:
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for future in as_completed([pool.submit(task, *pair) for pair in tasks]):
-            common.say(future.result())
+    cores = torch.get_num_threads()
+    torch.set_num_threads(1)  # steps this small gain nothing from more
+    try:
+        with threadpool_limits(1), warnings.catch_warnings(), ThreadPoolExecutor(n_jobs) as pool:
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for future in as_completed([pool.submit(task, *pair) for pair in tasks]):
+                common.say(future.result())
+    finally:
+        torch.set_num_threads(cores)
     rows = common.read(plan.results)
     return not any(
         lacking(plan, [r for r in rows if (r["set"], r["seed"]) == pair]) for pair in tasks

@@ -1,60 +1,178 @@
-"""The counterfactual poster, replicated."""
+"""CFQ, cf-means and deep cf-means: the poster's table 2 and figures 23 and 24, and beyond.
+
+    python experiments/counterfactual/run.py                   # all; deep trainings only with CUDA
+    python experiments/counterfactual/run.py --quick           # every stage, small; about a minute
+    python experiments/counterfactual/run.py table2 figure23   # some stages
+    python experiments/counterfactual/run.py deep --device cuda --jobs 4 --minutes 8
+    python experiments/counterfactual/run.py report            # figures and tables from the CSVs
+
+Every trial, start or training is appended to a CSV when it is done and skipped when it is there:
+stop at any time, run again to go on. The data lie in the folder that WELLSEP_DATA names.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
 from experiments import common  # noqa: E402
-from experiments.counterfactual import deep  # noqa: E402
+from experiments.counterfactual import deep, pages, picks, starts  # noqa: E402
 
-DEEP_QUICK = {"preset": "small", "pretrain_epochs": 8, "epochs": 4}
+STAGES = ("table2", "figure23", "study", "deep", "report")
+COLLECTIONS = {"figure23": (starts.SIGNS,), "study": (starts.STUDY, starts.WHOLE, starts.CHOICE)}
+EMBEDDED = {"iris": (3, 150), "wine": (3, 178), "digits": (10, 300)}
+SMALL_NETWORK = {"preset": "small", "hidden": (64,), "pretrain_epochs": 8, "epochs": 4}
 
 
-def run_deep(options: argparse.Namespace) -> bool:
-    origin = common.provenance("experiments/counterfactual")
-    if options.commit:
-        origin["commit"] = options.commit
-    results = Path(options.results) if options.results else HERE / "results_deep.csv"
+@dataclass(frozen=True)
+class Sizes:
+    """How much of everything is run."""
+
+    picked_from: tuple[str, ...] = picks.SETS
+    protocols: dict[str, int] | None = None
+    cap: int = picks.CAP
+    keep: int | None = None  # objects of a set for the sums of squares
+    n_starts: int | None = None
+    most_sets: int | None = None
+    embedded: bool = False
+
+    def of(self, collection: starts.Collection) -> starts.Collection:
+        """The collection at this size."""
+        sets = EMBEDDED if self.embedded else collection.sets
+        sets = dict(list(sets.items())[: self.most_sets])
+        if self.keep is not None:
+            sets = {name: (k, min(n, self.keep)) for name, (k, n) in sets.items()}
+        count = collection.n_starts if self.n_starts is None else self.n_starts
+        return collection._replace(sets=sets, n_starts=count)
+
+
+def quick(embedded: bool) -> Sizes:
+    """Every stage in about a minute."""
+    sets = tuple(EMBEDDED) if embedded else picks.SETS
+    return Sizes(sets, {"classes": 3, "seeds": 2}, 300, 300, 2, 3, embedded)
+
+
+def run(
+    stages: list[str],
+    sizes: Sizes,
+    training: deep.Plan | None,
+    out: Path,
+    origin: dict[str, str],
+    *,
+    in_time: Callable[[], bool] = lambda: True,
+    n_jobs: int = 1,
+) -> bool:
+    """The stages in order; False when trainings are missing."""
+    whole = True
+    for number, stage in enumerate(stages, 1):
+        common.say(f"{number} of {len(stages)}: {stage}")
+        if stage == "table2":
+            picks.run(
+                out / pages.FILES["table2"],
+                sets=sizes.picked_from,
+                protocols=sizes.protocols or picks.PROTOCOLS,
+                cap=sizes.cap,
+                in_time=in_time,
+                origin=origin,
+            )
+        elif stage in COLLECTIONS:
+            for collection in map(sizes.of, COLLECTIONS[stage]):
+                starts.run(collection, out / collection.file, in_time=in_time, origin=origin)
+        elif stage == "deep" and training is None:
+            common.say("no CUDA device: trainings left out; name --device cpu to have them here")
+        elif stage == "deep":
+            whole = deep.run(training, n_jobs)
+        else:
+            pages.write(out)
+    return whole
+
+
+def training_plan(options: argparse.Namespace, out: Path, origin: dict[str, str]) -> deep.Plan:
+    """The trainings that the command line asks for."""
     plan = deep.Plan(
-        results,
-        sets=tuple(options.sets.split(",")) if options.sets else deep.SETS,
+        Path(options.results) if options.results else out / pages.FILES["figure24"],
         seeds=tuple(range(options.seeds)),
-        weights=tuple(map(float, options.weights.split(","))) if options.weights else deep.WEIGHTS,
-        balances=tuple(options.balances.split(",")) if options.balances else deep.BALANCES,
         device=options.device,
         end=time.time() + 60 * options.minutes,
         origin=origin,
     )
     if options.quick:
         plan = replace(
-            plan, sets=("digits",), seeds=(0,), weights=(0.3,), keep=500, options=DEEP_QUICK
+            plan, sets=("digits",), seeds=(0, 1), weights=(0.3,), keep=400, options=SMALL_NETWORK
         )
-    return deep.run(plan, options.jobs)
+    if options.sets:
+        plan = replace(plan, sets=tuple(options.sets.split(",")))
+    if options.weights:
+        plan = replace(plan, weights=tuple(map(float, options.weights.split(","))))
+    if options.balances:
+        plan = replace(plan, balances=tuple(options.balances.split(",")))
+    return plan
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("stage", choices=("deep",))
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--results", help="CSV of the deep stage")
-    parser.add_argument("--sets", help="of the deep stage, comma-separated")
-    parser.add_argument("--seeds", type=int, default=10, help="of the deep stage")
-    parser.add_argument("--weights", help="of the separation in the deep stage, comma-separated")
-    parser.add_argument("--balances", help="of the losses in the deep stage: printed,means")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--commit")
-    options = parser.parse_args()
-    common.data_folder()
-    return 0 if run_deep(options) else 1
+def has_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}")
+    parser.add_argument("--quick", action="store_true", help="every stage at reduced size")
+    parser.add_argument("--embedded", action="store_true", help="scikit-learn's sets as stand-ins")
+    parser.add_argument("--out", type=Path, help="folder of the results; a new one for --quick")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after these")
+    parser.add_argument("--commit", help="commit to record where there is no repository")
+    trainings = parser.add_argument_group("deep")
+    trainings.add_argument("--device", default="auto")
+    trainings.add_argument("--jobs", type=int, default=1, help="sets and seeds at a time")
+    trainings.add_argument("--sets", help="comma-separated")
+    trainings.add_argument("--seeds", type=int, default=10, help="their number")
+    trainings.add_argument("--weights", help="of the separation, comma-separated")
+    trainings.add_argument("--balances", help="of the losses: printed,means")
+    trainings.add_argument("--results", help="CSV, where not in the folder of the results")
+    options = parser.parse_args(arguments)
+    unknown = [stage for stage in options.stages if stage not in STAGES]
+    if unknown:
+        parser.error(f"STAGE must be one of {', '.join(STAGES)}, got {', '.join(unknown)}")
+    stages = options.stages or list(STAGES)
+    if set(stages) - {"report"} and not options.embedded and common.data_folder() is None:
+        parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
+    options.stages = stages
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parsed(arguments)
+    small = options.quick or options.embedded
+    out = options.out or (Path(tempfile.mkdtemp(prefix="counterfactual_")) if small else HERE)
+    origin = common.provenance("experiments/common.py", "experiments/counterfactual/*.py")
+    if options.commit:
+        origin["commit"] = options.commit
+    training = None
+    if "deep" in options.stages:
+        asked = options.stages == ["deep"] or options.device != "auto" or options.quick
+        if asked or has_cuda():
+            training = training_plan(options, out, origin)
+    end = time.time() + 60 * options.minutes
+    sizes = quick(options.embedded) if small else Sizes()
+    whole = run(
+        options.stages, sizes, training, out, origin,
+        in_time=lambda: time.time() < end, n_jobs=options.jobs,
+    )  # fmt: skip
+    if small:
+        common.say(f"small: the stages, not the poster's numbers; they lie in {out}")
+    return 0 if whole else 1
 
 
 if __name__ == "__main__":
