@@ -59,8 +59,8 @@ def measured(records: list[Facts]) -> str:
         lines.append(_row("sent between processes, 2 workers", *sent, ""))
     part, all_parts = (_cost(facts, what, 1, times[-1])["traffic"] for what in _WHAT)
     return "\n".join(lines) + (
-        "\n\nTimes are processor seconds of the busiest worker, which other programs on the machine "
-        "change little; exponents are fitted to those of all workers. What travels are sums: "
+        "\n\nTimes are processor seconds of the busiest worker, which tell more than the clock where "
+        "other programs run; exponents are fitted to those of all workers. What travels are sums: "
         f"{size(part)} a chunk for an iteration and {size(all_parts)} for the indices, most of it "
         f"the {facts['features']} × {facts['features']} products that `ccc` needs, unless the next "
         "step is done where they are. Labels that the workers keep travel too where a chunk is "
