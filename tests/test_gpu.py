@@ -27,7 +27,7 @@ def test_a_float32_tensor_agrees_with_float64_on_the_host(n, d, k):
     X, y = _blobs(n, d, k)
     ours = ws.score_partitions(torch.tensor(X, device="cuda"), y, INDICES).values
     exact = ws.score_partitions(X.astype(np.float64), y, INDICES).values
-    assert ours == pytest.approx(exact, rel=1e-5)
+    assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
 
 
 def test_many_partitions_at_once_agree_with_float64_on_the_host():
@@ -117,3 +117,95 @@ def test_a_clusterer_ends_where_it_ends_on_the_host(name):
     there = getattr(ws, name)(6, **options).fit(torch.tensor(X, device="cuda"))
     assert float(there.inertia_) == pytest.approx(host.inertia_, rel=1e-4)
     assert ws.ari_score(host.labels_, there.labels_) > 0.999
+
+
+NINE = ["silhouette", "silhouette_cosine", "calinski_harabasz", "davies_bouldin", "dunn",
+        "c_index", "s_dbw", "ccc", "cdbw"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("convention", [None, "ace"])
+def test_the_indices_of_the_ace_paper_agree_with_float64_on_the_host(convention):
+    X, y = _blobs(3500, 40, 9)
+    rng = np.random.default_rng(4)
+    labels = [np.where(rng.random(len(y)) < p, rng.integers(0, k, len(y)), y % k)
+              for p, k in ((0, 9), (0.2, 9), (0.5, 4), (0.9, 60))]  # fmt: skip
+    labels[1][:70] = -1
+    ours = ws.score_partitions(X, labels, NINE, device="cuda", convention=convention).values
+    exact = ws.score_partitions(X.astype(np.float64), labels, NINE, convention=convention).values
+    assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_the_deciding_pairs_are_evaluated_exactly(metric):
+    X, y = _blobs(5000, 3, 5)
+    X[100:120] = X[100]  # rounding cannot tell these apart
+    labels = [y, (y + 1) % 3, np.arange(5000) % 2]
+    spec = [("dunn", {"metric": metric}), ("c_index", {"metric": metric, "variant": "nbclust"})]
+    ours = ws.score_partitions(X, labels, spec[:1], device="cuda").values
+    exact = ws.score_partitions(X.astype(np.float64), labels, spec[:1]).values
+    assert ours == pytest.approx(exact, rel=1e-9, abs=1e-300)
+    whole = ws.score_partitions(X, labels, spec, device="cuda").values
+    assert whole[:, 1] == pytest.approx(
+        ws.score_partitions(X.astype(np.float64), labels, spec).values[:, 1], rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_the_histogram_of_distances_selects_as_the_host_does(metric):
+    X, y = _blobs(6000, 24, 7)
+    spec = [("c_index", {"metric": metric})]
+    ours = ws.score_partitions(X, [y, y % 3], spec, device="cuda").values
+    exact = ws.score_partitions(X.astype(np.float64), [y, y % 3], spec).values
+    assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "d", "t"), [(20_000, 64, 5), (5003, 160, 20), (3000, 2, 3)])
+def test_neighbours_are_those_of_the_host(n, d, t):
+    from wellsep.compute.neighbours import nearest_neighbours
+
+    X, _ = _blobs(n, d, 6)
+    host = nearest_neighbours(X.astype(np.float64), t)
+    ours = nearest_neighbours(torch.tensor(X, device="cuda"), t)
+    assert ours.distances == pytest.approx(host.distances, rel=1e-9, abs=1e-12)
+    assert (ours.indices == host.indices).mean() > 0.9999  # exact ties may fall either way
+
+
+@pytest.mark.parametrize(("d", "t"), [(24, 5), (2, 3)])
+def test_local_connectivity_is_that_of_the_host(d, t):
+    X, y = _blobs(9000, d, 6)
+    X[50:80] = X[50]
+    host = ws.local_connectivity(X.astype(np.float64), y, n_neighbors=t)
+    ours = ws.local_connectivity(torch.tensor(X, device="cuda"), y, n_neighbors=t)
+    assert ours.objects == pytest.approx(host.objects, rel=1e-7, abs=1e-9)
+    assert np.array_equal(ours.support, host.support)
+    assert np.array_equal(ours.better, host.better)
+
+
+def test_lofkmeans_finds_the_weights_of_the_host():
+    X, _ = _blobs(4000, 20, 6)
+    host = ws.LOFKMeans(6, random_state=0).fit(X.astype(np.float64))
+    ours = ws.LOFKMeans(6, random_state=0).fit(torch.tensor(X, device="cuda"))
+    assert ours.weights_ == pytest.approx(host.weights_, rel=1e-6)
+
+
+def test_a_budget_too_small_for_the_sums_gives_the_same_values_on_the_device():
+    from sklearn import config_context
+
+    X, y = _blobs(9000, 32, 12)
+    labels = [y, y % 5, np.arange(9000) % 30]
+    tensor = torch.tensor(X, device="cuda")
+    roomy = ws.score_partitions(tensor, labels, ["silhouette", "c_index", "dunn"]).values
+    with config_context(working_memory=4):
+        tight = ws.score_partitions(tensor, labels, ["silhouette", "c_index", "dunn"]).values
+    assert tight == pytest.approx(roomy, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+def test_without_kernels_all_indices_are_the_same(monkeypatch):
+    X, y = _blobs(3500, 12, 6)
+    tensor = torch.tensor(X, device="cuda")
+    fused = ws.score_partitions(tensor, [y, y % 4], [*NINE, "lcd"]).values
+    monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    plain = ws.score_partitions(tensor, [y, y % 4], [*NINE, "lcd"]).values
+    assert plain == pytest.approx(fused, rel=1e-5)
