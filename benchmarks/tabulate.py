@@ -45,6 +45,7 @@ ORDER = (
     "bench_silhouette_gpu",
     "bench_nearest_gpu",
     "bench_grid_gpu",
+    "bench_pairs_gpu",
 )
 INTRO = """# Benchmarks
 
