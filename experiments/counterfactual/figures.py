@@ -11,7 +11,7 @@ import numpy as np
 from experiments.counterfactual import deep, picks
 from experiments.counterfactual.sse_tables import FIGURE_ARMS
 from experiments.counterfactual.starts import cells, excess
-from experiments.counterfactual.tables import _order, deep_values, published, title_of, trials
+from experiments.counterfactual.tables import deep_values, order_of, published, title_of, trials
 from wellsep.look import CLUSTERS, SURFACES
 
 INK, QUIET, LINE, GREY = (SURFACES["light"][n] for n in ("ink", "quiet", "line", "noise"))
@@ -156,7 +156,7 @@ def _shade(method: str, weights: Sequence[float], row: Row) -> str:
 def _figure24(plt: Any, rows: Sequence[Row]) -> Any:
     """Box plots of NMI, one column a set and one line a balance of the losses."""
     values = deep_values(rows, "nmi")
-    names, methods = _order(values)
+    names, methods = order_of(values)
     balances = list(dict.fromkeys(balance for _, balance, _ in values if balance))
     known = {row["method"]: row for row in rows}
     weights = sorted({row["weight"] for row in rows if row["sign"]})

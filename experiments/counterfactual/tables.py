@@ -238,7 +238,7 @@ def deep_values(rows: Sequence[Row], column: str) -> dict[tuple[str, str, str], 
     return {key: np.array(values) for key, values in found.items()}
 
 
-def _order(values: dict[tuple[str, str, str], np.ndarray]) -> tuple[list[str], list[str]]:
+def order_of(values: dict[tuple[str, str, str], np.ndarray]) -> tuple[list[str], list[str]]:
     names = list(dict.fromkeys(name for name, _, _ in values))
     methods = list(dict.fromkeys(m for _, balance, m in values if balance))
     return names, methods
@@ -249,7 +249,7 @@ def figure24(rows: Sequence[Row]) -> str:
     if not values:
         return NOT_RUN
     settled = deep_values(rows, "nmi_settled")
-    names, methods = _order(values)
+    names, methods = order_of(values)
     lines = []
     for label, source in (("nearest random centre", values), ("k-means from it", settled)):
         line = {"balance": "before training", "method": label}
@@ -268,7 +268,7 @@ def figure24_tests(rows: Sequence[Row], column: str = "nmi") -> str:
     values = deep_values(rows, column)
     if not values:
         return NOT_RUN
-    names, methods = _order(values)
+    names, methods = order_of(values)
     pairs, per_set = [], []
     for balance in dict.fromkeys(b for _, b, _ in values if b):
         for method in methods[1:]:
@@ -300,7 +300,7 @@ def figure24_short(rows: Sequence[Row]) -> str:
     if not values:
         return NOT_RUN
     settled = deep_values(rows, "nmi_settled")
-    names, methods = _order(values)
+    names, methods = order_of(values)
 
     def mean(found: dict[tuple[str, str, str], np.ndarray], balance: str, method: str) -> float:
         return float(np.mean([found[n, balance, method].mean() for n in names]))
@@ -333,7 +333,7 @@ def figure24_space(rows: Sequence[Row]) -> str:
     values = kinds["nmi"]
     if not values:
         return NOT_RUN
-    names, methods = _order(values)
+    names, methods = order_of(values)
     lines = []
     keys = [("", deep.BEFORE)]
     keys += [(b, m) for b in dict.fromkeys(b for _, b, _ in values if b) for m in methods]
