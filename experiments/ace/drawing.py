@@ -157,7 +157,7 @@ def draw_scatter(place: Path, path: Path) -> None:
         ax.tick_params(labelsize=7)
     for ax in axes[:, 0]:
         ax.set_ylabel("NMI")
-    for ax in axes[-1]:
+    for ax in axes.flat[max(0, len(folders) - columns) : len(folders)]:
         ax.set_xlabel("silhouette")
     handles = [
         plt.Line2D([], [], marker="o", ls="", ms=4, color=COLOUR[w]) for w in ("paired", "ace")
