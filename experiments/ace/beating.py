@@ -155,7 +155,7 @@ def leave_one_out(
         gained.append(r[best][left] - r[base][left])
         saved.append(cost[base][left] - cost[best][left])
     hindsight = max(there, key=lambda v: np.mean([r[v][s] for s in sets]))
-    names = sorted(set(chosen), key=chosen.count, reverse=True)
+    names = sorted(set(chosen), key=lambda name: (-chosen.count(name), name))
     return {
         "sets": len(sets),
         "default": base,

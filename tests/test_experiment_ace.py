@@ -1,0 +1,306 @@
+"""The ACE experiment: report, CSVs, kept scores and code agree; the printed values are whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from golden import ROOT
+
+import wellsep as ws
+from experiments.ace import beating, evaluating, paper, quick, reporting, scoring, tables, variants
+from experiments.ace.evaluating import experiments, kept, rows_of
+from experiments.common import read
+
+HERE = ROOT / "experiments" / "ace"
+FOLDERS = experiments(HERE / "scores")
+KEYS = ("task", "method", "set", "index", "approach")
+NUMBERS = ("r_s_nmi", "tau_b_nmi", "r_s_acc", "tau_b_acc", "regret", "best_nmi")
+each_experiment = pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+
+
+def by_key(rows):
+    return {tuple(row[key] for key in KEYS): row for row in rows}
+
+
+def numbers_of(row):
+    return [np.nan if row[key] in (None, "") else row[key] for key in NUMBERS]
+
+
+# ---- the printed values ---------------------------------------------------------------------
+
+
+def test_printed_averages_are_the_means_of_the_printed_cells():
+    groups: dict[tuple, dict] = {}
+    for key, row in paper.published().items():
+        groups.setdefault((*key[:4], key[5]), {})[key[4]] = row
+    gaps = {}
+    for group, cells in groups.items():
+        for statistic in ("r_s", "tau_b"):
+            values = {name: cell[statistic] for name, cell in cells.items()}
+            printed = values.pop("Average", None)
+            own = [value for value in values.values() if value is not None]
+            if printed is not None:
+                gaps[(*group, statistic)] = abs(np.mean(own) - printed)
+    assert len(gaps) > 1000
+    assert max(gaps.values()) < 0.0101  # cells and means are both rounded to two digits
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("tuning", "jule", "calinski_harabasz", "ace", "CMU-PIE", "nmi"), (0.98, 0.90, None)),
+        (("tuning", "depict", "silhouette", "raw", "CMU-PIE", "nmi"), (-0.21, -0.12, None)),
+        (("clusters", "jule", "silhouette_cosine", "ace", "COIL-100", "nmi"), (0.46, 0.33, 180)),
+        (("clusters", "depict", "davies_bouldin", "ace", "Average", "nmi"), (0.82, 0.75, None)),
+        (("checkpoints", "deepcluster", "silhouette", "paired", "ImageNet-val", "acc"),
+         (-0.74, -0.56, None)),
+        (("tuning", "jule", "davies_bouldin", "ace, dbscan .1", "COIL-100", "nmi"),
+         (-0.48, -0.34, None)),
+    ],
+)  # fmt: skip
+def test_a_printed_cell_is_what_the_paper_prints(key, value):
+    row = paper.published()[key]
+    assert (row["r_s"], row["tau_b"], row["k"]) == value
+
+
+def test_every_table_from_1_to_30_but_the_list_of_sets_is_transcribed():
+    assert {row["table"] for row in read(HERE / "expected.csv")} == set(range(1, 31)) - {3}
+
+
+# ---- what is kept, and what follows from it -------------------------------------------------
+
+
+def test_some_experiments_are_kept():
+    assert FOLDERS
+
+
+@each_experiment
+def test_what_is_kept_of_an_experiment_is_small_and_whole(folder):
+    one = kept(folder)
+    n = len(one.scores.partitions)
+    assert set(one.labels) == set(paper.INDICES)
+    assert one.scores.is_paired and one.scores.dip.pvalue.shape == (n,)
+    assert set(one.screens) == set(scoring.REDUCTIONS)
+    assert len(scoring.read_labels(folder)) == n
+    files = [p for p in folder.rglob("*") if p.is_file()]
+    assert max(p.stat().st_size for p in files) < 600_000
+
+
+@each_experiment
+def test_silhouette_results_follow_from_the_kept_scores(folder):
+    one = kept(folder)
+    label = one.labels["silhouette"]
+    stored = by_key(read(HERE / "results.csv"))
+    answer = ws.ace(one.scores, index=label)
+    found = {"ace": answer.scores, **answer.baselines}
+    key = (*paper.split(folder.name), "silhouette")
+    ours = [
+        evaluating.correlation(found[way], one.truth["nmi"]) for way in ("ace", "pooled", "paired")
+    ]
+    theirs = [
+        (stored[(*key, way)]["r_s_nmi"], stored[(*key, way)]["tau_b_nmi"])
+        for way in ("ace", "pooled", "paired")
+    ]
+    np.testing.assert_allclose(ours, theirs, atol=6e-5)
+
+
+def test_agreement_of_the_library_gives_the_same_correlations():
+    folder = FOLDERS[0]
+    one = kept(folder)
+    labels = scoring.read_labels(folder)
+    truth = next(iter(labels.values()))  # any classes do: both sides see the same
+    answer = ws.ace(one.scores, index=one.labels["silhouette"])
+    found = ws.agreement(ws.rank(answer), labels, truth)
+    nmi = np.array([ws.nmi_score(truth, labels[name]) for name in one.scores.partitions])
+    expected = evaluating.correlation(answer.scores, nmi)
+    ours = [found.correlations["ace"][f"{kind} nmi"] for kind in ("spearman", "kendall")]
+    np.testing.assert_allclose(ours, expected, atol=1e-12)
+
+
+def test_results_cover_every_kept_experiment_and_no_other():
+    named = {(r["task"], r["method"], r["set"]) for r in read(HERE / "results.csv")}
+    assert named == {paper.split(folder.name) for folder in FOLDERS}
+
+
+def test_results_carry_seeds_and_commit():
+    rows = read(HERE / "results.csv")
+    assert all(row["commit"] not in ("", "unknown") and row["seeds"] is not None for row in rows)
+
+
+@pytest.mark.slow
+@each_experiment
+def test_all_results_follow_from_the_kept_scores(folder):
+    stored = by_key(read(HERE / "results.csv"))
+    fresh = by_key(rows_of(kept(folder)))
+    own = {key for key in stored if key[:3] == paper.split(folder.name)}
+    assert set(fresh) == own
+    for key, row in fresh.items():
+        np.testing.assert_allclose(numbers_of(row), numbers_of(stored[key]), atol=1.1e-4)
+
+
+@pytest.mark.slow
+def test_nmi_and_accuracy_follow_from_the_kept_labels(real_data):
+    wrong = []
+    for folder in FOLDERS:
+        truth = ws.load_dataset(paper.split(folder.name)[2], flatten=True).y
+        labels = scoring.read_labels(folder)
+        one = kept(folder)
+        found = [ws.nmi_score(truth, labels[name]) for name in one.scores.partitions]
+        if not np.allclose(found, one.truth["nmi"], atol=1e-6):
+            wrong.append(folder.name)
+    assert wrong == []
+
+
+# ---- reports --------------------------------------------------------------------------------
+
+
+def test_the_report_is_what_the_csvs_say():
+    text = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    assert reporting.report_text(text, HERE) == text
+
+
+def test_the_tables_are_what_the_csvs_say():
+    numbers = tables.Numbers.read(HERE / "results.csv")
+    assert tables.all_tables(numbers) == (HERE / "TABLES.md").read_text(encoding="utf-8")
+
+
+def test_a_report_can_be_written_before_anything_was_run(tmp_path):
+    text = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    empty = reporting.report_text(text, tmp_path)
+    assert reporting.NOTHING in empty
+
+
+def test_every_figure_of_the_report_is_there():
+    text = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    named = [part.split(")")[0] for part in text.split("](figures/")[1:]]
+    assert named and all((HERE / "figures" / name).is_file() for name in named)
+
+
+def test_columns_that_are_not_to_be_had_stay_empty():
+    lines = (HERE / "TABLES.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("|  | USPS | YTF | FRGC"))
+    cells = [line.split("|")[3:5] for line in lines[start + 2 : start + 20]]
+    assert {cell.strip() for pair in cells for cell in pair} == {""}
+
+
+# ---- variants of ACE ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def case():
+    rng = np.random.default_rng(0)
+    quality = np.linspace(0, 1, 8)
+    rows = [quality + 0.1 * rng.normal(size=8) for _ in range(5)]
+    rows += [-quality + 0.1 * rng.normal(size=8) - 1 for _ in range(3)]
+    scores = ws.Scores.from_matrix(np.array(rows), index="silhouette", dip_pvalues=np.zeros(8))
+    return variants.Case("deep", "x", "x", {"silhouette": (scores, "silhouette")}, {}, quality)
+
+
+def test_page_rank_weights_are_those_of_ace(case):
+    found = {(f, v): s for f, v, s in variants.variants(case, "silhouette")}
+    assert found["weights", "PageRank"] is found["pooling", "ACE"]
+    np.testing.assert_allclose(found["weights", "HITS"], found["weights", "eigenvector"], atol=1e-9)
+
+
+def test_shrinkage_reaches_from_ace_to_pooled(case):
+    found = {(f, v): s for f, v, s in variants.variants(case, "silhouette")}
+    for title, other in (("ACE", ("pooling", "ACE")), ("pooled", ("pooling", "pooled values"))):
+        r = np.corrcoef(found["shrinkage", title], found[other])[0, 1]
+        assert r == pytest.approx(1.0)
+
+
+def test_leaving_one_out_never_looks_at_the_set_it_judges():
+    sets = "abcd"
+    rows = [
+        {"kind": "deep", "set": s, "family": "weights", "variant": v, "r_s": r, "regret": 0.0}
+        for s in sets
+        for v, r in (("PageRank", 0.5), ("lucky", 0.9 if s == "a" else 0.4))
+    ]
+    found = beating.leave_one_out(rows, "weights", ("deep",))
+    # "lucky" is best in hindsight, by one set alone; chosen on the others it only costs.
+    assert found["hindsight"] == "lucky"
+    assert found["gain"] < 0
+    assert not beating.wins_by_margin(found)
+
+
+def test_a_variant_that_is_better_everywhere_wins_by_the_margin():
+    rows = [
+        {"kind": "deep", "set": s, "family": "weights", "variant": v, "r_s": r, "regret": 0.0}
+        for s in "abcdefgh"
+        for v, r in (("PageRank", 0.5), ("better", 0.6 + ord(s) / 1e4))
+    ]
+    found = beating.leave_one_out(rows, "weights", ("deep",))
+    assert found["gain"] == pytest.approx(0.11, abs=0.005)
+    assert beating.wins_by_margin(found)
+
+
+def test_variants_of_the_kept_runs_are_what_beat_csv_holds():
+    stored = {
+        (r["experiment"], r["family"], r["index"], r["variant"]): r["r_s"]
+        for r in read(HERE / "beat.csv")
+    }
+    case = min(
+        (c for c in beating.cases(HERE) if c.kind == "cpu"), key=lambda c: (len(c.nmi), c.name)
+    )
+    fresh = {
+        (r["experiment"], r["family"], r["index"] or None, r["variant"]): r["r_s"]
+        for r in beating.rows_of(case)
+    }
+    assert fresh and {key: stored[key] for key in fresh} == pytest.approx(fresh, abs=1.1e-4)
+
+
+# ---- scoring --------------------------------------------------------------------------------
+
+
+def test_the_rotated_input_keeps_distances_and_angles():
+    X = np.random.default_rng(0).normal(size=(12, 40)) + 3
+    Z = scoring.isometric(X)
+    assert Z.shape == (12, 12)
+    np.testing.assert_allclose(Z @ Z.T, X @ X.T, atol=1e-9)
+
+
+def test_a_scored_experiment_reads_back_and_is_not_scored_again(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 5)) + 5 * np.eye(3, 5)[truth]
+    runs = ws.Runs(
+        [
+            ws.Run(f"r{i}", labels=np.where(rng.random(60) < i / 8, 0, truth),
+                   embedding=X[:, : 2 + i], params={"rate": i / 10})
+            for i in range(4)
+        ]
+    )  # fmt: skip
+    name = "tuning-depict-digits"
+    folder = scoring.score_experiment(runs, name, X, truth, tmp_path)
+    one = kept(folder)
+    assert one.truth["nmi"][0] == pytest.approx(1.0)
+    direct = ws.raw(X, runs, indices=("silhouette",))["silhouette"]
+    np.testing.assert_allclose(one.raw["silhouette"], direct, atol=1e-6)
+    sampled, classes = scoring.sampled_runs(folder)
+    assert sampled.n_objects == len(classes) == 60
+    capsys.readouterr()
+    scoring.score_experiment(runs, name, X, truth, tmp_path)
+    assert "scored already" in capsys.readouterr().out
+
+
+def test_an_experiment_of_another_name_is_refused():
+    with pytest.raises(ValueError, match="experiment must be"):
+        paper.split("tuning-kmeans-usps_11000")
+
+
+def test_quick_refuses_to_write_over_the_results():
+    with pytest.raises(SystemExit, match="must not write over"):
+        quick.prepare(HERE)
+
+
+@pytest.mark.slow
+def test_quick_shows_every_stage(tmp_path):
+    command = [sys.executable, str(HERE / "run.py"), "--quick", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    for name in ("results.csv", "beat.csv", "REPORT.md", "TABLES.md", "figures/tuning.png",
+                 "pages/tuning-depict-digits.html"):  # fmt: skip
+        assert (tmp_path / name).is_file(), name
