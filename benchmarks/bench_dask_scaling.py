@@ -109,9 +109,9 @@ def do_nothing(turn: int) -> None:
 def measure_once(client: Client, paths: dict[int, str]) -> dict[str, Any]:
     """Processor seconds and number of distances of both silhouettes; seconds of an empty task."""
     small, large = (ws.open_chunked(paths[t], chunk_rows=max(1, ROWS // 4)) for t in TIMES[:2])
-    start = np.asarray(small[:K])
     near, far = (
-        ws.KMeans(K, init=start, max_iter=1).fit(X).labels_.persist() for X in (small, large)
+        ws.KMeans(K, init=np.asarray(X[:K]), max_iter=1).fit(X).labels_.persist()
+        for X in (small, large)
     )
     m = min(SAMPLED, ROWS)
     estimate = cost(client, lambda: ws.silhouette_estimate(large, far, n_sampled=m, random_state=0))

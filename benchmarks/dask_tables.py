@@ -57,14 +57,14 @@ def measured(records: list[Facts]) -> str:
             lines.append(_row(name, *spent, f"{slopes[what, workers]:.2f}"))
         sent = [size(_cost(facts, what, 2, t)["traffic"]) for t in times]
         lines.append(_row("sent between processes, 2 workers", *sent, ""))
-    part, all_parts = (_cost(facts, what, 1, times[-1])["traffic"] for what in _WHAT)
+    d, one, both = facts["features"], *(_cost(facts, w, 1, times[-1])["traffic"] for w in _WHAT)
     return "\n".join(lines) + (
-        "\n\nTimes are processor seconds of the busiest worker, which tell more than the clock where "
-        "other programs run; exponents are fitted to those of all workers. What travels are sums: "
-        f"{size(part)} a chunk for an iteration and {size(all_parts)} for the indices, most of it "
-        f"the {facts['features']} × {facts['features']} products that `ccc` needs, unless the next "
-        "step is done where they are. Labels that the workers keep travel too where a chunk is "
-        "worked on elsewhere, 4 bytes an object; a chunk of X never does."
+        "\n\nTimes are processor seconds of the busiest worker, which tell more than the clock "
+        "where other programs run; exponents are fitted to those of all workers. What travels are "
+        f"sums: {size(one)} a chunk for an iteration and {size(both)} for the indices, most of it "
+        f"the {d} × {d} products that `ccc` needs, unless the next step is done where they are. "
+        "Labels that the workers keep travel too where a chunk is worked on elsewhere, 4 bytes an "
+        "object; a chunk of X never does."
     )
 
 
