@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from wellsep.cli.main import main
@@ -142,37 +141,6 @@ def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     )
     assert statuses(result) == ["done"]
     assert result.trials[0].params == abandoned.params
-
-
-def test_trainings_in_threads_give_the_same_runs(tmp_path):
-    grid = {"kmeans_weight": [0.1, 1.0, -1.0]}
-    here = sweep(MODEL, X, grid, out=tmp_path / "here")
-    there = sweep(MODEL, X, grid, out=tmp_path / "there", n_jobs=3, workers="threads")
-    assert statuses(there) == statuses(here) == ["done", "done", "failed"]
-    for name in load_runs(tmp_path / "here").names:
-        first, second = (load_runs(tmp_path / part)[name] for part in ("here", "there"))
-        np.testing.assert_array_equal(first.labels, second.labels)
-        np.testing.assert_array_equal(first.embedding, second.embedding)
-
-
-def test_an_interrupted_sweep_ends_its_threads_and_keeps_what_was_done(tmp_path):
-    class Interrupted(KeyboardInterrupt):
-        pass
-
-    def interrupt(trial):
-        raise Interrupted
-
-    model = clone(MODEL).set_params(pretrain_epochs=0, checkpoint_dir=tmp_path / "state")
-    grid = {"epochs": [0, 1_000_000]}
-    with pytest.raises(Interrupted):
-        sweep(model, X, grid, out=tmp_path, n_jobs=2, workers="threads", on_trial=interrupt)
-    assert load_runs(tmp_path).names == ("epochs=0",)
-    assert (tmp_path / "state" / "epochs=1000000" / "state.safetensors").exists()
-
-
-def test_unknown_workers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"workers must be one of .*'fibres'"):
-        sweep(MODEL, X, {"kmeans_weight": [1.0]}, out=tmp_path, workers="fibres")
 
 
 @pytest.mark.slow

@@ -74,7 +74,6 @@ class DeepClusterer(
     _presets: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     _signed = False  # whether images are scaled to [−1, 1] instead of [0, 1]
     _has_decoder = False
-    _recorded = True  # whether its steps can be recorded and replayed on CUDA
 
     # -- what a method fills in ------------------------------------------------------------------
 

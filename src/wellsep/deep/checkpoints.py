@@ -46,6 +46,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
+    if isinstance(value, np.ndarray) and value.size > 100:  # labels of all objects, for example
+        return f"{'×'.join(map(str, value.shape))} array {fingerprint(value)}"
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):

@@ -113,7 +113,6 @@ class DeepCluster(DeepClusterer):
     (40,)
     """
 
-    _recorded = False
     _presets = {  # noqa: RUF012
         "paper": {
             "n_features": 256, "n_components": 256, "width": 32, "batch_size": 256,

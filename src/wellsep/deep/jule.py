@@ -91,7 +91,6 @@ class JULE(DeepClusterer):
     (40,)
     """
 
-    _recorded = False
     _presets = {  # noqa: RUF012
         "paper": {
             "n_features": 160, "width": 50, "batch_size": 100, "learning_rate": 0.01, "epochs": 20,

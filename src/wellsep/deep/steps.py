@@ -40,7 +40,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
     )
 
 
-# Several trainings may share a device, each in a thread and stream of its own; they record in turn.
+# Threads may train at the same time; they record in turn.
 _recording = threading.Lock()
 
 
@@ -155,7 +155,7 @@ class Step:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.noise)
         self.optimizer.zero_grad(set_to_none=True)
-        # Other threads may allocate meanwhile, and a stream of our own keeps their work out.
+        # What other threads do meanwhile must not end up in the recording, nor end it.
         with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             losses = self._run_all(static_rows)
         return graph, static_rows, losses

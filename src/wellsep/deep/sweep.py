@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import multiprocessing
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,6 @@ from sklearn.base import clone
 
 from wellsep._checks import check_choice, check_count, to_numpy
 from wellsep.deep.checkpoints import fingerprint
-from wellsep.deep.workers import choose_workers, side_by_side
 from wellsep.runs.names import safe_name
 
 JOURNAL = "sweep.jsonl"
@@ -89,7 +90,6 @@ def sweep(
     objective: Callable[[Any, Any], float] | None = None,
     storage: str | None = None,
     n_jobs: int = 1,
-    workers: str = "auto",
     ids: Any = None,
     retry_failed: bool = False,
     on_trial: Callable[[Trial], None] | None = None,
@@ -122,11 +122,9 @@ def sweep(
         URL of the study's storage; by default SQLite in `out`. With PostgreSQL many machines may
         work on one study.
     n_jobs : int
-        Trainings at a time; they share the device.
-    workers : {"auto", "threads", "processes"}
-        Where trainings at a time run. Processes take turns on a CUDA device, threads use it at
-        the same time; "auto" takes threads there for methods whose steps are recorded (all but
-        JULE and DeepCluster) and processes otherwise.
+        Trainings at a time, each in a process of its own; they share the device. On an NVIDIA GPU
+        processes take turns unless its multi-process service runs (start it by
+        ``nvidia-cuda-mps-control -d``).
     ids : array, optional
         Names of the objects, kept with each run.
     retry_failed : bool
@@ -155,9 +153,7 @@ def sweep(
     _check_grid(estimator, grid)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    workers = choose_workers(workers, estimator)
-    names_of_objects = None if ids is None else to_numpy(ids)
-    job = _Job(estimator, to_numpy(X), folder, names_of_objects, objective, workers)
+    job = _Job(estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective)
     if sampler == "optuna":
         from wellsep.deep.study import run_study
 
@@ -187,20 +183,13 @@ class _Job:
     """What every trial needs; travels to the worker processes once."""
 
     def __init__(
-        self,
-        estimator: Any,
-        X: np.ndarray,
-        folder: Path,
-        ids: Any = None,
-        objective: Any = None,
-        workers: str = "processes",
+        self, estimator: Any, X: np.ndarray, folder: Path, ids: Any, objective: Any
     ) -> None:
         self.estimator = estimator
         self.X = X
         self.folder = folder
         self.ids = ids
         self.objective = objective
-        self.workers = workers
         self.data = fingerprint(X)
 
     def is_done(self, params: Mapping[str, Any]) -> bool:
@@ -222,7 +211,7 @@ class _Job:
             )
         return True
 
-    def run(self, params: Mapping[str, Any], callback: Any = None) -> Trial:
+    def run(self, params: Mapping[str, Any]) -> Trial:
         """Fit one setting and save it; an error becomes a record."""
         name = trial_name(params)
         params = dict(params)
@@ -230,8 +219,6 @@ class _Job:
         value = None
         try:
             model = clone(self.estimator).set_params(**params)
-            if callback is not None:
-                model.set_callbacks(*getattr(model, "_skl_callbacks", ()), callback)
             if model.checkpoint_dir is not None:
                 model.set_params(checkpoint_dir=Path(model.checkpoint_dir) / safe_name(name))
             model.fit(self.X)
@@ -307,13 +294,41 @@ def _run_grid(
     return [trials[trial_name(params)] for params in settings]
 
 
-def run_trials(job: _Job, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Iterator[Trial]:
-    """Trials as they end, one after another or several at a time."""
-    estimator = job.estimator
-    for params, found in side_by_side(job.run, settings, n_jobs, job.workers, estimator.device):
-        if isinstance(found, Trial):
-            yield found
-            continue
-        trial = Trial(trial_name(params), dict(params), "failed", 0.0, repr(found))
-        job.record(trial)
-        yield trial
+_worker_job: _Job | None = None
+
+
+def _start_worker(job: _Job) -> None:
+    global _worker_job
+    _worker_job = job
+    import torch
+
+    # Processes share the cores; each training gets one, and CUDA work needs no more.
+    torch.set_num_threads(1)
+
+
+def _run_in_worker(params: Mapping[str, Any]) -> Trial:
+    if _worker_job is None:
+        raise RuntimeError("the worker was not started with a job")
+    return _worker_job.run(params)
+
+
+def run_trials(job: _Job, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Any:
+    """Trials as they end: one after another here, or several at a time in fresh processes."""
+    if n_jobs == 1 or len(settings) < 2:
+        for params in settings:
+            yield job.run(params)
+        return
+    # Fresh processes: CUDA does not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        min(n_jobs, len(settings)), context, initializer=_start_worker, initargs=(job,)
+    ) as pool:
+        waiting = {pool.submit(_run_in_worker, params): params for params in settings}
+        for future in as_completed(waiting):
+            try:
+                yield future.result()
+            except Exception as error:  # the process died, of memory for example
+                params = waiting[future]
+                trial = Trial(trial_name(params), dict(params), "failed", 0.0, repr(error))
+                job.record(trial)
+                yield trial
