@@ -142,14 +142,17 @@ def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
 
 
 def fused_strips(
-    X: Any, codes: np.ndarray, n_clusters: np.ndarray, weights: Any, rows_at_once: int
+    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int
 ) -> Iterator[tuple[slice, Any]]:
-    """(rows, (ΣK, b) float64 sums) of centred rows, by the kernel that suits: one or many."""
+    """(rows, (ΣK, b) float64 sums) of centred rows, by the kernel that suits: one or many.
+
+    ``codes`` (M, n) lie beside X.
+    """
     import torch
 
     from wellsep.compute import triton_members, triton_pairs
 
-    on_device = torch.as_tensor(codes).to(X.device).to(torch.int64)
+    on_device = codes.to(torch.int64)
     if len(codes) > 1 and weights is None:
         yield from triton_members.member_sums(X, on_device, n_clusters, rows_at_once)
         return

@@ -171,7 +171,8 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
     if space.on_card:
         from wellsep.compute.tensor_widths import Placed, reduce_widths
 
-        return reduce_widths(Placed(task), wants, _strips(task, metric))
+        placed = Placed(task)
+        return reduce_widths(placed, wants, _strips(task, metric, placed.codes))
     mass, count = cluster_masses(task)
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {
@@ -219,14 +220,14 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
     return 0.0 if w.name == "within_distances" else np.zeros((k, k))
 
 
-def _strips(task: Task, metric: Any) -> Any:
+def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
     if kernels.fused_usable(space.X, metric):
         found = task.partitions
         rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
         yield from kernels.fused_strips(
-            space.centred, found.codes, found.n_clusters, task.weights, rows_at_once
+            space.centred, codes_there, found.n_clusters, task.weights, rows_at_once
         )
         return
     if not fits_budget(task):

@@ -53,6 +53,7 @@ class Search:
         minima = group_minima(self.split, rows, limits, len(self.X))
         g = min(k + SPARE, minima.shape[1])
         values, groups = minima.topk(g, dim=1, largest=False)
+        groups = groups.sort(dim=1).values
         candidates = groups[:, :, None] * GROUP + torch.arange(GROUP, device=rows.device)
         bound = values[:, -1].to(torch.float64) - self._slack(2.0**-21)
         bound = (
@@ -69,7 +70,7 @@ class Search:
         bound = (values[:, -1] - self._slack(2.0**-52)).clamp(min=0).sqrt()
         if k + 1 > len(self.X):
             bound = torch.full_like(bound, torch.inf)
-        return self._closest(rows, k, limits, candidates, bound)
+        return self._closest(rows, k, limits, candidates.sort(dim=1).values, bound)
 
     def _closest(
         self,
@@ -79,15 +80,13 @@ class Search:
         candidates: torch.Tensor,
         bound: torch.Tensor,
     ) -> Found:
+        """The k nearest of ``candidates`` (b, c), which rise in every row: of equals the first."""
         known = candidates.clamp(max=len(self.X) - 1)
         gap = self.X[known]  # (b, c, d)
         gap -= self.X[rows][:, None]
         distance = gap.square_().sum(dim=-1).sqrt_()
         distance[(candidates >= limits[:, None]) | (candidates == rows[:, None])] = torch.inf
         k = min(k, candidates.shape[1])
-        # by position among equals, as a stable sort would
-        by_place = known.argsort(dim=1, stable=True)
-        distance, known = distance.gather(1, by_place), known.gather(1, by_place)
         order = distance.argsort(dim=1, stable=True)[:, :k]
         return Found(distance.gather(1, order), known.gather(1, order), bound)
 

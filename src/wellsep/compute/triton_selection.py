@@ -52,7 +52,7 @@ def histogram(X: torch.Tensor, root: bool) -> tuple[torch.Tensor, torch.Tensor, 
     _histogram[(tiles, tiles)](
         split.high, split.low, split.square, count, total, base, n,
         D=width, BD=min(width, 64), T=SIDE, SHIFT=23 - BITS, LAST=SPAN - 1, ROOT=root,
-        num_warps=4, num_stages=stages(width),
+        num_warps=8, num_stages=stages(width),
     )  # fmt: skip
     scale = split.scale if root else split.scale**2
     bits = (np.arange(SPAN + 1, dtype=np.int64) + base) << (23 - BITS)
