@@ -17,7 +17,7 @@ import numpy as np
 import wellsep as ws
 from benchmarks.device import device_seconds, half_precision_rate, require_cuda
 from benchmarks.harness import report
-from wellsep.compute.neighbours import nearest_neighbours
+from wellsep.compute import neighbours
 
 N, D, K, M = 100_000, 64, 20, 8
 CHECKED, PLAIN = 5_000, 20_000  # what is compared with the host, and timed without kernels
@@ -73,12 +73,12 @@ def _line(name, partitions, there, score, difference) -> bool:
 
 
 def _neighbours(X) -> bool:
-    host = nearest_neighbours(X[:CHECKED].double().cpu().numpy(), T)
-    found = nearest_neighbours(X[:CHECKED], T)
+    host = neighbours.nearest_neighbours(X[:CHECKED].double().cpu().numpy(), T)
+    found = neighbours.nearest_neighbours(X[:CHECKED], T)
     difference = float(np.abs(found.distances - host.distances).max())
     if difference > 1e-6:
         raise SystemExit(f"neighbours must be those of the host, off by {difference}")
-    taken = device_seconds(lambda: nearest_neighbours(X, T), 2)
+    taken = device_seconds(lambda: neighbours.nearest_neighbours(X, T), 2)
     limit = 6 * len(X) ** 2 * D / half_precision_rate()
     return report(
         f"{T} nearest neighbours of each of {len(X):,} × {D} float32",
