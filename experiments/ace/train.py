@@ -30,9 +30,7 @@ from typing import Any
 import numpy as np
 
 import wellsep as ws
-from wellsep.deep import DEPICT, JULE, DeepCluster
-from wellsep.deep.path_integral import path_integral
-from wellsep.deep.sweep import trial_name
+from wellsep.deep import DEPICT, JULE, DeepCluster, path_integral
 
 SEED = 0
 JULE_RATES = (5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1)
@@ -98,7 +96,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        return trial_name(self.params)
+        return ",".join(f"{key}={value:g}" for key, value in sorted(self.params.items()))
 
     @property
     def cost(self) -> float:
