@@ -8,6 +8,7 @@ from experiments.local_connectivity.measure import MEASURES
 from experiments.local_connectivity.protocols import NEIGHBOURS
 from experiments.local_connectivity.summary import Row, published, select
 
+LEVEL = 0.05
 T = "/".join(map(str, NEIGHBOURS))
 
 
@@ -26,6 +27,7 @@ def sentences(results: Sequence[Row]) -> list[str]:
         f"most t objects {_values(results, 'control', without, 'KM', 'small', 2)} against "
         f"{_values(results, 'control', without, 'LOFKM', 'small', 2)}.",
         *(_over(results, measure) for measure in ("avg_lcd", "max_lcd", "object_lcd", "sse")),
+        *(_sure(results, t) for t in NEIGHBOURS),
         _prototypes(results, titles),
     ]
 
@@ -79,18 +81,21 @@ def _over(results: Sequence[Row], measure: str) -> str:
     )
 
 
+def _sure(results: Sequence[Row], t: int) -> str:
+    rows = select(results, part="further", t=t, method="change", measure="avg_lcd")
+    sure = sorted((row["value"], row["set"]) for row in rows if row["p_holm"] < LEVEL)
+    listed = ", ".join(f"{title} {value:+.1f} %" for value, title in sure) or "none"
+    return f"Further sets whose AvgLCD surely changes at t = {t}: {listed}."
+
+
 def _prototypes(results: Sequence[Row], titles: Sequence[str]) -> str:
     parts = []
     for title in titles:
-        km, lof, means = (
+        km, means = (
             _at(results, part="preferred", set=title, method=method, measure=measure)
-            for method, measure in (
-                ("KM", "avg_lcd"), ("LOFKM", "avg_lcd"), ("LOFKM", "avg_lcd_means"),
-            )
-        )  # fmt: skip
-        own, moved = (
-            "/".join(f"{100 * (b / a - 1):+.1f}" for a, b in zip(km, other, strict=True))
-            for other in (lof, means)
+            for method, measure in (("KM", "avg_lcd"), ("LOFKM", "avg_lcd_means"))
         )
-        parts.append(f"{title} {own} % about LOFKM's prototypes, {moved} % about the means")
-    return "AvgLCD of the same LOFKM clusters, t = " + T + ": " + "; ".join(parts) + "."
+        moved = "/".join(f"{100 * (b / a - 1):+.1f}" for a, b in zip(km, means, strict=True))
+        own = _changes(results, "preferred", title, "avg_lcd")
+        parts.append(f"{title} {own} about LOFKM's prototypes, {moved} % about the means")
+    return f"AvgLCD of the same LOFKM clusters against k-means, t = {T}: {'; '.join(parts)}."

@@ -145,6 +145,27 @@ def measure_block(
     return rows
 
 
+def measure_weights(
+    name: str, X: np.ndarray, y: np.ndarray, scaling: str, neighbours: tuple[int, ...] = NEIGHBOURS
+) -> list[dict[str, Any]]:
+    """One row per t: the size of a set, and how far LOF weights are from those of k-means."""
+    k = len(np.unique(y[y >= 0]))
+    found = {t: lof_weights(scale(X, scaling), k, t) for t in neighbours}
+    return [
+        {
+            "set": name,
+            "scaling": scaling,
+            "t": t,
+            "objects": X.shape[0],
+            "features": X.shape[1],
+            "classes": k,
+            "largest_weight": _short(weights.max()),
+            "above_two": _short((weights > 2.0).mean()),
+        }
+        for t, weights in found.items()
+    ]
+
+
 def _of_memberships(
     X: np.ndarray, y: np.ndarray, partitions: dict[bytes, np.ndarray]
 ) -> dict[bytes, dict[str, Any]]:

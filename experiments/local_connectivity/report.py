@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from experiments.common import markdown, replace_between
-from experiments.local_connectivity.findings import sentences
+from experiments.local_connectivity.findings import LEVEL, sentences
 from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import GRID, NEIGHBOURS
 from experiments.local_connectivity.summary import (
@@ -19,7 +19,6 @@ from experiments.local_connectivity.summary import (
     select,
 )
 
-LEVEL = 0.05
 SHOWN_T = 5
 TABLES = {"table2": ("avg_lcd", "max_lcd"), "table3": ("silhouette", "purity")}
 
@@ -44,6 +43,7 @@ def blocks(results: Sequence[Row]) -> dict[str, str]:
         "prototypes": prototypes(results),
         "small": small(results),
         "control": control(results),
+        "weights": weights(results),
         "made": made(results),
         "measured": measured(results),
     }
@@ -252,6 +252,24 @@ def small(results: Sequence[Row]) -> str:
     return markdown(
         rows, {"set": "", "clusters": "clusters"} | {f"t{t}": f"t={t}" for t in NEIGHBOURS}
     )
+
+
+def weights(results: Sequence[Row]) -> str:
+    """Sizes, and how far the weights are from those of k-means, which are 1."""
+    found = select(results, part="weights")
+    rows = []
+    for title in dict.fromkeys(row["set"] for row in found):
+        here = select(found, set=title)
+        row: dict[str, Any] = {"set": title}
+        for measure in ("objects", "features", "classes"):
+            row[measure] = str(select(here, measure=measure)[0]["value"])
+        for t in NEIGHBOURS:
+            largest = one(here, measure="largest_weight", t=t)["value"]
+            above = one(here, measure="above_two", t=t)["value"]
+            row[f"t{t}"] = f"{largest:.1f}; {100 * above:.1f} %"
+        rows.append(row)
+    columns = {"set": "", "objects": "objects", "features": "features", "classes": "classes"}
+    return markdown(rows, columns | {f"t{t}": f"t={t}: largest; share above 2" for t in NEIGHBOURS})
 
 
 def made(results: Sequence[Row]) -> str:

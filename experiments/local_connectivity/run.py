@@ -1,7 +1,7 @@
 """Does LOFKM deepen local connectivity, and at what cost? The paper's tables 2 and 3, and beyond.
 
-    python experiments/local_connectivity/run.py            # all; about 20 minutes on one core
-    python experiments/local_connectivity/run.py --quick    # every stage, small; about a minute
+    python experiments/local_connectivity/run.py            # all; about 20 minutes of one core
+    python experiments/local_connectivity/run.py --quick    # every stage, small; under a minute
 
 Every block of starts is appended to a CSV when it is done and skipped when it is there: stop at
 any time, run again to go on. The data lie in the folder that WELLSEP_DATA names.
@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 
 from experiments.common import append, data_folder, done, provenance, read, say  # noqa: E402
 from experiments.local_connectivity import figures, report, summary  # noqa: E402
-from experiments.local_connectivity.measure import KEYS, measure_block  # noqa: E402
+from experiments.local_connectivity.measure import KEYS, measure_block, measure_weights  # noqa: E402
 from experiments.local_connectivity.protocols import (  # noqa: E402
     CONTROL,
     EMBEDDED_CONTROL,
@@ -39,6 +39,8 @@ from experiments.local_connectivity.protocols import (  # noqa: E402
     lof_weights,
     scale,
 )
+
+WEIGHT_KEYS = ("set", "scaling", "t")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,17 @@ def measure(
         say(f"{source.title}: {protocol}: starts {missing[0]} to {missing[-1]}")
 
 
+def weigh(source: Source, path: Path, origin: dict[str, str]) -> None:
+    """Append the LOF weights of one data set in brief, if they are not in the CSV."""
+    present = done(path, WEIGHT_KEYS)
+    if all((source.title, source.scaling, t) in present for t in NEIGHBOURS):
+        return
+    rows = measure_weights(source.title, *load(source), source.scaling)
+    new = [row for row in rows if tuple(row[key] for key in WEIGHT_KEYS) not in present]
+    append(path, [row | origin for row in new])
+    say(f"{source.title}: weights")
+
+
 def run(plan: Plan, out: Path, origin: dict[str, str]) -> list[summary.Row]:
     """All stages; returns the rows of results.csv."""
     paper, further = out / "starts_paper.csv", out / "starts_further.csv"
@@ -123,6 +136,8 @@ def run(plan: Plan, out: Path, origin: dict[str, str]) -> list[summary.Row]:
     for source in (*plan.further, *plan.control):
         protocol = Protocol(source.scaling, "objects")
         measure(source, protocol, plan.further_starts, plan.block, further, origin)
+    for source in (*plan.paper, *plan.further, *plan.control):
+        weigh(source, out / "weights.csv", origin)
     say("4 of 4: results, figures, report")
     return write(plan, out)
 
@@ -132,6 +147,7 @@ def write(plan: Plan, out: Path) -> list[summary.Row]:
     results = summary.summarise(
         read(out / "starts_paper.csv"),
         read(out / "starts_further.csv"),
+        read(out / "weights.csv"),
         grid_seeds=plan.grid_seeds,
         seeds=plan.starts,
         sources=plan.further,

@@ -196,6 +196,7 @@ def with_holm(rows: list[Row]) -> list[Row]:
 def summarise(
     paper: Sequence[Row],
     further: Sequence[Row],
+    weights: Sequence[Row],
     *,
     grid_seeds: dict[str, int],
     seeds: int,
@@ -213,6 +214,13 @@ def summarise(
             results.append(_distance(rows, title, protocol, value, tried))
     for protocol, values in away.items():
         results.append(_distance([], ALL, protocol, float(np.mean(values)), None))
+    for row in weights:
+        results += [
+            dict.fromkeys(COLUMNS)
+            | {key: row[key] for key in ("set", "scaling", "t", "commit")}
+            | {"part": "weights", "measure": measure, "value": row[measure]}
+            for measure in ("objects", "features", "classes", "largest_weight", "above_two")
+        ]
     tests: list[Row] = []
     for title, tried in grid_seeds.items():
         best = nearest(paper, title, tried)
