@@ -13,12 +13,12 @@ reconstruction weighted d/m times as much as "means".
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import platform
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,8 +37,6 @@ BALANCES = ("printed", "means")
 SIGNS = ("attract", "repel")
 BASELINE = "deep k-means"
 BEFORE = "before training"
-
-_writing = threading.Lock()
 
 Row = dict[str, Any]
 
@@ -179,37 +177,54 @@ def _one(plan: Plan, name: str, seed: int) -> str:
         return f"{name}, seed {seed}: there already"
     written = []
     begin = time.perf_counter()
-    for row in group(plan, name, seed, rows):
-        with _writing:
-            common.append(plan.results, [row])
-        written.append(f"{row['balance']} {row['method']} {row['nmi']:.3f}".strip())
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for row in group(plan, name, seed, rows):
+            with _writing:
+                common.append(plan.results, [row])
+            written.append(f"{row['balance']} {row['method']} {row['nmi']:.3f}".strip())
     taken = time.perf_counter() - begin
     return f"{name}, seed {seed}: NMI {', '.join(written)} ({taken:.0f} s)"
 
 
-def run(plan: Plan, n_jobs: int = 1) -> bool:
-    """Train all, several groups at a time on one device; True when nothing is missing at the end.
+_writing: Any = nullcontext()  # a lock that the processes share
 
-    Threads with a stream each use a GPU at the same time, where processes would take turns.
-    """
+
+def _begin(lock: Any) -> None:
+    global _writing
+    _writing = lock
+    torch_threads(1)
+
+
+def torch_threads(count: int) -> int:
+    """Set torch's threads; returns how many there were. Steps this small gain nothing from more."""
     import torch
 
-    cuda = plan.device.startswith("cuda") or (plan.device == "auto" and torch.cuda.is_available())
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    return before
 
-    def task(name: str, seed: int) -> str:
-        with torch.cuda.stream(torch.cuda.Stream()) if cuda and n_jobs > 1 else nullcontext():
-            return _one(plan, name, seed)
 
+def run(plan: Plan, n_jobs: int = 1) -> bool:
+    """Train all, several sets and seeds at a time; True when nothing is missing at the end."""
     tasks = [(name, seed) for seed in plan.seeds for name in plan.sets]
-    cores = torch.get_num_threads()
-    torch.set_num_threads(1)  # steps this small gain nothing from more
-    try:
-        with threadpool_limits(1), warnings.catch_warnings(), ThreadPoolExecutor(n_jobs) as pool:
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for future in as_completed([pool.submit(task, *pair) for pair in tasks]):
+    if n_jobs == 1:
+        before = torch_threads(1)
+        for pair in tasks:
+            common.say(_one(plan, *pair))
+        torch_threads(before)
+    else:
+        from experiments.ace.train import multi_process_service
+
+        context = multiprocessing.get_context("spawn")
+        with (
+            multi_process_service(),
+            ProcessPoolExecutor(
+                n_jobs, context, initializer=_begin, initargs=(context.Lock(),)
+            ) as pool,
+        ):
+            for future in as_completed([pool.submit(_one, plan, *pair) for pair in tasks]):
                 common.say(future.result())
-    finally:
-        torch.set_num_threads(cores)
     rows = common.read(plan.results)
     return not any(
         lacking(plan, [r for r in rows if (r["set"], r["seed"]) == pair]) for pair in tasks

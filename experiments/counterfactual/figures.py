@@ -155,7 +155,7 @@ def _shade(method: str, weights: Sequence[float], row: Row) -> str:
 
 def _figure24(plt: Any, rows: Sequence[Row]) -> Any:
     """Box plots of NMI, one column a set and one line a balance of the losses."""
-    values = deep_values(rows, "nmi")
+    values, settled = deep_values(rows, "nmi"), deep_values(rows, "nmi_settled")
     names, methods = order_of(values)
     balances = list(dict.fromkeys(balance for _, balance, _ in values if balance))
     known = {row["method"]: row for row in rows}
@@ -168,8 +168,9 @@ def _figure24(plt: Any, rows: Sequence[Row]) -> Any:
     for line, balance in zip(axes, balances, strict=True):
         for axis, name in zip(line, names, strict=True):
             _boxes(axis, [values[name, balance, m] for m in methods], list(colours.values()))
-            start = values[name, "", deep.BEFORE]
-            axis.axhline(start.mean(), color=QUIET, linewidth=1.0, linestyle=":")
+            for found, dashes in ((values, ":"), (settled, "--")):
+                level = found[name, "", deep.BEFORE].mean()
+                axis.axhline(level, color=QUIET, linewidth=1.0, linestyle=dashes)
         line[0].set_ylabel(f"NMI, balance “{balance}”")
     for axis, name in zip(axes[0], names, strict=True):
         axis.set_title(title_of(name))

@@ -135,6 +135,10 @@ def table2_tests(rows: Sequence[Row]) -> str:
             for method in ("SIL", "VRC"):
                 other = picks.picked(found, picks.POSTER[method])
                 pairs.append((name, f"CFQ − {method}", cfq, other))
+        for what in dict.fromkeys(pair[1] for pair in pairs):
+            parts = [pair for pair in pairs if pair[1] == what]
+            first, second = (np.concatenate([part[i] for part in parts]) for i in (2, 3))
+            pairs.append(("all", what, first, second))
         for line in compared(pairs):
             title, method = title_of(line["where"]), line["what"][-3:]
             if (title, method) in told:
@@ -258,8 +262,9 @@ def figure24(rows: Sequence[Row]) -> str:
         for method in methods:
             line = {"balance": balance, "method": method}
             lines.append(line | {n: spread(values[n, balance, method]) for n in names})
-    seeds = min(len(v) for v in values.values())
-    columns = {"balance": "balance", "method": f"NMI, {seeds} seeds"}
+    counts = {len(found) for found in values.values()}
+    seeds = "–".join(map(str, sorted({min(counts), max(counts)})))
+    columns = {"balance": "balance", "method": f"NMI, {seeds} seeds a set"}
     return common.markdown(lines, columns | {name: title_of(name) for name in names})
 
 

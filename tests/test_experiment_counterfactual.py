@@ -1,0 +1,226 @@
+"""Report, CSVs and code of the counterfactual experiment agree; every stage runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from golden import ROOT
+
+import wellsep as ws
+from experiments import common
+from experiments.counterfactual import deep, pages, picks, run, starts, tables
+
+FOLDER = ROOT / "experiments" / "counterfactual"
+DECIMAL = re.compile(r"\d*\.\d|\d\s*%")
+ORIGIN = {"commit": "0123456789", "version": ws.__version__}
+MEASURED = [name for name in pages.FILES if (FOLDER / pages.FILES[name]).exists()]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return pages.read(FOLDER)
+
+
+@pytest.mark.parametrize("page", pages.PAGES)
+def test_a_page_shows_what_the_results_hold(page, results):
+    text = (FOLDER / page).read_text(encoding="utf-8")
+    assert pages.fill(text, results) == text
+
+
+def test_every_block_stands_in_one_of_the_pages(results):
+    texts = [(FOLDER / page).read_text(encoding="utf-8") for page in pages.PAGES]
+    placed = Counter(marker for text in texts for marker in re.findall(r"<!-- (\w+) -->", text))
+    assert set(pages.blocks(results)) == set(placed)
+
+
+def test_the_report_has_no_measured_number_outside_its_blocks():
+    text = (FOLDER / "REPORT.md").read_text(encoding="utf-8")
+    assert DECIMAL.findall(pages.prose(text)) == []
+
+
+@pytest.mark.parametrize("name", ["table2", "figure23", "study", "whole", "choose"])
+def test_results_are_complete(name, results):
+    assert pages.complete(results, name)
+
+
+def test_trainings_are_shown_only_where_every_method_has_one(results):
+    nmi = tables.deep_values(results["figure24"], "nmi")
+    shown = {name: {len(v) for (n, _, _), v in nmi.items() if n == name} for name, _, _ in nmi}
+    assert [len(counts) for counts in shown.values()] == [1] * len(shown)
+    plan = deep.Plan(FOLDER, origin=ORIGIN)
+    groups = deep.paired(results["figure24"])
+    whole = Counter(name for (name, _), kept in groups.items() if deep.wanted(plan) <= set(kept))
+    assert {name: counts.pop() for name, counts in shown.items()} == dict(whole)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_row_names_the_commit_that_made_it(name, results):
+    assert all(re.fullmatch(r"[0-9a-f]{10,}", row["commit"]) for row in results[name])
+
+
+def test_no_trial_and_no_start_is_there_twice(results):
+    found = Counter((r["set"], r["protocol"], r["trial"]) for r in results["table2"])
+    assert set(found.values()) == {1}
+    for name in ("figure23", "study", "whole", "choose"):
+        found = Counter((r["set"], r["k"], r["start"], r["arm"]) for r in results[name])
+        assert set(found.values()) == {1}
+
+
+def test_the_protocols_of_the_poster_are_kept():
+    assert picks.PROTOCOLS["classes"] == 100
+    assert tuple(range(2, 13)) == picks.COUNTS
+    assert len(starts.SIGNS.sets) >= 8
+    assert starts.SIGNS.n_starts == 50
+    assert len(deep.SETS) == 5
+    assert len(deep.Plan(FOLDER, origin=ORIGIN).seeds) == 10
+
+
+def test_expected_values_are_the_posters(shared):
+    text = next((shared / "seeds").glob("000_*.txt")).read_text(encoding="utf-8")
+    table = text.split("Table 2:")[1].split("Figure 23")[0]
+    found, name = {}, ""
+    for line in table.splitlines()[1:]:
+        cells = line.split("\t")
+        if len(cells) == 4 and cells[1] in picks.POSTER:
+            name = cells[0] or name
+            found[name, cells[1]] = (float(cells[2]), float(cells[3]))
+    assert len(found) == 12
+    assert tables.published() == found
+
+
+def test_figure_23_and_the_study_measured_the_same_runs(results):
+    known = {(r["set"], r["k"], r["start"], r["arm"]): r["inertia"] for r in results["study"]}
+    shared_arms = ("k-means", "k-means++", "cf-means")
+    pairs = [
+        (row["inertia"], known[row["set"], row["k"], row["start"], row["arm"]])
+        for row in results["figure23"]
+        if row["arm"] in shared_arms
+    ]
+    assert len(pairs) == 3 * 50 * len(starts.SIGNS.sets)
+    ours, theirs = np.array(pairs).T
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["table2.png", "figure23.png"])
+def test_figures_are_there_and_modest(name):
+    data = (FOLDER / name).read_bytes()
+    assert data.startswith(b"\x89PNG")
+    assert 10_000 < len(data) < 200_000
+    assert name in (FOLDER / "REPORT.md").read_text(encoding="utf-8")
+
+
+def tiny(out):
+    sizes = run.Sizes(("iris",), {"classes": 2, "seeds": 1}, 60, 60, 2, 1, embedded=True)
+    plan = deep.Plan(
+        out / "results_deep.csv",
+        sets=("iris",),
+        seeds=(0, 1),
+        weights=(1.0,),
+        device="cpu",
+        keep=60,
+        options={"preset": "small", "hidden": (8,), "n_latent": 2, "pretrain_epochs": 2}
+        | {"epochs": 1},
+        origin=ORIGIN,
+    )
+    return sizes, plan
+
+
+def test_every_stage_runs_on_embedded_data_and_can_be_resumed(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="the figures need the extra `plot`")
+    pytest.importorskip("torch", reason="the deep stage needs the extra `deep`")
+    sizes, plan = tiny(tmp_path)
+    assert run.run(list(run.STAGES), sizes, plan, tmp_path, ORIGIN)
+    said = capsys.readouterr().out
+    assert [f"{n} of 5: {stage}" in said for n, stage in enumerate(run.STAGES, 1)] == [True] * 5
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *pages.FILES.values(), *pages.PAGES, "table2.png", "figure23.png", "figure24.png",
+    }  # fmt: skip
+    assert tables.NOT_RUN not in (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+
+    for name in ("table2", "figure24"):
+        path = tmp_path / pages.FILES[name]
+        whole = path.read_text(encoding="utf-8")
+        lines = whole.splitlines(keepends=True)
+        path.write_text("".join(lines[:-1]) + lines[-1][:20], encoding="utf-8")
+        assert run.run(["table2", "deep"], sizes, plan, tmp_path, ORIGIN)
+        again = common.read(path)
+        assert len(again) == len(lines) - 1
+        timeless = [{k: v for k, v in row.items() if k != "seconds"} for row in again]
+        path.write_text(whole, encoding="utf-8")
+        assert timeless == [
+            {k: v for k, v in row.items() if k != "seconds"} for row in common.read(path)
+        ]
+
+
+def test_trainings_of_one_seed_share_autoencoder_and_start(tmp_path):
+    pytest.importorskip("torch", reason="the deep stage needs the extra `deep`")
+    _, plan = tiny(tmp_path)
+    assert deep.run(plan)
+    groups = deep.paired(common.read(plan.results))
+    assert {key: len(kept) for key, kept in groups.items()} == {("iris", 0): 7, ("iris", 1): 7}
+    found = [{row["autoencoder"] for row in kept.values()} for kept in groups.values()]
+    assert [len(digests) for digests in found] == [1, 1]
+    assert found[0] != found[1]
+
+
+def test_rows_of_another_autoencoder_are_no_pairs():
+    row = {"set": "iris", "seed": 0, "balance": "means", "autoencoder": "ae-1"}
+    rows = [
+        row | {"method": deep.BASELINE},
+        row | {"method": "repel 1", "autoencoder": "ae-2"},
+    ]
+    assert set(deep.paired(rows)["iris", 0]) == {("means", "repel 1")}
+    assert set(deep.paired(rows[:1])["iris", 0]) == {("means", deep.BASELINE)}
+
+
+def test_an_index_picks_the_partition_it_scores_best():
+    X, y = ws.load_dataset("wine", return_X_y=True, folder="")
+    nmi, chosen = picks.one_trial(X, y, seed=3)
+    found = {k: ws.KMeans(k, random_state=3).fit(X).labels_ for k in picks.COUNTS}
+    best = max(found, key=lambda k: ws.cfq_score(X, found[k]))
+    least = min(found, key=lambda k: ws.davies_bouldin_score(X, found[k]))
+    assert (chosen["cfq"], chosen["davies_bouldin"]) == (best, least)
+    assert nmi[best - 2] == pytest.approx(ws.nmi_score(y, found[best]))
+    row = {f"nmi_{k}": v for k, v in zip(picks.COUNTS, nmi, strict=True)} | {"k_cfq": best}
+    assert picks.picked([row, row | {"k_cfq": None}], "cfq")[0] == nmi[best - 2]
+
+
+def test_a_trial_draws_two_to_ten_classes_and_keeps_to_the_cap():
+    y = np.repeat(np.arange(10), 50)
+    counts = set()
+    for trial in range(60):
+        rows, classes, _ = picks.sample(y, "classes", trial, 120)
+        assert set(y[rows]) <= set(classes)
+        assert len(rows) == min(120, 50 * len(classes))
+        counts.add(len(classes))
+    assert counts == set(range(2, 11))
+
+
+def test_missing_results_are_said_to_be_missing():
+    empty = {name: [] for name in pages.FILES}
+    made = pages.blocks(empty)
+    assert made.pop("status").count("not yet run") == len(pages.FILES)
+    assert set(made.values()) == {tables.NOT_RUN}
+
+
+def test_an_unknown_stage_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["table3"])
+    assert "STAGE must be one of" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trial", [0, 57])
+def test_a_recorded_trial_comes_out_again(trial, results, shared, monkeypatch):
+    monkeypatch.setenv("WELLSEP_DATA", str(shared / "data"))
+    asked = ("pendigits", "classes", trial)
+    row = next(r for r in results["table2"] if (r["set"], r["protocol"], r["trial"]) == asked)
+    data = ws.load_dataset("pendigits", flatten=True, download=False)
+    rows, classes, _ = picks.sample(data.y, "classes", trial, picks.CAP)
+    nmi, chosen = picks.one_trial(data.X[rows].astype(np.float64), data.y[rows], row["kmeans_seed"])
+    assert " ".join(map(str, classes)) == str(row["classes"])
+    assert chosen == {name: row[f"k_{name}"] for name in picks.INDICES}
+    assert nmi == pytest.approx([row[f"nmi_{k}"] for k in picks.COUNTS], abs=1e-5)
