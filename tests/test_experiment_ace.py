@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -171,6 +172,18 @@ def test_a_report_can_be_written_before_anything_was_run(tmp_path):
     text = (HERE / "REPORT.md").read_text(encoding="utf-8")
     empty = reporting.report_text(text, tmp_path)
     assert reporting.NOTHING in empty
+
+
+def test_every_number_in_the_reports_prose_stands_in_one_of_its_tables():
+    text = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    blocks = reporting.blocks(HERE)
+    for marker in blocks:
+        before, rest = text.split(f"<!-- {marker} -->")
+        text = before + rest.split(f"<!-- /{marker} -->")[1]
+    levels = {".005", ".01", ".02", ".05", ".10"}  # of tests and margins, not results
+    told = set(re.findall(r"(?<![\w.])[−+]?\.\d+", text)) - levels
+    shown = "\n".join(blocks.values())
+    assert {number for number in told if number.lstrip("+") not in shown} == set()
 
 
 def test_every_figure_of_the_report_is_there():
