@@ -115,7 +115,12 @@ def _further(plt: Any, results: Sequence[Row]) -> Any:
         ax.grid(axis="x", color=LINE, lw=0.6)
         ax.set_axisbelow(True)
         ax.margins(x=0.12)
-        ax.locator_params(axis="x", nbins=3)
+        if measure == "sse":
+            # Avila's one far object would press all the others into one spot.
+            ax.set_xscale("symlog", linthresh=3)
+            ax.set_xticks([-30, -3, 0, 3], ["-30", "-3", "0", "3"])
+        else:
+            ax.locator_params(axis="x", nbins=3)
         name = SHORTER.get(measure, MEASURES[measure])
         unit = ", %" if measure in RELATIVE else ""
         arrow = "← better" if better_is_down else "better →"

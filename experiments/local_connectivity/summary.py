@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,9 @@ def published() -> dict[tuple[str, str, str], dict[int | None, float]]:
 
 def select(rows: Iterable[Row], **wanted: Any) -> list[Row]:
     """The rows that hold all the wanted values."""
-    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    values, get = tuple(wanted.values()), itemgetter(*wanted)
+    target = values if len(values) > 1 else values[0]
+    return [row for row in rows if get(row) == target]
 
 
 def of_protocol(rows: Iterable[Row], title: str, protocol: Protocol, seeds: int) -> list[Row]:
