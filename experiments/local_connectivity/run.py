@@ -83,16 +83,17 @@ def measure(
     """Append the starts of one data set under one protocol that are not in the CSV."""
     present = done(path, KEYS)
     name = (source.title, protocol.scaling, protocol.starts)
-    X = y = weights = None
+    loaded = None
     for first in range(0, starts, block):
         seeds = range(first, min(first + block, starts))
         missing = [s for s in seeds if any((*name, t, s) not in present for t in NEIGHBOURS)]
         if not missing:
             continue
-        if X is None:
+        if loaded is None:
             X, y = load(source)
             Z = scale(X, protocol.scaling)
-            weights = {t: lof_weights(Z, len(set(y[y >= 0])), t) for t in NEIGHBOURS}
+            loaded = X, y, {t: lof_weights(Z, len(set(y[y >= 0])), t) for t in NEIGHBOURS}
+        X, y, weights = loaded
         rows = measure_block(
             source.title,
             X,
@@ -157,8 +158,10 @@ def write(plan: Plan, out: Path) -> list[summary.Row]:
     append(out / "results.csv", results)
     results = read(out / "results.csv")
     figures.draw(results, out)
-    template = (HERE / "REPORT.md").read_text(encoding="utf-8")
-    (out / "REPORT.md").write_text(report.fill(template, results), encoding="utf-8")
+    text = report.fill((HERE / "REPORT.md").read_text(encoding="utf-8"), results)
+    if out != HERE:
+        text = f"> The sentences around the tables speak of the committed run.\n\n{text}"
+    (out / "REPORT.md").write_text(text, encoding="utf-8")
     if out == HERE:
         text = report.fill(GUIDE.read_text(encoding="utf-8"), results)
         GUIDE.write_text(text, encoding="utf-8")
