@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-SECONDS = 5  # to wait for a scheduler, and again for its first worker
+SECONDS = 10  # to wait for a scheduler, and again for its first worker
 # Tasks are pickled code: these must be the same on both sides.
 ALIKE = ("python", "dask", "distributed", "wellsep")
 _CHECKED: weakref.WeakSet = weakref.WeakSet()
