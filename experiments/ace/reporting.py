@@ -28,8 +28,8 @@ from experiments.ace.tables import (
 )
 from experiments.common import replace_between, say
 
-ALL = tuple(KINDS)
-POOLS = {"deep": ("deep",), "all": ALL}
+FURTHER = ("cpu", "simulation")
+POOLS = {"deep": ("deep",), "further": FURTHER, "all": tuple(KINDS)}
 NOTHING = "Nothing here yet."
 
 
@@ -63,24 +63,22 @@ def left_out(rows: list[dict[str, Any]], pool: str) -> str:
 
 
 def families(rows: list[dict[str, Any]]) -> str:
-    """Every variant's mean over sets: deep runs alone, and all."""
+    """Every variant's mean over sets: deep runs, and the further evidence."""
     lines = []
     for family, base in DEFAULTS.items():
-        deep = {f["variant"]: f for f in family_means(rows, family, ("deep",))}
-        for found in family_means(rows, family, ALL):
-            name = found["variant"]
-            own = deep.get(name)
-            shown = [
-                two(own["r_s"]) if own else "", three(own["difference"]) if own else "",
-                probability(own["p"]) if own and name != base else "",
-                two(own["regret"]) if own else "",
-            ]  # fmt: skip
-            shown += [
-                str(found["sets"]), two(found["r_s"]), three(found["difference"]),
-                probability(found["p"]) if name != base else "", two(found["regret"]),
-            ]  # fmt: skip
+        deep, further = (
+            {f["variant"]: f for f in family_means(rows, family, POOLS[pool])}
+            for pool in ("deep", "further")
+        )
+        for name in {**deep, **further}:
+            shown = []
+            for found in (deep.get(name), further.get(name)):
+                shown += [""] * 4 if found is None else [
+                    two(found["r_s"]), three(found["difference"]),
+                    probability(found["p"]) if name != base else "", two(found["regret"]),
+                ]  # fmt: skip
             lines.append([family, f"**{name}**" if name == base else name, *shown])
-    head = ["family", "variant", "deep: r_s", "difference", "p", "regret", "all: sets", "r_s",
+    head = ["family", "variant", "deep: r_s", "difference", "p", "regret", "further: r_s",
             "difference", "p", "regret"]  # fmt: skip
     return table(head, lines) if lines else NOTHING
 
@@ -119,8 +117,7 @@ def blocks(place: Path) -> dict[str, str]:
         "inventory": inventory(numbers) if numbers.ours else NOTHING,
         "verdicts": verdicts(numbers),
         "checkpoints": checkpoints(numbers),
-        "left-out-deep": left_out(rows, "deep"),
-        "left-out-all": left_out(rows, "all"),
+        **{f"left-out-{pool}": left_out(rows, pool) for pool in POOLS},
         "families": families(rows),
     }
     for task in ("tuning", "clusters"):
