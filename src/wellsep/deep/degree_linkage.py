@@ -143,7 +143,7 @@ def degree_linkage(
     """Agglomerate on the nearest-neighbour graph by JULE's affinity.
 
     The graph is W_ij = exp(−d_ij²/σ²) over each object's neighbours, σ² the mean of those d².
-    The affinity of two clusters is
+    The affinity of two clusters is ::
 
         A(i,j) = Σ_{m∈i} (Σ_{p∈j} W_pm)(Σ_{p∈j} W_mp)/|C_j|² + the same with i and j exchanged
 
