@@ -9,7 +9,9 @@ import numpy as np
 
 from experiments.ace.beating import (
     DEFAULTS,
+    HYPOTHESIS,
     KINDS,
+    confirmation,
     family_means,
     leave_one_out,
     read_beat,
@@ -60,6 +62,22 @@ def left_out(rows: list[dict[str, Any]], pool: str) -> str:
     head = ["family", "ACE as published", "sets", "its r_s", "r_s, left out", "gain", "p",
             "sets won / lost", "NMI regret saved", "chosen (times)", "margin"]  # fmt: skip
     return table(head, lines) if lines else NOTHING
+
+
+def confirmed(rows: list[dict[str, Any]]) -> str:
+    """The one hypothesis on the fresh sets."""
+    found = confirmation(rows)
+    if not found:
+        return NOTHING
+    line = [
+        HYPOTHESIS[1], HYPOTHESIS[2], str(found["sets"]), two(found["default r_s"]),
+        two(found["r_s"]), three(found["gain"]), probability(found["p"]),
+        f"{found['won']} / {found['lost']}", three(found["saved regret"]),
+        "yes" if wins_by_margin(found) else "no",
+    ]  # fmt: skip
+    head = ["variant", "against", "sets", "r_s of the latter", "r_s", "gain", "p",
+            "sets won / lost", "NMI regret saved", "margin"]  # fmt: skip
+    return table(head, [line])
 
 
 def families(rows: list[dict[str, Any]]) -> str:
@@ -118,6 +136,7 @@ def blocks(place: Path) -> dict[str, str]:
         "verdicts": verdicts(numbers),
         "checkpoints": checkpoints(numbers),
         **{f"left-out-{pool}": left_out(rows, pool) for pool in POOLS},
+        "confirmation": confirmed(rows),
         "families": families(rows),
     }
     for task in ("tuning", "clusters"):
