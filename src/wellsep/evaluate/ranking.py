@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .correlation import average_ranks
-from .explain import explain_ace, listing, ranking_html, ranks
+from .explain import explain_ace, ranking_html, ranks
 from .records import Record, freeze
 from .result import AceResult
 from .sureness import Sureness
@@ -24,7 +23,7 @@ class Ranking(Record):
     names : tuple of str, in the order of the runs
     score : ndarray of shape (M,)
     rank : ndarray of shape (M,), 1 = best; ties share the better rank
-    index : the index that answered, or all of them if they answered together
+    index : the index that answered
     baselines : dict of str to (M,) scores
     beside : dict of index name to ACE's scores by that index
     n_clusters, coverage : per partition, where known
@@ -118,7 +117,6 @@ def rank(
     result: AceResult,
     *,
     beside: Sequence[AceResult] = (),
-    together: bool = False,
     sureness: Sureness | None = None,
     raw: Any = None,
 ) -> Ranking:
@@ -130,10 +128,6 @@ def rank(
         The answer.
     beside : sequence of AceResult
         The same runs by other indices, shown beside it.
-    together : bool
-        Rank by all these indices at once: a partition's score is the mean over them of the share
-        of the other partitions that it leaves behind (ties half). Sureness, which speaks of one
-        index, cannot be given with it. An extra of ours, not part of ACE.
     sureness : Sureness, optional
         From :func:`wellsep.sureness`: rank intervals and the probability of being best.
     raw : array-like of shape (M,), optional
@@ -165,17 +159,6 @@ def rank(
             f"sureness must be of the same {len(result.partitions)} partitions, "
             f"got {sureness.ranks.shape[1]}."
         )
-    index, score, explanation = result.index, result.scores, explain_ace(result, sureness)
-    if together:
-        if sureness is not None:
-            raise ValueError("sureness must be None with together=True: it speaks of one index.")
-        others = {result.index: freeze(result.scores), **others}
-        score = np.mean([_left_behind(s, tolerance) for s in others.values()], axis=0)
-        index = f"{listing(others, len(others))} together"
-        explanation = [
-            f"Partitions are ranked by {index}; what follows is the first.",
-            *explanation,
-        ]
     baselines = dict(result.baselines)
     if raw is not None:
         baselines["raw"] = freeze(raw, float)
@@ -187,23 +170,18 @@ def rank(
         baselines["raw"] = freeze(_worst_for_nan(baselines["raw"]))
     return Ranking(
         names=result.partitions,
-        score=freeze(score),
-        rank=freeze(ranks(score, tolerance=tolerance)),
-        index=index,
+        score=freeze(result.scores),
+        rank=freeze(ranks(result.scores, tolerance=tolerance)),
+        index=result.index,
         baselines=baselines,
         beside=others,
         n_clusters=result.n_clusters,
         coverage=result.coverage,
         sureness=sureness,
-        explanation=tuple(explanation),
+        explanation=tuple(explain_ace(result, sureness)),
         tie_tolerance=tolerance,
         result=result,
     )
-
-
-def _left_behind(scores: np.ndarray, tolerance: float) -> np.ndarray:
-    """Share of the other partitions with a smaller score; ties count half."""
-    return (average_ranks(scores, tolerance=tolerance) - 1) / (len(scores) - 1)
 
 
 def _worst_for_nan(scores: np.ndarray) -> np.ndarray:
