@@ -265,6 +265,12 @@ def test_variants_of_the_kept_runs_are_what_beat_csv_holds():
     assert fresh and {key: stored[key] for key in fresh} == pytest.approx(fresh, abs=1.1e-4)
 
 
+def test_fresh_sets_are_used_for_the_one_hypothesis_alone():
+    fresh = [row for row in read(HERE / "beat.csv") if row["kind"] == "fresh"]
+    assert {(row["family"], row["variant"]) for row in fresh} == beating.TESTED
+    assert len({row["set"] for row in fresh}) == beating.confirmation(fresh)["sets"] == 10
+
+
 # ---- scoring --------------------------------------------------------------------------------
 
 

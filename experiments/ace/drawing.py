@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ace.beating import DEFAULTS, by_set, read_beat
+from experiments.ace.beating import DEFAULTS, KINDS, by_set, read_beat
 from experiments.ace.evaluating import experiments, kept
 from experiments.ace.paper import APPROACHES, INDICES, MAIN, METHODS, SETS, TASKS, split
 from experiments.ace.tables import Numbers
@@ -172,6 +172,7 @@ def draw_scatter(place: Path, path: Path) -> None:
 
 def draw_beat(rows: list[dict[str, Any]], path: Path) -> None:
     """Every variant's difference to ACE as published, by family; dots are sets."""
+    rows = [row for row in rows if row["kind"] in KINDS]
     if not rows:
         return
     plt = pyplot()
