@@ -13,7 +13,7 @@ from golden import ROOT
 import wellsep as ws
 from experiments.ace import beating, evaluating, paper, quick, reporting, scoring, tables, variants
 from experiments.ace.evaluating import experiments, kept, rows_of
-from experiments.common import read
+from experiments.bookkeeping import read
 
 HERE = ROOT / "experiments" / "ace"
 FOLDERS = experiments(HERE / "scores")

@@ -10,7 +10,7 @@ import pytest
 from golden import ROOT
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 from experiments.counterfactual import deep, pages, picks, run, starts, tables
 
 FOLDER = ROOT / "experiments" / "counterfactual"
@@ -146,12 +146,12 @@ def test_every_stage_runs_on_embedded_data_and_can_be_resumed(tmp_path, capsys):
         lines = whole.splitlines(keepends=True)
         path.write_text("".join(lines[:-1]) + lines[-1][:20], encoding="utf-8")
         assert run.run(["table2", "deep"], sizes, plan, tmp_path, ORIGIN)
-        again = common.read(path)
+        again = bookkeeping.read(path)
         assert len(again) == len(lines) - 1
         timeless = [{k: v for k, v in row.items() if k != "seconds"} for row in again]
         path.write_text(whole, encoding="utf-8")
         assert timeless == [
-            {k: v for k, v in row.items() if k != "seconds"} for row in common.read(path)
+            {k: v for k, v in row.items() if k != "seconds"} for row in bookkeeping.read(path)
         ]
 
 
@@ -159,7 +159,7 @@ def test_trainings_of_one_seed_share_autoencoder_and_start(tmp_path):
     pytest.importorskip("torch", reason="the deep stage needs the extra `deep`")
     _, plan = tiny(tmp_path)
     assert deep.run(plan)
-    groups = deep.paired(common.read(plan.results))
+    groups = deep.paired(bookkeeping.read(plan.results))
     assert {key: len(kept) for key, kept in groups.items()} == {("iris", 0): 7, ("iris", 1): 7}
     found = [{row["autoencoder"] for row in kept.values()} for kept in groups.values()]
     assert [len(digests) for digests in found] == [1, 1]

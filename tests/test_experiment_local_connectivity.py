@@ -12,7 +12,7 @@ from golden import ROOT
 from sklearn.datasets import load_iris, load_wine
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 from experiments.local_connectivity import measure, protocols, report, run, summary
 
 FOLDER = ROOT / "experiments" / "local_connectivity"
@@ -23,13 +23,13 @@ DECIMAL = re.compile(r"\d*\.\d|\d\s*%")
 
 @pytest.fixture(scope="module")
 def results():
-    return common.read(FOLDER / "results.csv")
+    return bookkeeping.read(FOLDER / "results.csv")
 
 
 @pytest.fixture(scope="module")
 def starts():
     return {
-        name: common.read(FOLDER / f"{name}.csv")
+        name: bookkeeping.read(FOLDER / f"{name}.csv")
         for name in ("starts_paper", "starts_further", "weights")
     }
 
@@ -65,8 +65,8 @@ def test_the_results_follow_from_the_single_starts(results, starts, tmp_path):
         sources=PLAN.further,
         control=PLAN.control,
     )
-    common.append(tmp_path / "results.csv", again)
-    again = common.read(tmp_path / "results.csv")
+    bookkeeping.append(tmp_path / "results.csv", again)
+    again = bookkeeping.read(tmp_path / "results.csv")
     keys = ("part", "set", "scaling", "starts", "method", "t", "measure", "n", "seeds", "commit")
     assert [[row[key] for key in keys] for row in again] == [
         [row[key] for key in keys] for row in results

@@ -19,7 +19,7 @@ from experiments.ace import cpu_runs
 from experiments.ace.evaluating import correlation, experiments, kept, regret, write_csv
 from experiments.ace.paper import MAIN, split
 from experiments.ace.variants import Case, both, combined, variants
-from experiments.common import ROOT, provenance, read, say
+from experiments.bookkeeping import ROOT, provenance, read, say
 
 KINDS = {"deep": "deep runs", "cpu": "k-means runs", "simulation": "simulation"}
 # The one hypothesis tried on fresh sets: (family, variant, against).

@@ -18,7 +18,7 @@ from sklearn.manifold import SpectralEmbedding
 
 import wellsep as ws
 from experiments.ace.scoring import score_experiment
-from experiments.common import say
+from experiments.bookkeeping import say
 
 FROM_FOLDER = (
     "optdigits", "pendigits", "segment", "vehicle", "yeast", "ecoli", "wifi_localization",

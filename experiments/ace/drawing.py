@@ -11,7 +11,7 @@ from experiments.ace.beating import DEFAULTS, KINDS, by_set, read_beat
 from experiments.ace.evaluating import experiments, kept
 from experiments.ace.paper import APPROACHES, INDICES, MAIN, METHODS, SETS, TASKS, split
 from experiments.ace.tables import Numbers
-from experiments.common import say
+from experiments.bookkeeping import say
 from wellsep.look import CLUSTERS, SURFACES
 
 BLUE, ORANGE, GREEN, MAGENTA = CLUSTERS["light"][:4]

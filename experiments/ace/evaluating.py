@@ -21,7 +21,7 @@ from experiments.ace.paper import (
     is_experiment,
     split,
 )
-from experiments.common import provenance, read
+from experiments.bookkeeping import provenance, read
 
 MEASURES = ("nmi", "acc")
 TIE = 1e-9  # values this close, relatively, are tied

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.common import read
+from experiments.bookkeeping import read
 
 HERE = Path(__file__).resolve().parent
 SCORES = HERE / "scores"  # one folder per experiment, see scoring.py

@@ -14,7 +14,7 @@ import numpy as np
 import wellsep as ws
 from experiments.ace import scoring
 from experiments.ace.paper import HERE
-from experiments.common import say
+from experiments.bookkeeping import say
 
 OBJECTS = 400
 RUNS = "runs"

@@ -28,7 +28,7 @@ from experiments.ace.tables import (
     table,
     two,
 )
-from experiments.common import replace_between, say
+from experiments.bookkeeping import replace_between, say
 
 FURTHER = ("cpu", "simulation")
 POOLS = {"deep": ("deep",), "further": FURTHER, "all": tuple(KINDS)}

@@ -22,7 +22,7 @@ import wellsep as ws
 from experiments.ace import beating, drawing, quick, reporting, scoring
 from experiments.ace.evaluating import experiments, kept, write_results
 from experiments.ace.paper import HERE, METHODS, SETS, TASKS, is_experiment, split
-from experiments.common import data_folder, say
+from experiments.bookkeeping import data_folder, say
 
 STAGES = ("score", "evaluate", "beat", "figures", "report")
 

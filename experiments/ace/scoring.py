@@ -23,7 +23,7 @@ import numpy as np
 
 import wellsep as ws
 from experiments.ace.paper import INDICES, SCORES, index_of, split
-from experiments.common import provenance, say
+from experiments.bookkeeping import provenance, say
 
 REDUCTIONS = ("pca-scaled", "pca", "components", "distances")
 SAMPLED, KEPT_COMPONENTS = 200, 16

@@ -23,7 +23,7 @@ from experiments.ace.paper import (
     TASKS,
     published,
 )
-from experiments.common import read
+from experiments.bookkeeping import read
 
 # Smaller images in the column of the paper's, where those were not run: said in the README.
 STANDS_FOR = {"coil20_32": "coil20_128"}

@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 
 SETS = ("mnist_test", "usps_9298", "fashion_mnist_test", "optdigits", "pendigits")
 WEIGHTS = (0.1, 1.0)
@@ -54,7 +54,7 @@ class Plan:
     keep: int | None = None  # objects, all when None
     options: Mapping[str, Any] = field(default_factory=lambda: {"preset": "paper"})
     end: float = float("inf")  # time.time() at which no further training begins
-    origin: Mapping[str, str] = field(default_factory=common.provenance)
+    origin: Mapping[str, str] = field(default_factory=bookkeeping.provenance)
 
 
 class Method(NamedTuple):
@@ -172,7 +172,7 @@ def _one(plan: Plan, name: str, seed: int) -> str:
     """Train what a set and seed still lack; says how it went."""
     if time.time() > plan.end:
         return f"{name}, seed {seed}: no time left"
-    rows = [r for r in common.read(plan.results) if (r["set"], r["seed"]) == (name, seed)]
+    rows = [r for r in bookkeeping.read(plan.results) if (r["set"], r["seed"]) == (name, seed)]
     if not lacking(plan, rows):
         return f"{name}, seed {seed}: there already"
     written = []
@@ -181,7 +181,7 @@ def _one(plan: Plan, name: str, seed: int) -> str:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for row in group(plan, name, seed, rows):
             with _writing:
-                common.append(plan.results, [row])
+                bookkeeping.append(plan.results, [row])
             written.append(f"{row['balance']} {row['method']} {row['nmi']:.3f}".strip())
     taken = time.perf_counter() - begin
     return f"{name}, seed {seed}: NMI {', '.join(written)} ({taken:.0f} s)"
@@ -211,7 +211,7 @@ def run(plan: Plan, n_jobs: int = 1) -> bool:
     if n_jobs == 1:
         before = torch_threads(1)
         for pair in tasks:
-            common.say(_one(plan, *pair))
+            bookkeeping.say(_one(plan, *pair))
         torch_threads(before)
     else:
         from experiments.ace.train import multi_process_service
@@ -224,8 +224,8 @@ def run(plan: Plan, n_jobs: int = 1) -> bool:
             ) as pool,
         ):
             for future in as_completed([pool.submit(_one, plan, *pair) for pair in tasks]):
-                common.say(future.result())
-    rows = common.read(plan.results)
+                bookkeeping.say(future.result())
+    rows = bookkeeping.read(plan.results)
     return not any(
         lacking(plan, [r for r in rows if (r["set"], r["seed"]) == pair]) for pair in tasks
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import common
+from experiments import bookkeeping
 from experiments.counterfactual import deep, picks, sse_tables, starts, tables
 
 HERE = Path(__file__).resolve().parent
@@ -26,7 +26,7 @@ Results = Mapping[str, Sequence[Row]]
 
 
 def read(folder: Path) -> dict[str, list[Row]]:
-    return {name: common.read(folder / file) for name, file in FILES.items()}
+    return {name: bookkeeping.read(folder / file) for name, file in FILES.items()}
 
 
 def status(results: Results) -> str:
@@ -55,7 +55,7 @@ def status(results: Results) -> str:
                 "commit": ", ".join(sorted({row["commit"] for row in rows})) or None,
             }
         )
-    return common.markdown(
+    return bookkeeping.markdown(
         lines, {"what": "part", "file": "file", "rows": "rows", "sets": "sets",
                 "seeds": "seeds", "commit": "commit"}
     )  # fmt: skip
@@ -103,7 +103,7 @@ def fill(text: str, results: Results) -> str:
     """The page with every block made anew."""
     made = blocks(results)
     for marker in re.findall(r"<!-- (\w+) -->", text):
-        text = common.replace_between(text, marker, made[marker])
+        text = bookkeeping.replace_between(text, marker, made[marker])
     return text
 
 
@@ -121,7 +121,7 @@ def write(out: Path) -> None:
     for page in PAGES:
         text = fill((HERE / page).read_text(encoding="utf-8"), results)
         (out / page).write_text(text, encoding="utf-8")
-    common.say(f"written: {', '.join([*PAGES, *written])}")
+    bookkeeping.say(f"written: {', '.join([*PAGES, *written])}")
 
 
 def complete(results: Results, name: str) -> bool:

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 
 SETS = ("optdigits", "pendigits", "mnist_embeddings10", "usps_9298")
 PROTOCOLS = {"classes": 100, "seeds": 30}  # trials
@@ -80,8 +80,8 @@ def run(
     origin: dict[str, str] | None = None,
 ) -> None:
     """Measure the trials that the CSV lacks."""
-    there = common.done(path, ("set", "protocol", "trial"))
-    origin = origin or common.provenance()
+    there = bookkeeping.done(path, ("set", "protocol", "trial"))
+    origin = origin or bookkeeping.provenance()
     for protocol, n_trials in protocols.items():
         for name in sets:
             left = [t for t in range(n_trials) if (name, protocol, t) not in there]
@@ -99,8 +99,8 @@ def run(
                 row |= {"classes": " ".join(map(str, classes)), "kmeans_seed": seed}
                 row |= {f"nmi_{k}": f"{value:.5f}" for k, value in zip(COUNTS, nmi, strict=True)}
                 row |= {f"k_{index}": k for index, k in chosen.items()}
-                common.append(path, [row | origin])
-            common.say(f"table 2, {protocol}: {name}, {len(left)} trials")
+                bookkeeping.append(path, [row | origin])
+            bookkeeping.say(f"table 2, {protocol}: {name}, {len(left)} trials")
 
 
 def picked(rows: list[Row], index: str) -> np.ndarray:

@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from experiments import common  # noqa: E402
+from experiments import bookkeeping  # noqa: E402
 from experiments.counterfactual import deep, pages, picks, starts  # noqa: E402
 
 STAGES = ("table2", "figure23", "study", "deep", "report")
@@ -73,7 +73,7 @@ def run(
     """The stages in order; False when trainings are missing."""
     whole = True
     for number, stage in enumerate(stages, 1):
-        common.say(f"{number} of {len(stages)}: {stage}")
+        bookkeeping.say(f"{number} of {len(stages)}: {stage}")
         if stage == "table2":
             picks.run(
                 out / pages.FILES["table2"],
@@ -87,7 +87,9 @@ def run(
             for collection in map(sizes.of, COLLECTIONS[stage]):
                 starts.run(collection, out / collection.file, in_time=in_time, origin=origin)
         elif stage == "deep" and training is None:
-            common.say("no CUDA device: trainings left out; name --device cpu to have them here")
+            bookkeeping.say(
+                "no CUDA device: trainings left out; name --device cpu to have them here"
+            )
         elif stage == "deep":
             whole = deep.run(training, n_jobs)
         else:
@@ -146,7 +148,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     if unknown:
         parser.error(f"STAGE must be one of {', '.join(STAGES)}, got {', '.join(unknown)}")
     stages = options.stages or list(STAGES)
-    if set(stages) - {"report"} and not options.embedded and common.data_folder() is None:
+    if set(stages) - {"report"} and not options.embedded and bookkeeping.data_folder() is None:
         parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
     options.stages = stages
     return options
@@ -156,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
     small = options.quick or options.embedded
     out = options.out or (Path(tempfile.mkdtemp(prefix="counterfactual_")) if small else HERE)
-    origin = common.provenance("experiments/common.py", "experiments/counterfactual/*.py")
+    origin = bookkeeping.provenance("experiments/bookkeeping.py", "experiments/counterfactual/*.py")
     if options.commit:
         origin["commit"] = options.commit
     training = None
@@ -171,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
         in_time=lambda: time.time() < end, n_jobs=options.jobs,
     )  # fmt: skip
     if small:
-        common.say(f"small: the stages, not the poster's numbers; they lie in {out}")
+        bookkeeping.say(f"small: the stages, not the poster's numbers; they lie in {out}")
     return 0 if whole else 1
 
 

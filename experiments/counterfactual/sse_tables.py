@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 from experiments.counterfactual.starts import (
     ASIDE,
     N_STARTS_ASIDE,
@@ -58,7 +58,9 @@ def figure23(rows: Sequence[Row]) -> str:
         means = np.mean([o[arm].mean() for o in over]), np.mean([o[arm].std() for o in over])
         mean[arm] = f"{means[0]:.1f} ± {means[1]:.1f}"
         cost[arm] = f"{np.mean([_cost(table, arm) for table in tables.values()]):.1f}"
-    return common.markdown([*lines, mean, cost], {"cell": "set / K"} | {a: a for a in FIGURE_ARMS})
+    return bookkeeping.markdown(
+        [*lines, mean, cost], {"cell": "set / K"} | {a: a for a in FIGURE_ARMS}
+    )
 
 
 def figure23_tests(rows: Sequence[Row]) -> str:
@@ -91,7 +93,7 @@ def figure23_tests(rows: Sequence[Row]) -> str:
         line["p"] = shown_p(float(value))
         lower, higher = line["arm"], line["other"]
         line["better"] = "none" if value >= LEVEL else lower if line["lower"] else higher
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {
             "arm": "arm", "other": "against", "starts": "starts lower / higher / equal",
@@ -148,7 +150,7 @@ def main_table(rows: Sequence[Row]) -> str:
         }
     )
     titles = {arm: arm for arm in MAIN_ARMS} | {MAIN_ARMS[-1]: "restarts for it"}
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {"cell": "set / K"}
         | titles
@@ -208,7 +210,7 @@ def lines_reached(rows: Sequence[Row]) -> str:
         reached = f"{len(over) - len(missed)} of {len(over)}"
         reached += f" (not {', '.join(missed)})" if missed else ""
         found.append({"line": line, "wanted": wanted, "reached": reached})
-    return common.markdown(found, ("line", "wanted", "reached"))
+    return bookkeeping.markdown(found, ("line", "wanted", "reached"))
 
 
 def parts(rows: Sequence[Row]) -> str:
@@ -225,7 +227,7 @@ def parts(rows: Sequence[Row]) -> str:
                 "cost": f"{np.mean([_cost(table, arm) for table in tables.values()]):.1f}",
             }
         )
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {"arm": "part", "mean": "mean excess", "std": "mean std", "cost": "time, k-means++ = 1"},
     )
@@ -244,7 +246,7 @@ def choices(rows: Sequence[Row]) -> str:
                 "cost": f"{np.mean([_cost(table, arm) for table in tables.values()]):.1f}",
             }
         )
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {"arm": "schedule, weight, steps", "mean": "mean excess", "std": "mean std"}
         | {"cost": "time, k-means++ = 1"},

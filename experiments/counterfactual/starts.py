@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 
 N_STARTS = 50
 N_STARTS_ASIDE = 10  # of the arms that show what each part is worth
@@ -169,8 +169,8 @@ def run(
     origin: dict[str, str] | None = None,
 ) -> None:
     """Measure the starts that the CSV lacks."""
-    there = common.done(path, ("set", "k", "start"))
-    origin = origin or common.provenance()
+    there = bookkeeping.done(path, ("set", "k", "start"))
+    origin = origin or bookkeeping.provenance()
     for name, (classes, keep) in collection.sets.items():
         X = None
         for k in (multiple * classes for multiple in collection.multiples):
@@ -190,9 +190,9 @@ def run(
                     | origin
                     for arm, inertia, seconds, runs in measured
                 ]
-                common.append(path, rows)  # one start at a time, so that a break loses little
+                bookkeeping.append(path, rows)  # one start at a time, so that a break loses little
             if left:
-                common.say(f"{collection.name}: {name}, K = {k}, {len(left)} starts")
+                bookkeeping.say(f"{collection.name}: {name}, K = {k}, {len(left)} starts")
 
 
 def cells(rows: Sequence[Row]) -> dict[tuple[str, int], dict[str, np.ndarray]]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 import wellsep as ws
-from experiments import common
+from experiments import bookkeeping
 from experiments.counterfactual import deep, picks
 
 HERE = Path(__file__).resolve().parent
@@ -80,7 +80,7 @@ def compared(pairs: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[R
 def published() -> dict[tuple[str, str], tuple[float, float]]:
     """Set and method -> the poster's mean and standard deviation."""
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for row in common.read(HERE / "expected.csv"):
+    for row in bookkeeping.read(HERE / "expected.csv"):
         found.setdefault((row["row"], row["method"]), {})[row["measure"]] = row["published"]
     return {key: (value["mean"], value["std"]) for key, value in found.items()}
 
@@ -111,7 +111,7 @@ def table2(rows: Sequence[Row]) -> str:
             lines.append(line)
     count = {p: min((len(g) for (_, q), g in groups.items() if q == p), default=0)
              for p in picks.PROTOCOLS}  # fmt: skip
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {
             "set": "set",
@@ -147,7 +147,7 @@ def table2_tests(rows: Sequence[Row]) -> str:
             names = {"first": "CFQ", "second": method, "none": "none"}
             lines.append(line | {"set": title, "protocol": protocol}
                          | {"better": names[line["better"]]})  # fmt: skip
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {
             "protocol": "protocol", "set": "set", "what": "difference", "poster": "poster",
@@ -185,7 +185,7 @@ def table2_all(rows: Sequence[Row]) -> str:
     columns = {"index": "index", "mean": "mean of sets"}
     columns |= {name: title_of(name) for name in groups}
     columns |= {"right": "K right", "off": "mean of K − classes"}
-    return common.markdown(lines, columns)
+    return bookkeeping.markdown(lines, columns)
 
 
 def table2_short(rows: Sequence[Row]) -> str:
@@ -265,7 +265,7 @@ def figure24(rows: Sequence[Row]) -> str:
     counts = {len(found) for found in values.values()}
     seeds = "–".join(map(str, sorted({min(counts), max(counts)})))
     columns = {"balance": "balance", "method": f"NMI, {seeds} seeds a set"}
-    return common.markdown(lines, columns | {name: title_of(name) for name in names})
+    return bookkeeping.markdown(lines, columns | {name: title_of(name) for name in names})
 
 
 def figure24_tests(rows: Sequence[Row], column: str = "nmi") -> str:
@@ -289,7 +289,7 @@ def figure24_tests(rows: Sequence[Row], column: str = "nmi") -> str:
         line | more | {"better": names_of[line["better"]]}
         for line, more in zip(compared(pairs), per_set, strict=True)
     ]
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {
             "where": "balance", "what": "deep cf-means", "difference": "mean NMI − deep k-means",
@@ -347,7 +347,7 @@ def figure24_space(rows: Sequence[Row]) -> str:
         for column, found in kinds.items():
             line[column] = f"{np.mean([found[n, balance, method].mean() for n in names]):.3f}"
         lines.append(line)
-    return common.markdown(
+    return bookkeeping.markdown(
         lines,
         {
             "balance": "balance", "method": "method", "nmi": "NMI",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from experiments.common import markdown, replace_between
+from experiments.bookkeeping import markdown, replace_between
 from experiments.local_connectivity.findings import LEVEL, sentences
 from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import GRID, NEIGHBOURS

@@ -20,7 +20,7 @@ HERE = Path(__file__).resolve().parent
 GUIDE = HERE.parents[1] / "docs" / "guides" / "local-connectivity.md"
 sys.path.insert(0, str(HERE.parents[1]))
 
-from experiments.common import append, data_folder, done, provenance, read, say  # noqa: E402
+from experiments.bookkeeping import append, data_folder, done, provenance, read, say  # noqa: E402
 from experiments.local_connectivity import figures, report, summary  # noqa: E402
 from experiments.local_connectivity.measure import KEYS, measure_block, measure_weights  # noqa: E402
 from experiments.local_connectivity.protocols import (  # noqa: E402
@@ -192,7 +192,11 @@ def main(arguments: list[str] | None = None) -> None:
     if options.write:
         write(plan, out)
     else:
-        run(plan, out, provenance("experiments/common.py", "experiments/local_connectivity/*.py"))
+        run(
+            plan,
+            out,
+            provenance("experiments/bookkeeping.py", "experiments/local_connectivity/*.py"),
+        )
     if small:
         say("small: the figures and tables show the stages, not the paper's numbers")
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 import wellsep as ws
-from experiments.common import read
+from experiments.bookkeeping import read
 from experiments.local_connectivity.measure import LCDS, MEASURES, METHODS
 from experiments.local_connectivity.protocols import (
     GRID,

@@ -7,66 +7,68 @@ import re
 
 import pytest
 
-from experiments import common
+from experiments import bookkeeping
 
 
 def test_rows_come_back_as_they_were_appended(tmp_path):
     path = tmp_path / "folder" / "results.csv"
-    common.append(path, [{"set": "a, b", "t": 3, "value": 0.5, "commit": "12e4567"}])
-    common.append(path, [{"commit": "1234567", "value": None, "t": 4, "set": "c"}])
-    assert common.read(path) == [
+    bookkeeping.append(path, [{"set": "a, b", "t": 3, "value": 0.5, "commit": "12e4567"}])
+    bookkeeping.append(path, [{"commit": "1234567", "value": None, "t": 4, "set": "c"}])
+    assert bookkeeping.read(path) == [
         {"set": "a, b", "t": 3, "value": 0.5, "commit": "12e4567"},
         {"set": "c", "t": 4, "value": None, "commit": "1234567"},
     ]
-    assert common.done(path, ["set", "t"]) == {("a, b", 3), ("c", 4)}
+    assert bookkeeping.done(path, ["set", "t"]) == {("a, b", 3), ("c", 4)}
 
 
 def test_a_line_cut_off_by_an_end_is_neither_read_nor_kept(tmp_path):
     path = tmp_path / "results.csv"
-    common.append(path, [{"t": 3, "value": 0.5}])
+    bookkeeping.append(path, [{"t": 3, "value": 0.5}])
     path.write_text(path.read_text() + "4,0.2", encoding="utf-8")
-    assert common.done(path, ["t"]) == {(3,)}
-    common.append(path, [{"t": 4, "value": 0.25}])
+    assert bookkeeping.done(path, ["t"]) == {(3,)}
+    bookkeeping.append(path, [{"t": 4, "value": 0.25}])
     assert path.read_text() == "t,value\n3,0.5\n4,0.25\n"
 
 
 def test_other_columns_are_refused(tmp_path):
     path = tmp_path / "results.csv"
-    common.append(path, [{"t": 3}])
+    bookkeeping.append(path, [{"t": 3}])
     with pytest.raises(ValueError, match="must have the columns"):
-        common.append(path, [{"k": 3}])
+        bookkeeping.append(path, [{"k": 3}])
 
 
 def test_nothing_is_done_where_there_is_no_file(tmp_path):
-    assert common.read(tmp_path / "none.csv") == []
-    common.append(tmp_path / "none.csv", [])
+    assert bookkeeping.read(tmp_path / "none.csv") == []
+    bookkeeping.append(tmp_path / "none.csv", [])
     assert not (tmp_path / "none.csv").exists()
 
 
 def test_provenance_names_a_commit_and_the_version():
-    found = common.provenance()
+    found = bookkeeping.provenance()
     assert re.fullmatch(r"[0-9a-f]{10,}\+?|unknown", found["commit"])
     assert re.match(r"\d+\.\d+", found["version"])
 
 
 def test_a_table_has_titles_and_leaves_missing_values_empty():
-    table = common.markdown([{"a": 0.12345, "b": None}, {"a": 2}], {"a": "A", "b": "B"}, digits=2)
+    table = bookkeeping.markdown(
+        [{"a": 0.12345, "b": None}, {"a": 2}], {"a": "A", "b": "B"}, digits=2
+    )
     assert table == "| A | B |\n|---|---|\n| 0.12 |  |\n| 2 |  |"
 
 
 def test_a_block_is_replaced_between_its_markers_only():
     text = "x\n<!-- t -->\nold\n<!-- /t -->\ny\n"
-    assert common.replace_between(text, "t", "new") == text.replace("old", "new")
+    assert bookkeeping.replace_between(text, "t", "new") == text.replace("old", "new")
     with pytest.raises(ValueError, match="once each"):
-        common.replace_between(text, "u", "new")
+        bookkeeping.replace_between(text, "u", "new")
 
 
 def test_the_data_folder_is_the_one_named(tmp_path, monkeypatch):
     monkeypatch.setenv("WELLSEP_DATA", str(tmp_path))
-    assert common.data_folder() == tmp_path
-    monkeypatch.setattr(common, "ROOT", tmp_path / "checkout")
+    assert bookkeeping.data_folder() == tmp_path
+    monkeypatch.setattr(bookkeeping, "ROOT", tmp_path / "checkout")
     monkeypatch.delenv("WELLSEP_DATA")
-    assert common.data_folder() is None
+    assert bookkeeping.data_folder() is None
     (tmp_path / "shared" / "data").mkdir(parents=True)
-    assert common.data_folder() == tmp_path / "shared" / "data"
+    assert bookkeeping.data_folder() == tmp_path / "shared" / "data"
     assert os.environ["WELLSEP_DATA"] == str(tmp_path / "shared" / "data")
