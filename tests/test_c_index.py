@@ -51,6 +51,14 @@ def test_the_hand_computes_the_same():
     assert nbclust == pytest.approx((11 - 2 * 1) / (2 * (6 - 1)))
 
 
+def test_squared_distances_stay_squared():
+    X, y = [[0.0], [1], [3], [10], [12]], [0, 0, 0, 1, 1]
+    # within 1, 4, 9 and 4: the four smallest of all
+    assert ws.c_index_score(X, y, metric="sqeuclidean") == pytest.approx(0, abs=1e-13)
+    nbclust = ws.c_index_score(X, y, variant="nbclust", metric="sqeuclidean")
+    assert nbclust == pytest.approx((18 - 4 * 1) / (4 * (9 - 1)))
+
+
 def _brute(X, y, metric="euclidean"):
     D = cdist(X, X, metric)[np.triu_indices(len(X), 1)]
     within = (y[:, None] == y)[np.triu_indices(len(X), 1)]

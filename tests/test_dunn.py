@@ -79,6 +79,15 @@ def test_a_separation_is_what_the_hand_computes(separation, expected):
     assert value == pytest.approx(expected / 2)
 
 
+@pytest.mark.parametrize("kernels", ["1", "0"])
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_squared_distances_stay_squared(kernels, partitions, monkeypatch):
+    monkeypatch.setenv("WELLSEP_KERNELS", kernels)
+    spec = ("dunn", {"metric": "sqeuclidean"})
+    values = ws.score_partitions(LINE, [LINE_LABELS] * partitions, [spec]).values
+    assert values == pytest.approx(np.full((partitions, 1), 3.0**2 / 2**2))
+
+
 @pytest.mark.parametrize(
     ("diameter", "expected"),
     [("complete", 2.0), ("average", 2.0), ("half-average", 1.0), ("centroid", 2.0)],

@@ -98,13 +98,15 @@ def blas_extremes(task: Task, metric: str, names: set[str]) -> dict[str, list[fl
             extremes = _one_partition(X, partitions.codes[m], jobs, left)
             for name, extreme in extremes.items():
                 squares[name][m] = extreme.square
-    return {name: _in_units(values, metric) for name, values in squares.items()}
+    return {name: in_units(values, metric) for name, values in squares.items()}
 
 
-def _in_units(squares: np.ndarray, metric: Any) -> list[float]:
+def in_units(squares: np.ndarray, metric: Any) -> list[float]:
     """No pair at all: inf between, and 0 for a farthest pair within."""
     squares = np.where(squares == -np.inf, 0, squares)
-    return list(squares / 2 if metric == "cosine" else np.sqrt(squares))
+    if metric == "euclidean":
+        return list(np.sqrt(squares))
+    return list(squares / 2 if metric == "cosine" else squares)
 
 
 def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:

@@ -15,6 +15,7 @@ import torch
 
 from wellsep.compute import kernels
 from wellsep.compute.engines import Space, host
+from wellsep.compute.extremes import in_units
 from wellsep.compute.pairs import unit_directions
 from wellsep.compute.statistics import Task
 from wellsep.compute.tensor_batches import centred, codes_there, row_parts
@@ -37,7 +38,7 @@ def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[f
             break
         bounds = bounds_of(X, codes, left)
         found.update(_decide(X, codes, bounds, eps, last=eps < 1e-12))
-    return {name: _in_units(found[name], metric) for name in names}
+    return {name: in_units(found[name], metric) for name in names}
 
 
 def rows_there(space: Space, metric: Any) -> torch.Tensor:
@@ -133,11 +134,3 @@ def _exact(X: torch.Tensor, codes: torch.Tensor, near: torch.Tensor, name: str) 
     better = np.maximum if name == FARTHEST else np.minimum
     better.at(values, host(m), host(squares))
     return values
-
-
-def _in_units(squares: np.ndarray, metric: Any) -> list[float]:
-    """No pair at all: inf between, and 0 for a farthest pair within."""
-    squares = np.where(squares == -np.inf, 0, squares)
-    if metric == "euclidean":
-        return list(np.sqrt(squares))
-    return list(squares / 2 if metric == "cosine" else squares)
