@@ -40,6 +40,29 @@ def test_many_partitions_at_once_agree_with_float64_on_the_host():
     assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_one_object_far_out_leaves_the_others_their_silhouettes(far):
+    X, y = _blobs(3000, 8, 5)
+    X[0] = far
+    labels = [y, (y + 1) % 4]
+    ours = ws.score_partitions(X, labels, ["silhouette"], device="cuda").values
+    exact = ws.score_partitions(X.astype(np.float64), labels, ["silhouette"]).values
+    assert ours == pytest.approx(exact, abs=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-18, 1e18])
+def test_very_small_and_very_large_data_have_the_same_dunn_index(scale):
+    X, y = _blobs(600, 4, 3)
+    ours = ws.dunn_score(torch.tensor(X * np.float32(scale), device="cuda"), y)
+    assert ours == pytest.approx(ws.dunn_score(X.astype(np.float64), y), rel=1e-5)
+
+
+def test_any_metric_works_on_the_device():
+    X, y = _blobs(400, 6, 3)
+    ours = ws.silhouette_score(torch.tensor(X, device="cuda"), y, metric="manhattan")
+    assert ours == pytest.approx(ws.silhouette_score(X, y, metric="manhattan"), rel=1e-5)
+
+
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_weights_and_uncounted_objects_agree(partitions):
     X, y = _blobs(1200, 16, 6)

@@ -141,10 +141,34 @@ def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
 
 
+def spread_evenly(X: Any) -> bool:
+    """Whether no object lies so far out that half precision would swallow the others' distances."""
+    some = X[:: max(1, len(X) // 4096)]
+    middle = some.median(dim=0).values
+    typical = (some - middle).norm(dim=1).median()
+    return bool((X - middle).norm(dim=1).max() <= 1000 * typical)
+
+
+def fused_way(X: Any, n_clusters: np.ndarray, weighted: bool) -> str | None:
+    """All partitions "together", or "apart" one after another; None where neither suits.
+
+    Apart, a table of all clusters, each padded to whole tiles, must fit a quarter of the card.
+    """
+    if len(n_clusters) > 1 and not weighted and spread_evenly(X):
+        return "together"
+    import torch
+
+    clusters = n_clusters.astype(float)
+    padded = (clusters.max() + 1) * (len(X) + 128 * clusters.max())
+    needed = 8 * (padded + 2 * clusters.sum() * len(X))
+    free = torch.cuda.mem_get_info(X.device)[0] if X.is_cuda else float("inf")
+    return "apart" if needed <= free / 4 else None
+
+
 def fused_strips(
-    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int
+    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int, way: str
 ) -> Iterator[tuple[slice, Any]]:
-    """(rows, (ΣK, b) float64 sums) of centred rows, by the kernel that suits: one or many.
+    """(rows, (ΣK, b) float64 sums) of centred rows, all partitions together or apart.
 
     ``codes`` (M, n) lie beside X.
     """
@@ -153,7 +177,7 @@ def fused_strips(
     from wellsep.compute import triton_members, triton_pairs
 
     on_device = codes.to(torch.int64)
-    if len(codes) > 1 and weights is None:
+    if way == "together":
         yield from triton_members.member_sums(X, on_device, n_clusters, rows_at_once)
         return
     mass = None if weights is None else torch.as_tensor(weights, device=X.device)

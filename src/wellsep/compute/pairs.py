@@ -223,11 +223,13 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
 def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
+    found, way = task.partitions, None
     if kernels.fused_usable(space.X, metric):
-        found = task.partitions
+        way = kernels.fused_way(space.centred, found.n_clusters, task.weights is not None)
+    if way is not None:
         rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
         yield from kernels.fused_strips(
-            space.centred, codes_there, found.n_clusters, task.weights, rows_at_once
+            space.centred, codes_there, found.n_clusters, task.weights, rows_at_once, way
         )
         return
     if not fits_budget(task):

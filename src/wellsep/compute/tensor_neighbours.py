@@ -38,7 +38,9 @@ class Search:
     def nearest(self, rows: torch.Tensor, k: int, reach: torch.Tensor | None = None) -> Found:
         """Of the objects before each row's ``reach`` (b,), all by default, itself left out."""
         limits = torch.full_like(rows, len(self.X)) if reach is None else reach
-        look, width = (self._groups, 0) if self.fused else (self._table, 8 * 4 * len(self.X))
+        # bytes a row: a few copies of the minima of groups of 64, or of the whole table
+        n = len(self.X)
+        look, width = (self._groups, 4 * 3 * (n // 64 + 1)) if self.fused else (self._table, 32 * n)
         width = max(width, 8 * 4 * (k + SPARE) * 64 * self.X.shape[1])
         parts = [look(rows[part], k, limits[part]) for part in row_parts(len(rows), width, least=1)]
         return Found(*(torch.cat(column) for column in zip(*parts, strict=True)))

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from wellsep.compute.triton_pairs import TILE, _products, padded_width, split_rows, stages
+from wellsep.compute.triton_pairs import TILE, _products, beside, padded_width, split_rows, stages
 
 SIDE = 64  # of a tile, which stays in registers while all partitions look at it
 
@@ -46,7 +46,7 @@ def _row_extremes(
 
 
 def row_extremes(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> dict[str, torch.Tensor]:
-    """(M, n) float32 squared distances by name, inf where there is no pair; farthest: negated."""
+    """(M, n) squared distances by name, inf where there is no pair; farthest: negated."""
     n, n_padded = len(X), -(-len(X) // TILE) * TILE
     width = padded_width(X.shape[1])
     rows = torch.zeros((n_padded, X.shape[1]), dtype=X.dtype, device=X.device)
@@ -59,15 +59,17 @@ def row_extremes(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> dict[
         torch.full(table.shape if name in names else (1,), torch.inf, device=X.device)
         for name in order
     ]
-    _row_extremes[(n_padded // SIDE,)](
-        split.high, split.low, split.square, table, *outs, n_padded, n_padded // SIDE,
-        len(codes), D=width, BD=min(width, 64), BM=SIDE, BN=SIDE,
-        ACROSS=order[0] in names, NEAREST=order[1] in names, FARTHEST=order[2] in names,
-        num_warps=4, num_stages=stages(width),
-    )  # fmt: skip
+    with beside(X):
+        _row_extremes[(n_padded // SIDE,)](
+            split.high, split.low, split.square, table, *outs, n_padded, n_padded // SIDE,
+            len(codes), D=width, BD=min(width, 64), BM=SIDE, BN=SIDE,
+            ACROSS=order[0] in names, NEAREST=order[1] in names, FARTHEST=order[2] in names,
+            num_warps=4, num_stages=stages(width),
+        )  # fmt: skip
     found = {}
     for name, out in zip(order, outs, strict=True):
         if name in names:
             out[table < 0] = torch.inf
-            found[name] = out[:, :n] / split.scale**2
+            # in double precision: squares of very small or large data leave single's range
+            found[name] = out[:, :n].to(torch.float64) / split.scale**2
     return found

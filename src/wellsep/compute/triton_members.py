@@ -19,7 +19,15 @@ import triton.language as tl
 
 from wellsep.compute.engines import budget_bytes
 from wellsep.compute.tensor_batches import member_table
-from wellsep.compute.triton_pairs import TILE, Split, _products, padded_width, split_rows, stages
+from wellsep.compute.triton_pairs import (
+    TILE,
+    Split,
+    _products,
+    beside,
+    padded_width,
+    split_rows,
+    stages,
+)
 
 MANY = 500
 SAMPLE = 512  # objects whose distances tell the typical one
@@ -75,11 +83,12 @@ def member_sums(
             b = min(a + side, stop)
             for c in range(0, n_padded, side):
                 e = min(c + side, n_padded)
-                _gaps[((b - a) // TILE, (e - c) // TILE)](
-                    split.high, split.low, split.square, chunk, rest, c, a, b - a, typical,
-                    D=width, BD=min(width, 64), T=TILE, LOW=with_rest,
-                    num_warps=8, num_stages=stages(width),
-                )  # fmt: skip
+                with beside(X):
+                    _gaps[((b - a) // TILE, (e - c) // TILE)](
+                        split.high, split.low, split.square, chunk, rest, c, a, b - a, typical,
+                        D=width, BD=min(width, 64), T=TILE, LOW=with_rest,
+                        num_warps=8, num_stages=stages(width),
+                    )  # fmt: skip
                 for part in (chunk, rest) if with_rest else (chunk,):
                     table = part[: (e - c) * (b - a)].view(e - c, b - a)
                     total[:, a - start : b - start] += product(members[:, c:e], table)

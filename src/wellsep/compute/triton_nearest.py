@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from wellsep.compute.triton_pairs import TILE, padded_width, safe_scale, stages
+from wellsep.compute.triton_pairs import TILE, beside, padded_width, safe_scale, stages
 
 
 @triton.jit
@@ -90,11 +90,12 @@ def nearest_two(X: torch.Tensor, centers: torch.Tensor) -> tuple[torch.Tensor, .
     half[:k] = (0.5 * (table[:k] ** 2).sum(dim=1)).to(torch.float32)
     codes = [torch.empty(n, dtype=torch.int32, device=X.device) for _ in range(2)]
     squares = [torch.empty(n, dtype=torch.float32, device=X.device) for _ in range(2)]
-    _nearest_two[(triton.cdiv(n, TILE),)](
-        X.contiguous(), high, low, half, centers.to(X.dtype).contiguous(), *codes, *squares,
-        n, k, d, scale,
-        D=width, BD=min(width, 64), BM=TILE, BN=TILE, num_warps=8, num_stages=stages(width),
-    )  # fmt: skip
+    with beside(X):
+        _nearest_two[(triton.cdiv(n, TILE),)](
+            X.contiguous(), high, low, half, centers.to(X.dtype).contiguous(), *codes, *squares,
+            n, k, d, scale,
+            D=width, BD=min(width, 64), BM=TILE, BN=TILE, num_warps=8, num_stages=stages(width),
+        )  # fmt: skip
     return (*codes, *squares)
 
 
@@ -143,8 +144,9 @@ def code_sums(
     splits = max(1, min(64, 4096 // max(1, n_codes)))
     out = torch.empty((n_codes, splits, width), dtype=torch.float64, device=X.device)
     given = X if weights is None else weights.to(X.dtype).contiguous()
-    _code_sums[(n_codes, splits)](
-        X.contiguous(), order, given, start, out, d, splits,
-        D=width, ROWS=32, WEIGHTED=weights is not None,
-    )  # fmt: skip
+    with beside(X):
+        _code_sums[(n_codes, splits)](
+            X.contiguous(), order, given, start, out, d, splits,
+            D=width, ROWS=32, WEIGHTED=weights is not None,
+        )  # fmt: skip
     return out.sum(dim=1)[:, :d]

@@ -10,7 +10,15 @@ import torch
 import triton
 import triton.language as tl
 
-from wellsep.compute.triton_pairs import TILE, Split, _products, padded_width, split_rows, stages
+from wellsep.compute.triton_pairs import (
+    TILE,
+    Split,
+    _products,
+    beside,
+    padded_width,
+    split_rows,
+    stages,
+)
 
 GROUP = 64
 SPAN = 16  # groups that a program writes at once
@@ -59,10 +67,12 @@ def group_minima(split: Split, index: torch.Tensor, reach: torch.Tensor, n: int)
     limits[:b] = reach
     n_groups = -(-n // GROUP)
     out = torch.empty((padded, n_groups), dtype=torch.float32, device=index.device)
-    _group_minima[(triton.cdiv(n_groups, SPAN), padded // TILE)](
-        split.high, split.low, split.square, rows, limits, out, n_groups,
-        D=width, BD=min(width, 64), BM=TILE, BN=GROUP, SPAN=SPAN,
-        num_warps=8, num_stages=stages(width),
-    )  # fmt: skip
-    out /= split.scale**2
+    with beside(out):
+        _group_minima[(triton.cdiv(n_groups, SPAN), padded // TILE)](
+            split.high, split.low, split.square, rows, limits, out, n_groups,
+            D=width, BD=min(width, 64), BM=TILE, BN=GROUP, SPAN=SPAN,
+            num_warps=8, num_stages=stages(width),
+        )  # fmt: skip
+    out /= split.scale
+    out /= split.scale  # its square may leave single precision's range
     return out[:b]

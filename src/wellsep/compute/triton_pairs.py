@@ -7,6 +7,7 @@ xy = hh' + hl' + lh' on the tensor cores is as good as single precision (ll' is 
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -34,6 +35,11 @@ def padded_width(d: int) -> int:
 def safe_scale(largest: float) -> float:
     """The power of two that brings the largest entry just below ``LARGEST``."""
     return 2.0 ** math.floor(math.log2(LARGEST / largest)) if largest > 0 else 1.0
+
+
+def beside(tensor: torch.Tensor) -> AbstractContextManager:
+    """Where kernels are to be launched: Triton takes the current device, not the data's."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
 def stages(width: int) -> int:
@@ -123,10 +129,11 @@ def sorted_sums(X: torch.Tensor, codes: torch.Tensor, weights: torch.Tensor | No
     split = split_rows(rows, width)
     own = torch.repeat_interleave(torch.arange(k + 1, device=device), blocks).to(torch.int32)
     out = torch.zeros((k + 1, n_padded), dtype=torch.float64, device=device)
-    _sorted_sums[(n_padded // TILE,)](
-        split.high, split.low, split.square, weight, first_block.to(torch.int32), own, out,
-        n_padded, k, D=width, BD=min(width, 64), T=TILE, num_warps=4, num_stages=stages(width),
-    )  # fmt: skip
+    with beside(X):
+        _sorted_sums[(n_padded // TILE,)](
+            split.high, split.low, split.square, weight, first_block.to(torch.int32), own, out,
+            n_padded, k, D=width, BD=min(width, 64), T=TILE, num_warps=4, num_stages=stages(width),
+        )  # fmt: skip
     sums = torch.empty((k, n), dtype=torch.float64, device=device)
     sums[:, order] = out[:k, place] / split.scale
     return sums

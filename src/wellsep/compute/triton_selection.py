@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from wellsep.compute.triton_pairs import _products, padded_width, split_rows, stages
+from wellsep.compute.triton_pairs import _products, beside, padded_width, split_rows, stages
 
 OCTAVES, BITS = 32, 14  # below the largest distance; bins of an octave, as a power of two
 SPAN = OCTAVES << BITS
@@ -49,11 +49,12 @@ def histogram(X: torch.Tensor, root: bool) -> tuple[torch.Tensor, torch.Tensor, 
     count = torch.zeros(SPAN, dtype=torch.int64, device=X.device)
     total = torch.zeros(SPAN, dtype=torch.float64, device=X.device)
     tiles = len(rows) // SIDE
-    _histogram[(tiles, tiles)](
-        split.high, split.low, split.square, count, total, base, n,
-        D=width, BD=min(width, 64), T=SIDE, SHIFT=23 - BITS, LAST=SPAN - 1, ROOT=root,
-        num_warps=8, num_stages=stages(width),
-    )  # fmt: skip
+    with beside(X):
+        _histogram[(tiles, tiles)](
+            split.high, split.low, split.square, count, total, base, n,
+            D=width, BD=min(width, 64), T=SIDE, SHIFT=23 - BITS, LAST=SPAN - 1, ROOT=root,
+            num_warps=8, num_stages=stages(width),
+        )  # fmt: skip
     scale = split.scale if root else split.scale**2
     bits = (np.arange(SPAN + 1, dtype=np.int64) + base) << (23 - BITS)
     edges = np.maximum(bits, 0).astype(np.int32).view(np.float32).astype(np.float64) / scale

@@ -87,7 +87,8 @@ class FromAutoencoder(DeepClusterer):
         if self._given is None:
             return plan
         built = self._given
-        if self.network != "auto" and built.plan_.kind != plan.kind:
+        wanted, there = ((p.kind, p.options.get("layers")) for p in (plan, built.plan_))
+        if self.network != "auto" and wanted != there:
             raise ValueError(
                 f"network must be the autoencoder's ({built.plan_.kind}) or 'auto', "
                 f"got {self.network!r}."

@@ -140,18 +140,14 @@ class Step:
         # The first steps create the optimiser's state and choose kernels; then all is put back.
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                self._run(static_rows[0])
-        torch.cuda.current_stream().wait_stream(side)
-        restore_state(self.modules, before)
-        with torch.no_grad():
-            for p, entries in self.optimizer.state.items():
-                for key, value in entries.items():
-                    if torch.is_tensor(value):
-                        old = optimizer_before.get((id(p), key))
-                        value.zero_() if old is None else value.copy_(old)
-        self.noise.set_state(noise_before)
+        try:
+            with torch.cuda.stream(side):
+                for _ in range(3):
+                    self._run(static_rows[0])
+        finally:
+            torch.cuda.current_stream().wait_stream(side)
+            self._put_back(before, optimizer_before)
+            self.noise.set_state(noise_before)
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.noise)
         self.optimizer.zero_grad(set_to_none=True)
@@ -159,3 +155,14 @@ class Step:
         with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
             losses = self._run_all(static_rows)
         return graph, static_rows, losses
+
+    def _put_back(
+        self, before: dict[str, Tensor], optimizer_before: dict[tuple[int, str], Tensor]
+    ) -> None:
+        restore_state(self.modules, before)
+        with torch.no_grad():
+            for p, entries in self.optimizer.state.items():
+                for key, value in entries.items():
+                    if torch.is_tensor(value):
+                        old = optimizer_before.get((id(p), key))
+                        value.zero_() if old is None else value.copy_(old)
