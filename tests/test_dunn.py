@@ -161,6 +161,38 @@ def test_kernels_equal_the_reference_blocks(monkeypatch, metric):
     assert fast[:, 0] == pytest.approx([_brute(X, labels, name) for labels in many], rel=1e-9)
 
 
+def _as(library, X):
+    if library == "numpy":
+        return X
+    return pytest.importorskip(library).asarray(X)
+
+
+REPEATED = ["dunn", ("dunn", {"metric": "cosine"}), ("dunn", {"metric": "sqeuclidean"}),
+            "generalized_dunn", ("c_index", {"variant": "nbclust"})]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("library", ["numpy", "torch", "array_api_strict"])
+@pytest.mark.parametrize("kernels", ["1", "0"])
+def test_clusters_of_one_place_have_no_diameter(kernels, library, dtype, monkeypatch):
+    monkeypatch.setenv("WELLSEP_KERNELS", kernels)
+    X = np.repeat(np.random.default_rng(7).normal(size=(20, 3)), 40, axis=0).astype(dtype)
+    labels = [np.repeat(np.arange(20), 40)]
+    found = ws.score_partitions(_as(library, X), labels, REPEATED)
+    assert np.isnan(found.values).all(), found.values
+    same = ws.score_partitions(_as(library, X[:40] + 1), [np.arange(40) % 2], REPEATED)
+    assert np.isnan(same.values).all(), same.values
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_reference_blocks_keep_pairs_that_products_would_cancel(library, monkeypatch):
+    monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    near = 2.0**-30  # beside lengths of 2⁴: its square is below the rounding of theirs
+    X = np.array([[16.0, 0], [16 + near, 0], [-16, 0], [-16, 2 * near], [0, 8], [0, 8]])
+    value = ws.dunn_score(_as(library, X), [0, 1, 2, 2, 3, 3])
+    assert value == pytest.approx(1 / 2, rel=1e-5)  # what centring leaves of them
+
+
 def test_given_distances_give_the_same_value():
     X, y = _blobs(300, 3, 3, seed=5)
     assert ws.dunn_score(cdist(X, X), y, metric="precomputed") == pytest.approx(

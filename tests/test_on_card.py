@@ -120,6 +120,23 @@ def test_coinciding_objects_are_treated_as_on_the_host(spec, as_card):
     assert ours.reasons == host.reasons
 
 
+def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
+    from wellsep.compute.blocks import Side, general_distances
+
+    class Elsewhere:
+        """Takes the place of the array library and notes where it is asked to put a table."""
+
+        @staticmethod
+        def asarray(table, *, device):
+            return table, device
+
+    rows = torch.tensor([[0.0, 0], [1, 2]])
+    left, right = Side(rows, None, None, slice(0, 2)), Side(rows + 1, None, None, slice(2, 4))
+    table, device = general_distances(left, right, "manhattan", Elsewhere)
+    assert device == rows.device
+    assert table.tolist() == [[2, 5], [1, 2]]
+
+
 def test_ties_at_the_extremes_do_not_need_all_candidates(as_card, monkeypatch):
     from wellsep.compute import tensor_extremes
 
