@@ -180,7 +180,7 @@ def test_every_number_in_the_reports_prose_stands_in_one_of_its_tables():
     for marker in blocks:
         before, rest = text.split(f"<!-- {marker} -->")
         text = before + rest.split(f"<!-- /{marker} -->")[1]
-    levels = {".005", ".01", ".02", ".05", ".10"}  # of tests and margins, not results
+    levels = {".005", ".01", ".02", ".05", ".0625", ".10"}  # of tests and margins, not results
     told = set(re.findall(r"(?<![\w.])[−+]?\.\d+", text)) - levels
     shown = "\n".join(blocks.values())
     assert {number for number in told if number.lstrip("+") not in shown} == set()
@@ -248,6 +248,39 @@ def test_a_variant_that_is_better_everywhere_wins_by_the_margin():
     found = beating.leave_one_out(rows, "weights", ("deep",))
     assert found["gain"] == pytest.approx(0.11, abs=0.005)
     assert beating.wins_by_margin(found)
+
+
+def test_five_sets_cannot_win_and_six_can():
+    assert beating.paired_p([0.1, 0.2, 0.3, 0.4, 0.5]) == pytest.approx(0.0625)
+    assert beating.paired_p([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]) < beating.LEVEL
+    assert not beating.within_reach(5) and beating.within_reach(6)
+    found = {"sets": 5, "gain": 0.3, "p": 0.0625, "saved regret": 0.1}
+    assert reporting.margin(found) == "out of reach"
+    assert reporting.margin(found | {"sets": 6, "p": 0.03125}) == "yes"
+
+
+def test_rows_of_the_simulation_stay_where_its_matrices_are_absent(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(beating, "SIMULATION", tmp_path / "absent")
+    monkeypatch.setattr(beating.cpu_runs, "score_all", lambda *_: None)
+    lines = (HERE / "beat.csv").read_text(encoding="utf-8").splitlines()
+    own = [line for line in lines if line.startswith("simulation,")]
+    (tmp_path / "beat.csv").write_text("\n".join([lines[0], *own]) + "\n", encoding="utf-8")
+    beating.write_beat(tmp_path)
+    assert own and (tmp_path / "beat.csv").read_text(encoding="utf-8").splitlines()[1:] == own
+    assert f"{len(own)} rows of beat.csv kept" in capsys.readouterr().out
+
+
+def test_a_row_that_did_not_change_keeps_its_commit(tmp_path):
+    path = tmp_path / "some.csv"
+    old = [
+        {"set": "a", "r_s": 0.5, "k": "", "commit": "1234567890", "version": "0"},
+        {"set": "b", "r_s": 0.5, "k": "", "commit": "1234567890", "version": "0"},
+        {"set": "c", "r_s": 0.5, "k": "", "commit": "1234567890+", "version": "0"},
+    ]
+    evaluating.write_csv(path, old)
+    now = [{"set": s, "r_s": r, "k": ""} for s, r in (("a", 0.5), ("b", 0.6), ("c", 0.5))]
+    found = evaluating.stamped(now, path, {"commit": "new", "version": "1"})
+    assert [row["commit"] for row in found] == ["1234567890", "new", "new"]
 
 
 def test_variants_of_the_kept_runs_are_what_beat_csv_holds():

@@ -174,12 +174,31 @@ def seeds_of(one: Kept) -> str:
 def write_results(folder: Path = SCORES, path: Path = RESULTS) -> list[dict[str, Any]]:
     """Evaluate every experiment that was scored and write results.csv anew."""
     rows = []
-    origin = provenance("experiments/ace/*.py")
     for place in experiments(folder):
         one = kept(place)
-        rows += [row | {"seeds": seeds_of(one), **origin} for row in rows_of(one)]
+        rows += [row | {"seeds": seeds_of(one)} for row in rows_of(one)]
+    rows = stamped(rows, path, provenance("experiments/ace/*.py"))
     write_csv(path, rows)
     return rows
+
+
+def stamped(rows: list[dict[str, Any]], path: Path, origin: dict[str, str]) -> list[dict[str, Any]]:
+    """Rows with their origin: what the CSV held before with the same values keeps its own.
+
+    The origin of uncommitted code, marked by a +, is not kept.
+    """
+
+    def cells(row: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        return tuple((k, "" if v is None else str(v)) for k, v in row.items() if k not in origin)
+
+    before: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    if path.is_file():
+        with path.open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                had = {key: row.get(key) or "" for key in origin}
+                if all(had.values()) and not had.get("commit", "").endswith("+"):
+                    before[cells(row)] = had
+    return [row | before.get(cells(row), origin) for row in rows]
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
