@@ -346,8 +346,11 @@ def test_a_scheduler_that_is_not_there_is_named_within_seconds(runs, monkeypatch
 
 def test_what_is_no_address_is_refused(runs, monkeypatch):
     monkeypatch.setattr(dask_client_module, "SECONDS", 1)
-    with pytest.raises(ConnectionError, match="scheduler must answer at gopher://x"):
-        ws.score_runs(runs, scheduler="gopher://x")
+    with pytest.raises(ConnectionError, match="scheduler must answer at gopher://x:1"):
+        ws.score_runs(runs, scheduler="gopher://x:1")
+    for words in ("nonsense", "tcp://host", "tcp://a b:1"):
+        with pytest.raises(ValueError, match="scheduler must be an address like"):
+            ws.score_runs(runs, scheduler=words)
     with pytest.raises(TypeError, match="scheduler must be an address .* got int"):
         ws.score_runs(runs, scheduler=8786)
 

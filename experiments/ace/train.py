@@ -28,8 +28,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
+from experiments.bookkeeping import data_folder
 from wellsep.deep import DEPICT, JULE, DeepCluster, path_integral
 
 SEED = 0
@@ -143,6 +147,31 @@ class Place:
         }
 
 
+METHODS = {
+    "tuning": ("jule", "depict"),
+    "clusters": ("jule", "depict"),
+    "checkpoints": ("deepcluster",),
+}
+
+
+def known(experiment: str) -> str:
+    """The name of an experiment, TASK-METHOD-SET."""
+    task, method, data = (*experiment.split("-"), "", "", "")[:3]
+    if experiment.count("-") != 2 or method not in METHODS.get(task, ()) or data not in SETS:
+        tasks = "; ".join(f"{task} with {' or '.join(of)}" for task, of in METHODS.items())
+        raise argparse.ArgumentTypeError(
+            f"must be TASK-METHOD-SET ({tasks}; sets {', '.join(SETS)}), got {experiment!r}"
+        )
+    return experiment
+
+
+def count(text: str) -> int:
+    """A whole number from 1 on."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 on, got {text!r}")
+    return int(text)
+
+
 def jobs_of(experiment: str) -> list[Job]:
     """The trainings of one experiment."""
     task, method, data = experiment.split("-")
@@ -217,8 +246,6 @@ def fit(place: Place, job: Job, X: np.ndarray) -> dict[str, Any]:
 
 def work(place: Place, job: Job) -> tuple[str, Any]:
     """Do a job in a process of its own; how it ended and what to say."""
-    import torch
-
     torch.set_num_threads(1)
     if time.time() > place.end:
         return "unfinished", None
@@ -296,12 +323,23 @@ def train(place: Place, experiments: list[str], n_jobs: int) -> dict[str, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("runs", type=Path)
-    parser.add_argument("--experiments", nargs="+", required=True, help="TASK-METHOD-SET")
-    parser.add_argument("--jobs", type=int, default=14, help="trainings at a time")
-    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument(
+        "--experiments", nargs="+", required=True, type=known, metavar="TASK-METHOD-SET"
+    )
+    parser.add_argument("--jobs", type=count, default=14, help="trainings at a time")
+    parser.add_argument(
+        "--minutes", type=float, default=9.0, help="stop after these; the same command goes on"
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--preset", default="paper", choices=("paper", "small"))
     options = parser.parse_args()
+    data_folder()  # sets WELLSEP_DATA where the data lie beside the checkout
+    missing = {name.split("-")[2] for name in options.experiments} - set(ws.list_datasets())
+    if missing:
+        named = ", ".join(sorted(missing))
+        parser.error(f"WELLSEP_DATA must name a folder that holds {named}.npz")
+    if options.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error(f"--device must be there, got {options.device} and no CUDA device was found")
     options.runs.mkdir(parents=True, exist_ok=True)
     end = time.time() + 60 * options.minutes
     place = Place(options.runs.resolve(), options.device, options.preset, end)
@@ -309,7 +347,7 @@ def main() -> int:
         print(f"trainings at a time: {options.jobs}; GPU shared at the same time: {shared}")
         counts = train(place, options.experiments, options.jobs)
     print(counts)
-    return 0 if not counts["unfinished"] else 1
+    return 1 if counts["unfinished"] or counts["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import re
 import sys
 import weakref
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 SECONDS = 10  # to wait for a scheduler, and again for its first worker
 # Tasks are pickled code: these must be the same on both sides.
 ALIKE = ("python", "dask", "distributed", "wellsep")
+_ADDRESS = re.compile(r"inproc://\S+|([a-z]+://)?([^\s/:]+|\[[^\s\]]+\]):\d+")
 _CHECKED: weakref.WeakSet = weakref.WeakSet()
 
 
@@ -65,6 +67,11 @@ def connect(address: str) -> Any:
             "scheduler must be None without the package distributed, "
             f"got {address!r}; install it with: pip install 'wellsep[dask]'."
         ) from None
+    if not _ADDRESS.fullmatch(address):
+        raise ValueError(
+            f"scheduler must be an address like 'tcp://host:8786', got {address!r}; "
+            "dask scheduler prints its own."
+        )
     try:
         client = Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

@@ -1,0 +1,31 @@
+"""The training script of the ACE experiment refuses what it cannot do, in a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--experiments", "foo"], "must be TASK-METHOD-SET"),
+        (["--experiments", "tuning-deepcluster-usps_11000"], "tuning with jule or depict"),
+        (["--experiments", "tuning-jule-nothing"], "sets usps_11000"),
+        (["--experiments", "tuning-jule-coil20_32", "--jobs", "0"], "a whole number from 1 on"),
+        (["--experiments", "tuning-jule-coil20_32"], "a folder that holds coil20_32.npz"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(words, message, tmp_path, monkeypatch):
+    monkeypatch.setenv("WELLSEP_DATA", str(tmp_path))
+    command = [sys.executable, ROOT / "experiments" / "ace" / "train.py", tmp_path / "runs", *words]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert message in ended.stderr.replace("\n", " ")
+    assert not (tmp_path / "runs").exists()
