@@ -55,6 +55,14 @@ def test_the_report_has_no_measured_number_outside_its_blocks():
     assert DECIMAL.findall(text) == []
 
 
+def test_box_starts_leave_avila_as_many_clusters_as_the_report_says(starts):
+    rows = summary.select(starts["starts_paper"], set="Avila", starts="box")
+    counts = [row[f"{method}_clusters"] for row in rows for method in ("km", "lof")]
+    assert (min(counts), max(counts)) == (2, 9)
+    text = (FOLDER / "REPORT.md").read_text(encoding="utf-8")
+    assert "leave two to nine clusters" in text
+
+
 def test_the_results_follow_from_the_single_starts(results, starts, tmp_path):
     again = summary.summarise(
         starts["starts_paper"],
