@@ -56,6 +56,15 @@ def test_trainings_are_shown_only_where_every_method_has_one(results):
     assert {name: counts.pop() for name, counts in shown.items()} == dict(whole)
 
 
+def test_the_heads_of_figure_24_say_how_many_seeds_each_set_has(results):
+    groups = deep.paired(results["figure24"])
+    wanted = deep.wanted(deep.Plan(FOLDER, origin=ORIGIN))
+    whole = Counter(name for (name, _), kept in groups.items() if wanted <= set(kept))
+    head = tables.figure24(results["figure24"]).splitlines()[0]
+    told = dict(re.findall(r"\| ([^|]+), (\d+) seeds", head))
+    assert told == {tables.title_of(name): str(count) for name, count in whole.items()}
+
+
 @pytest.mark.parametrize("name", MEASURED)
 def test_every_row_names_the_commit_that_made_it(name, results):
     assert all(re.fullmatch(r"[0-9a-f]{10,}", row["commit"]) for row in results[name])
