@@ -215,6 +215,34 @@ def test_clusters_without_extent_have_no_density_of_their_own():
     assert np.isfinite(scores.values[1, 0])
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.1, 1e3])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1, 11])
+def test_rounding_gives_a_cluster_no_extent(size, dtype, offset):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 4, 200)
+    y[:size] = 4
+    X = rng.normal(size=(200, 3))
+    X[:size] = X[0]
+    X = (X + offset).astype(dtype)
+    for rule in ("diagonal", "full"):
+        with pytest.raises(ws.UndefinedIndex, match="no extent in some direction"):
+            ws.cfq_score(X, y, covariances=rule)
+    ones = ws.cfq_score(X, y, covariances="authors")
+    assert ones == pytest.approx(ws.cfq_score(X.astype(float), y, covariances="authors"), rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_does_not_fatten_a_line(dtype):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 200)
+    X = rng.normal(size=(200, 3))
+    assert ws.cfq_score((X * [1, 1e-3, 1e3]).astype(dtype), y, covariances="full") > 0
+    X[y == 0] = rng.normal(size=((y == 0).sum(), 1)) * [0.1, 0.3, 0.7]
+    with pytest.raises(ws.UndefinedIndex, match="cluster 0 has no extent in some direction"):
+        ws.cfq_score((X + 1e3).astype(dtype), y, covariances="full")
+
+
 def test_a_fitted_mixture_is_scored_as_it_is():
     from sklearn.mixture import GaussianMixture
 

@@ -120,6 +120,20 @@ def test_coinciding_objects_are_treated_as_on_the_host(spec, as_card):
     assert ours.reasons == host.reasons
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 0.1, 1e3])
+def test_objects_on_their_centres_are_seen_as_such(dtype, offset, as_card):
+    places = np.random.default_rng(11).normal(size=(20, 3)) + offset
+    X = np.repeat(places, 13, axis=0).astype(dtype)
+    labels = [np.repeat(np.arange(20), 13)]
+    specs = ["calinski_harabasz", "cfq", "cfq_mixture", "ccc",
+             ("generalized_dunn", {"separation": "centroid", "diameter": "centroid"})]  # fmt: skip
+    ours = ws.score_partitions(torch.tensor(X), labels, specs)
+    host = ws.score_partitions(X, labels, specs)
+    assert np.array_equal(ours.values, [[np.nan, np.nan, np.nan, np.inf, np.nan]], equal_nan=True)
+    assert ours.reasons == host.reasons
+
+
 def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
     from wellsep.compute.blocks import Side, general_distances
 

@@ -74,7 +74,7 @@ def cluster_masses(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 def describe_clusters(task: Task) -> list[Clusters]:
     partitions, space = task.partitions, task.space
-    sums = cluster_sums(space, lambda rows: space.centred[rows, :], task)
+    sums = cluster_sums(space, lambda rows: _about_mean(space, rows), task)
     mass, count = cluster_masses(task)
     found = []
     for m, (a, b) in enumerate(zip(partitions.offsets[:-1], partitions.offsets[1:], strict=True)):
@@ -84,6 +84,13 @@ def describe_clusters(task: Task) -> list[Clusters]:
         mean = sums[a:b].sum(axis=0) / own.sum()
         found.append(Clusters(count[a:b], own, centers, mean, space.shift))
     return found
+
+
+def _about_mean(space: Space, rows: slice) -> Any:
+    """Rows minus ``shift`` in float64: means of rounded rows would miss objects that coincide."""
+    if space.kind == "sparse" or space.X.dtype == space.xp.float64:
+        return space.centred[rows, :]
+    return space.xp.astype(space.X[rows, :], space.xp.float64) - space.asarray(space.shift)
 
 
 _TABLES = ("separation", "margins", "simplified", "to_centres")

@@ -14,7 +14,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex
 from wellsep.compute.clusters import describe_clusters, one_hot
-from wellsep.compute.engines import cut
+from wellsep.compute.engines import Space, cut, host
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.views import wide
 
@@ -182,13 +182,14 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
     """(K, K) squared distances of the members of j to where l's density takes over, summed;
     a sentence instead where the clusters give no densities."""
     X, weights = wide(task.space), task.weights_or_ones()
+    rounding = _rounding(task.space, X)
     found: dict[Want, list[Any]] = {w: [] for w in wants}
     for codes, cluster in zip(task.partitions.codes, describe_clusters(task), strict=True):
         for w in wants:
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
-                parts = _components(X, codes, weights, cluster.centers, mixture)
+                parts = _components(X, codes, weights, cluster.centers, mixture, rounding)
             except UndefinedIndex as reason:
                 found[w].append(str(reason))
                 continue
@@ -196,6 +197,12 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
                 _separate(X, codes, weights, cluster.centers, parts, w.get("wrong_side"))
             )
     return found
+
+
+def _rounding(space: Space, X: np.ndarray) -> np.ndarray:
+    """(d,) how far each column's values may lie from those that were rounded to X's own type."""
+    largest = np.abs(X + space.shift).max(axis=0)
+    return np.finfo(host(space.X[:1, :]).dtype).eps * largest
 
 
 def _separate(
@@ -237,12 +244,17 @@ def _between(centers: np.ndarray, parts: _Components, j: int, other: int) -> Qua
 
 
 def _components(
-    X: np.ndarray, codes: np.ndarray, sample: np.ndarray, centers: np.ndarray, mixture: Mixture
+    X: np.ndarray,
+    codes: np.ndarray,
+    sample: np.ndarray,
+    centers: np.ndarray,
+    mixture: Mixture,
+    rounding: np.ndarray,
 ) -> _Components:
     k = len(centers)
     given = mixture.covariances
     if isinstance(given, str):
-        tables = _from_clusters(X, codes, sample, centers, given)
+        tables = _from_clusters(X, codes, sample, centers, given, rounding)
     else:
         tables = list(given)
     if len(tables) != k:
@@ -265,19 +277,34 @@ def _components(
 
 
 def _from_clusters(
-    X: np.ndarray, codes: np.ndarray, sample: np.ndarray, centers: np.ndarray, rule: str
+    X: np.ndarray,
+    codes: np.ndarray,
+    sample: np.ndarray,
+    centers: np.ndarray,
+    rule: str,
+    rounding: np.ndarray,
 ) -> list[np.ndarray]:
     tables = []
     for k, center in enumerate(centers):
         members, weight = X[codes == k] - center, sample[codes == k]
+        # Neither what the data were rounded by nor what their mean was is an extent.
+        least = rounding + len(members) * np.finfo(np.float64).eps * np.abs(center)
+        members = members * (np.abs(members).max(axis=0) > least)
         if rule == "full":
-            tables.append((members.T * weight) @ members / weight.sum())
+            table = (members.T * weight) @ members / weight.sum()
+            tables.append(np.zeros_like(table) if _is_flat(table, least) else table)
             continue
         variances = weight @ members**2 / weight.sum()
         if rule == "authors" and not variances.min() > DEGENERATE * variances.max():
             variances = np.ones_like(variances)
         tables.append(variances)
     return tables
+
+
+def _is_flat(covariance: np.ndarray, least: np.ndarray) -> bool:
+    """Whether some direction, in units of each column's rounding, has no more than that."""
+    units = np.where(least > 0, least, 1)
+    return bool(np.linalg.eigvalsh(covariance / np.outer(units, units)).min() <= 1)
 
 
 def _invert(covariance: np.ndarray, k: int, estimated: bool) -> tuple[np.ndarray, float]:
