@@ -11,7 +11,17 @@ import pytest
 from golden import ROOT
 
 import wellsep as ws
-from experiments.ace import beating, evaluating, paper, quick, reporting, scoring, tables, variants
+from experiments.ace import (
+    beating,
+    evaluating,
+    paper,
+    quick,
+    reporting,
+    run,
+    scoring,
+    tables,
+    variants,
+)
 from experiments.ace.evaluating import experiments, kept, rows_of
 from experiments.bookkeeping import read
 
@@ -346,6 +356,67 @@ def test_an_experiment_of_another_name_is_refused():
 def test_quick_refuses_to_write_over_the_results():
     with pytest.raises(SystemExit, match="must not write over"):
         quick.prepare(HERE)
+
+
+# ---- the command ----------------------------------------------------------------------------
+
+
+def called(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["run.py", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        run.main()
+    return ended.value.code
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("absent",), "RUNS must be a folder"),
+        (("empty", "--out", "new"), "RUNS must hold folders of runs named <task>-<method>-<set>"),
+        (
+            ("some", "--only", "nosuch"),
+            "--only must be part of a name in RUNS (tuning-jule-digits)",
+        ),
+        (("--only", "jule"), "--only needs RUNS"),
+        (("--stages", "evaluate,report", "--out", "new"), "evaluate needs scored experiments"),
+        (("--stages", "report", "--out", "new"), "need results.csv"),
+        (("--stages", "pages"), "stages must be among"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_sentence(
+    tmp_path, monkeypatch, capsys, words, sentence
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "some" / "tuning-jule-digits").mkdir(parents=True)
+    assert called(monkeypatch, *words) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_stopped_run_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.quick, "train_and_score", stop)
+    assert called(monkeypatch, "--quick", "--out", tmp_path) == 130
+    said = capsys.readouterr().out
+    assert quick.SMALL in said and f"stopped; --quick --out {tmp_path} goes on" in said
+    monkeypatch.setattr(run, "write_results", stop)
+    assert called(monkeypatch, "--stages", "evaluate") == 130
+    assert "stopped; the same command goes on" in capsys.readouterr().out
+
+
+def test_the_report_of_a_small_run_says_so_at_its_top(tmp_path):
+    quick.prepare(tmp_path)
+    text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    assert quick.SMALL in text.splitlines()[0]
+
+
+def test_a_report_of_another_folder_says_whose_text_it_has(tmp_path):
+    reporting.write_reports(tmp_path)
+    text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    assert "the text is of the committed runs" in text.splitlines()[0]
 
 
 @pytest.mark.slow

@@ -115,7 +115,15 @@ def made(name: str, task: str, seed: int = 0) -> tuple[ws.Runs, np.ndarray, np.n
 
 def score_all(out: Path, names: Any = None) -> None:
     """Score every set; finished ones are skipped."""
-    for name in (*EMBEDDED, *FROM_FOLDER) if names is None else names:
+    names = (*EMBEDDED, *FROM_FOLDER) if names is None else names
+    missing = [
+        name
+        for name in names
+        if len(list(out.glob(f"cpu-*-{name.replace('/', '_')}/made.json"))) < 2
+    ]
+    if missing:
+        say(f"k-means runs of {len(missing)} sets are missing; making them takes minutes")
+    for name in names:
         for task in ("tuning", "clusters"):
             folder = out / f"cpu-{task}-{name.replace('/', '_')}"
             if (folder / "made.json").is_file():

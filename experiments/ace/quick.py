@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -12,12 +11,13 @@ from typing import Any
 import numpy as np
 
 import wellsep as ws
-from experiments.ace import scoring
+from experiments.ace import reporting, scoring
 from experiments.ace.paper import HERE
 from experiments.bookkeeping import say
 
 OBJECTS = 400
 RUNS = "runs"
+SMALL = "small: the figures and tables show the stages, not the paper's numbers"
 
 
 def prepare(out: Path | None) -> Path:
@@ -26,7 +26,8 @@ def prepare(out: Path | None) -> Path:
     place.mkdir(parents=True, exist_ok=True)
     if place.resolve() == HERE:
         raise SystemExit("--quick must not write over the results; name another folder in --out.")
-    shutil.copy(HERE / "REPORT.md", place / "REPORT.md")
+    note = f"{SMALL}. The text is that of the full run and does not speak of the tables here."
+    reporting.copy_text(place, note)
     return place
 
 

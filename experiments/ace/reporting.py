@@ -18,7 +18,7 @@ from experiments.ace.beating import (
     wins_by_margin,
     within_reach,
 )
-from experiments.ace.paper import MAIN, OTHERS
+from experiments.ace.paper import HERE, MAIN, OTHERS
 from experiments.ace.tables import (
     Numbers,
     ablations,
@@ -161,9 +161,17 @@ def report_text(text: str, place: Path) -> str:
     return text
 
 
+def copy_text(place: Path, note: str) -> None:
+    """The committed report in another folder, under a note that its text speaks of other runs."""
+    text = (HERE / "REPORT.md").read_text(encoding="utf-8")
+    (place / "REPORT.md").write_text(f"> **Note:** {note}\n\n{text}", encoding="utf-8")
+
+
 def write_reports(place: Path) -> None:
     """REPORT.md between its markers, TABLES.md whole."""
     path = place / "REPORT.md"
+    if not path.is_file():
+        copy_text(place, "the tables are of this folder, the text is of the committed runs.")
     path.write_text(report_text(path.read_text(encoding="utf-8"), place), encoding="utf-8")
     tables = all_tables(Numbers.read(place / "results.csv"))
     (place / "TABLES.md").write_text(tables, encoding="utf-8")

@@ -1,13 +1,13 @@
 """Does ACE find the good runs of deep clusterers, as its paper says, and can it be beaten?
 
-    python experiments/ace/run.py --quick             every stage at reduced size, no data needed
-    python experiments/ace/run.py RUNS                all stages; RUNS as train.py leaves it
-    python experiments/ace/run.py --stages report     tables and figures from the committed CSVs
+    python experiments/ace/run.py --quick                     every stage at reduced size
+    python experiments/ace/run.py RUNS                        all stages; RUNS as train.py leaves it
+    python experiments/ace/run.py --stages figures,report     from the committed CSVs
 
 RUNS holds a folder of runs per experiment, <task>-<method>-<set>. Stages: score (embeddings to
 Scores, minutes per experiment, finished ones are skipped), evaluate (ACE, baselines and ablations
-to results.csv, seconds), beat (variants of ACE to beat.csv), figures, report (REPORT.md and
-TABLES.md), pages (an HTML page per experiment, in --pages).
+to results.csv, seconds), beat (variants of ACE to beat.csv), figures, report (the tables of
+REPORT.md and TABLES.md). --pages FOLDER adds an HTML page per experiment.
 """
 
 from __future__ import annotations
@@ -27,17 +27,38 @@ from experiments.bookkeeping import data_folder, say
 STAGES = ("score", "evaluate", "beat", "figures", "report")
 
 
-def score(runs: Path, place: Path, only: str | None) -> None:
-    """Score every experiment of the folder."""
-    if data_folder() is None:
-        raise SystemExit("Scoring needs the data sets; name their folder in WELLSEP_DATA.")
-    names = sorted(p.name for p in runs.iterdir() if p.is_dir() and is_experiment(p.name))
+def to_score(runs: Path, only: str | None) -> list[str]:
+    """Names of the experiments in the folder; refused where there is none."""
+    form = "folders of runs named <task>-<method>-<set>, as tuning-depict-usps_11000"
+    if not runs.is_dir():
+        raise ValueError(f"RUNS must be a folder that holds {form}, got {runs}, which is none.")
+    there = sorted(p.name for p in runs.iterdir() if p.is_dir() and is_experiment(p.name))
+    if not there:
+        known = f"tasks: {', '.join(TASKS)}; methods: {', '.join(METHODS)}; sets: {', '.join(SETS)}"
+        raise ValueError(f"RUNS must hold {form}, got none in {runs} ({known}).")
+    names = [name for name in there if only is None or only in name]
+    if not names:
+        raise ValueError(
+            f"--only must be part of a name in RUNS ({', '.join(there)}), got {only!r}."
+        )
+    return names
+
+
+def score(runs: Path, place: Path, names: list[str]) -> None:
+    """Score these experiments of the folder."""
     for name in names:
-        if only is None or only in name:
-            X, truth = scoring.input_of(name)
-            found = ws.load_runs(runs / name)
-            out = place / "scores"
-            scoring.score_experiment(found, name, X, truth, out, runs / ".cache")
+        X, truth = scoring.input_of(name)
+        found = ws.load_runs(runs / name)
+        scoring.score_experiment(found, name, X, truth, place / "scores", runs / ".cache")
+
+
+def check_kept(place: Path, stages: tuple[str, ...]) -> None:
+    """Refuse stages that have nothing to begin from."""
+    if "evaluate" in stages:
+        if not experiments(place / "scores"):
+            raise ValueError(f"evaluate needs scored experiments, got none in {place / 'scores'}.")
+    elif {"figures", "report"} & set(stages) and not (place / "results.csv").is_file():
+        raise ValueError(f"figures and report need results.csv, got none in {place}.")
 
 
 def pages(place: Path, out: Path) -> None:
@@ -65,7 +86,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="every stage at reduced size")
     parser.add_argument("--stages", default=None, help=f"some of {','.join(STAGES)}")
     parser.add_argument("--only", help="score only experiments whose name contains this")
-    parser.add_argument("--out", type=Path, help="where results go (default: this folder)")
+    parser.add_argument(
+        "--out", type=Path, help="where results go (default: this folder; --quick: a new one)"
+    )
     parser.add_argument("--pages", type=Path, help="also write report pages into this folder")
     options = parser.parse_args()
     data_folder()
@@ -75,15 +98,40 @@ def main() -> None:
         parser.error(f"stages must be among {', '.join(STAGES)}, got {', '.join(sorted(unknown))}.")
 
     place = HERE if options.out is None else options.out
+    names: list[str] = []
     if options.quick:
-        place = quick.prepare(options.out)
+        place, stages = quick.prepare(options.out), STAGES[1:]
+    elif "score" in stages and options.runs is None and options.stages is not None:
+        parser.error("score needs RUNS, the folder of experiments.")
+    else:
+        try:
+            if "score" in stages and options.runs is not None:
+                names = to_score(options.runs, options.only)
+            elif options.only is not None:
+                raise ValueError("--only needs RUNS and the stage score.")
+            else:
+                check_kept(place, stages)
+        except ValueError as reason:
+            parser.error(str(reason))
+        if names and data_folder() is None:
+            parser.error("score needs the data sets; name their folder in WELLSEP_DATA.")
+    try:
+        work(options, place, stages, names)
+    except KeyboardInterrupt:
+        again = f"--quick --out {place}" if options.quick else "the same command"
+        say(f"stopped; {again} goes on")
+        raise SystemExit(130) from None
+    say(f"done; see {place}")
+
+
+def work(
+    options: argparse.Namespace, place: Path, stages: tuple[str, ...], names: list[str]
+) -> None:
+    """The stages one after the other."""
+    if options.quick:
+        say(quick.SMALL)
         quick.train_and_score(place)
-        stages = STAGES[1:]
-    elif "score" in stages:
-        if options.runs is not None:
-            score(options.runs, place, options.only)
-        elif options.stages is not None:
-            parser.error("score needs RUNS, the folder of experiments.")
+    score(options.runs, place, names)
     if "evaluate" in stages:
         rows = write_results(place / "scores", place / "results.csv")
         say(f"results.csv: {len(rows)} rows")
@@ -95,7 +143,8 @@ def main() -> None:
         reporting.write_reports(place)
     if options.pages is not None or options.quick:
         pages(place, options.pages or place / "pages")
-    say(f"done; see {place}")
+    if options.quick:
+        say(quick.SMALL)
 
 
 if __name__ == "__main__":
