@@ -221,6 +221,42 @@ def test_an_unknown_stage_is_refused(capsys):
     assert "STAGE must be one of" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--sets", "iris,foo"], "--sets must be of"),
+        (["--balances", "foo"], "--balances must be of printed, means, got foo"),
+        (["--weights", "1,foo"], "must be numbers separated by commas, got 1,foo"),
+    ],
+)
+def test_an_unknown_set_balance_or_weight_is_refused(words, told, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run.main(["deep", "--embedded", "--out", str(tmp_path), *words])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_report_needs_results(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run.main(["report", "--out", str(tmp_path / "new")])
+    assert ended.value.code == 2
+    assert "--out must be a folder with results" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_stopped_run_says_how_it_goes_on(named, tmp_path, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", stop)
+    monkeypatch.setattr(run.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    given = ["--out", str(tmp_path)] if named else []
+    assert run.main(["table2", "--quick", "--embedded", *given]) == 130
+    told = "the same command" if named else f"the same command with --out {tmp_path}"
+    assert f"stopped; {told} goes on" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("trial", [0, 57])
 def test_a_recorded_trial_comes_out_again(trial, results, shared, monkeypatch):

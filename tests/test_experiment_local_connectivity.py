@@ -205,6 +205,28 @@ def test_full_runs_ask_for_the_data(monkeypatch, capsys):
     assert "WELLSEP_DATA" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [[], ["--embedded"]])
+def test_a_report_needs_the_starts(more, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        run.main(["--write", "--out", str(tmp_path / "new"), *more])
+    assert ended.value.code == 2
+    assert "it lacks starts_paper.csv" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_stopped_run_says_how_it_goes_on(named, tmp_path, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", stop)
+    monkeypatch.setattr(run.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    given = ["--out", str(tmp_path)] if named else []
+    assert run.main(["--quick", "--embedded", *given]) == 130
+    told = "the same command" if named else f"the same command with --out {tmp_path}"
+    assert f"stopped; {told} goes on" in capsys.readouterr().out
+
+
 def test_lofkm_is_what_the_estimator_does():
     X = load_wine().data
     centers = protocols.first_centers(X, 3, "objects", 4)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import platform
+import signal
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -193,6 +194,8 @@ _writing: Any = nullcontext()  # a lock that the processes share
 def _begin(lock: Any) -> None:
     global _writing
     _writing = lock
+    # Ctrl-C ends a process at once; otherwise it would go on with the next training.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch_threads(1)
 
 

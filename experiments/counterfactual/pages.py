@@ -116,6 +116,7 @@ def write(out: Path) -> None:
     """Figures and pages from the CSVs in a folder."""
     from experiments.counterfactual import figures
 
+    out.mkdir(parents=True, exist_ok=True)
     results = read(out)
     written = figures.draw(results, out)
     for page in PAGES:

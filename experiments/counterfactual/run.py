@@ -16,13 +16,14 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
+import wellsep as ws  # noqa: E402
 from experiments import bookkeeping  # noqa: E402
 from experiments.counterfactual import deep, pages, picks, starts  # noqa: E402
 
@@ -110,19 +111,51 @@ def training_plan(options: argparse.Namespace, out: Path, origin: dict[str, str]
         plan = replace(
             plan, sets=("digits",), seeds=(0, 1), weights=(0.3,), keep=400, options=SMALL_NETWORK
         )
-    if options.sets:
-        plan = replace(plan, sets=tuple(options.sets.split(",")))
-    if options.weights:
-        plan = replace(plan, weights=tuple(map(float, options.weights.split(","))))
-    if options.balances:
-        plan = replace(plan, balances=tuple(options.balances.split(",")))
-    return plan
+    asked = {name: getattr(options, name) for name in ("sets", "weights", "balances")}
+    return replace(plan, **{name: value for name, value in asked.items() if value})
 
 
 def has_cuda() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The parts of a comma-separated option."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, words(text)))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be numbers separated by commas, got {text}"
+        ) from None
+
+
+def refused(options: argparse.Namespace) -> str | None:
+    """Why these options cannot be followed, or None."""
+    unknown = [stage for stage in options.stages if stage not in STAGES]
+    if unknown:
+        return f"STAGE must be one of {', '.join(STAGES)}, got {', '.join(unknown)}"
+    if options.stages == ["report"]:
+        out = options.out or HERE
+        if any((out / file).is_file() for file in pages.FILES.values()):
+            return None
+        return f"--out must be a folder with results ({', '.join(pages.FILES.values())}), got {out}"
+    if not options.embedded and bookkeeping.data_folder() is None:
+        return "name the folder of the data sets in WELLSEP_DATA, or ask for --embedded"
+    known: dict[str, Sequence[str]] = {"balances": deep.BALANCES}
+    if options.sets:
+        # Trainings read what is at hand and download nothing.
+        known["sets"] = [name for name, home in ws.list_datasets().items() if home != "openml"]
+    for name, names in known.items():
+        unknown = [word for word in getattr(options, name) or () if word not in names]
+        if unknown:
+            return f"--{name} must be of {', '.join(names)}, got {', '.join(unknown)}"
+    return None
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
@@ -138,25 +171,22 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     trainings = parser.add_argument_group("deep")
     trainings.add_argument("--device", default="auto")
     trainings.add_argument("--jobs", type=int, default=1, help="sets and seeds at a time")
-    trainings.add_argument("--sets", help="comma-separated")
+    trainings.add_argument("--sets", type=words, help="comma-separated")
     trainings.add_argument("--seeds", type=int, default=10, help="their number")
-    trainings.add_argument("--weights", help="of the separation, comma-separated")
-    trainings.add_argument("--balances", help="of the losses: printed,means")
+    trainings.add_argument("--weights", type=numbers, help="of the separation, comma-separated")
+    trainings.add_argument("--balances", type=words, help="of the losses: printed,means")
     trainings.add_argument("--results", help="CSV, where not in the folder of the results")
     options = parser.parse_args(arguments)
-    unknown = [stage for stage in options.stages if stage not in STAGES]
-    if unknown:
-        parser.error(f"STAGE must be one of {', '.join(STAGES)}, got {', '.join(unknown)}")
-    stages = options.stages or list(STAGES)
-    if set(stages) - {"report"} and not options.embedded and bookkeeping.data_folder() is None:
-        parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
-    options.stages = stages
+    options.stages = options.stages or list(STAGES)
+    reason = refused(options)
+    if reason:
+        parser.error(reason)
     return options
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
-    small = options.quick or options.embedded
+    small = (options.quick or options.embedded) and options.stages != ["report"]
     out = options.out or (Path(tempfile.mkdtemp(prefix="counterfactual_")) if small else HERE)
     origin = bookkeeping.provenance("experiments/bookkeeping.py", "experiments/counterfactual/*.py")
     if options.commit:
@@ -168,10 +198,15 @@ def main(arguments: list[str] | None = None) -> int:
             training = training_plan(options, out, origin)
     end = time.time() + 60 * options.minutes
     sizes = quick(options.embedded) if small else Sizes()
-    whole = run(
-        options.stages, sizes, training, out, origin,
-        in_time=lambda: time.time() < end, n_jobs=options.jobs,
-    )  # fmt: skip
+    try:
+        whole = run(
+            options.stages, sizes, training, out, origin,
+            in_time=lambda: time.time() < end, n_jobs=options.jobs,
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        named = f" with --out {out}" if small and not options.out else ""
+        bookkeeping.say(f"stopped; the same command{named} goes on")
+        return 130
     if small:
         bookkeeping.say(f"small: the stages, not the poster's numbers; they lie in {out}")
     return 0 if whole else 1

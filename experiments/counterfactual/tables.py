@@ -292,7 +292,8 @@ def figure24_tests(rows: Sequence[Row], column: str = "nmi") -> str:
     return bookkeeping.markdown(
         lines,
         {
-            "where": "balance", "what": "deep cf-means", "difference": "NMI − deep k-means, mean over runs",
+            "where": "balance", "what": "deep cf-means",
+            "difference": "NMI − deep k-means, mean over runs",
             "higher": "runs higher / lower / equal", "sets": "mean higher on sets",
             "narrower": "narrower on sets", "p": "p (Holm)", "better": "better",
         },

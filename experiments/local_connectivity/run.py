@@ -40,6 +40,7 @@ from experiments.local_connectivity.protocols import (  # noqa: E402
     scale,
 )
 
+STARTS = ("starts_paper.csv", "starts_further.csv", "weights.csv")
 WEIGHT_KEYS = ("set", "scaling", "t")
 
 
@@ -169,7 +170,7 @@ def write(plan: Plan, out: Path) -> list[summary.Row]:
     return results
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -183,23 +184,34 @@ def main(arguments: list[str] | None = None) -> None:
         plan = replace(
             plan, paper=EMBEDDED_PAPER, further=EMBEDDED_FURTHER, control=EMBEDDED_CONTROL
         )
-    elif data_folder() is None:
+    elif data_folder() is None and not options.write:
         parser.error("name the folder of the data sets in WELLSEP_DATA, or ask for --embedded")
     if options.quick:
         plan = quick(plan)
     small = options.quick or options.embedded
+    if options.write and small and not options.out:
+        parser.error("--write must be told by --out where the starts lie")
     out = options.out or (Path(tempfile.mkdtemp(prefix="local_connectivity_")) if small else HERE)
-    if options.write:
-        write(plan, out)
-    else:
-        run(
-            plan,
-            out,
-            provenance("experiments/bookkeeping.py", "experiments/local_connectivity/*.py"),
+    missing = [name for name in STARTS if not (out / name).is_file()]
+    if options.write and missing:
+        parser.error(
+            f"--out must be a folder with {', '.join(STARTS)}, got {out}; "
+            f"it lacks {', '.join(missing)}: run without --write first"
         )
+    origin = provenance("experiments/bookkeeping.py", "experiments/local_connectivity/*.py")
+    try:
+        if options.write:
+            write(plan, out)
+        else:
+            run(plan, out, origin)
+    except KeyboardInterrupt:
+        named = f" with --out {out}" if small and not options.out else ""
+        say(f"stopped; the same command{named} goes on")
+        return 130
     if small:
         say("small: the figures and tables show the stages, not the paper's numbers")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
