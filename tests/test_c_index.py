@@ -51,6 +51,30 @@ def test_the_hand_computes_the_same():
     assert nbclust == pytest.approx((11 - 2 * 1) / (2 * (6 - 1)))
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch", "array_api_strict"])
+@pytest.mark.parametrize("offset", [0.0, 1e2, 1e4, 1e6])
+@pytest.mark.parametrize("variant", ["hubert-levin", "nbclust"])
+def test_cosine_distances_far_from_the_origin_keep_their_digits(variant, offset, library):
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 5, 150)
+    X = (rng.normal(size=(150, 4)) + 3 * rng.normal(size=(5, 4))[y] + offset).astype(np.float32)
+    if offset == 0:
+        X[:3] = 0  # at distance 1 from all but each other
+    unit = X.astype(np.longdouble)
+    unit /= np.maximum(np.sqrt((unit**2).sum(axis=1)), 1e-300)[:, None]
+    D = ((unit[:, None] - unit) ** 2).sum(axis=-1) / 2
+    zero = (X == 0).all(axis=1)
+    D[zero[:, None] != zero] = 1
+    D = D[np.triu_indices(150, 1)].astype(float)
+    within, ordered = D[(y[:, None] == y)[np.triu_indices(150, 1)]], np.sort(D)
+    low, high = ordered[: len(within)].sum(), ordered[-len(within) :].sum()
+    if variant == "nbclust":
+        low, high = len(within) * within.min(), len(within) * within.max()
+    rows = X if library == "numpy" else pytest.importorskip(library).asarray(X)
+    ours = ws.c_index_score(rows, y, metric="cosine", variant=variant)
+    assert ours == pytest.approx((within.sum() - low) / (high - low), rel=1e-6)
+
+
 def test_squared_distances_stay_squared():
     X, y = [[0.0], [1], [3], [10], [12]], [0, 0, 0, 1, 1]
     # within 1, 4, 9 and 4: the four smallest of all

@@ -134,6 +134,17 @@ def test_objects_on_their_centres_are_seen_as_such(dtype, offset, as_card):
     assert ours.reasons == host.reasons
 
 
+@pytest.mark.parametrize("variant", ["hubert-levin", "nbclust"])
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
+def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card):
+    X, labels = _case(n=200, seed=12)
+    X = (X + offset).astype(np.float32)
+    spec = ("c_index", {"metric": "cosine", "variant": variant})
+    ours = ws.score_partitions(torch.tensor(X), labels, [spec]).values
+    host = ws.score_partitions(X.astype(np.float64), labels, [spec]).values
+    assert ours == pytest.approx(host, rel=1e-5)
+
+
 def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
     from wellsep.compute.blocks import Side, general_distances
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep.compute.angles import angle_moments, within_angles
 from wellsep.compute.clusters import Clusters, centre_pass, cosine_pass
 from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
 from wellsep.compute.engines import Space
@@ -22,7 +23,8 @@ from wellsep.partitions import Partitions
 
 SUMMED = ("within", "radii", "separation", "to_centres")
 AVERAGED = ("simplified", "cosine_widths")  # one value per object, averaged by cluster
-ROW_WISE = ("clusters", "objects", "spread", "balls", "spectrum", *SUMMED, *AVERAGED)
+ALONE = ("clusters", "objects", "spread", "balls", "spectrum", "within_angles")
+ROW_WISE = (*ALONE, *SUMMED, *AVERAGED)
 
 
 class Known(NamedTuple):
@@ -120,7 +122,7 @@ def _known(task: Task, facts: Facts) -> Known:
 
 
 def _from_first(task: Task, wants: list[Want], facts: Facts, known: Known) -> dict[Want, list[Any]]:
-    """What needs no second pass."""
+    """What needs no second pass with the centres known."""
     found: dict[Want, list[Any]] = {}
     for w in wants:
         if w.name == "clusters":
@@ -136,7 +138,17 @@ def _from_first(task: Task, wants: list[Want], facts: Facts, known: Known) -> di
             ]
         elif w.name == "spectrum":
             found[w] = _spectra(task, facts, w.get("centred", True))
+        elif w.name == "within_angles":
+            found[w] = _angles(task)
     return found
+
+
+def _angles(task: Task) -> list[float]:
+    chunks: Any = task.space
+    partitions = task.partitions
+    beside = [partitions.codes, task.weights]
+    moments = chunks.fold(angle_moments, partitions.n_clusters, beside=beside)
+    return within_angles(moments, partitions.offsets)
 
 
 def _as_objects(clusters: Clusters) -> Objects:

@@ -62,6 +62,7 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
         from wellsep.compute.dask_passes import gather_chunks
 
         return gather_chunks(task, list(dict.fromkeys(wants)))
+    import wellsep.compute.angles
     import wellsep.compute.clusters
     import wellsep.compute.density
     import wellsep.compute.extremes

@@ -19,7 +19,8 @@ VARIANTS = ("hubert-levin", "nbclust")
 
 def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> dict[str, Want]:
     check_choice("variant", variant, VARIANTS)
-    wanted = {"within": want("within_distances", metric=metric)}
+    within = want("within_distances", metric=metric)
+    wanted = {"within": want("within_angles") if metric == "cosine" else within}
     if variant == "hubert-levin":
         return {**wanted, "selected": want("selected_sums", metric=metric)}
     return {
