@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 
 import wellsep as ws
 from wellsep.compute import selection
+from wellsep.compute.engines import Space
 
 CLAIMS = {
     "clusterSim.index.C": ws.c_index_score,
@@ -73,6 +74,27 @@ def test_cosine_distances_far_from_the_origin_keep_their_digits(variant, offset,
     rows = X if library == "numpy" else pytest.importorskip(library).asarray(X)
     ours = ws.c_index_score(rows, y, metric="cosine", variant=variant)
     assert ours == pytest.approx((within.sum() - low) / (high - low), rel=1e-6)
+
+
+@pytest.mark.parametrize("way", ["host", "card", "dask"])
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])
+def test_bins_resolve_the_directions_of_data_far_from_the_origin(offset, way, monkeypatch):
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, 5, 250)
+    X = rng.normal(size=(250, 4)) + 3 * rng.normal(size=(5, 4))[y] + offset
+    if offset == 0:
+        X[:2] = 0  # at distance 1 from all but each other
+    y[y == 4] = -1
+    sorting = ws.c_index_score(X, y, metric="cosine")
+    monkeypatch.setattr(selection, "SORTABLE", 0)
+    if way == "card":
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+        monkeypatch.setattr(Space, "on_card", property(lambda space: space.kind == "tensor"))
+        X = torch.asarray(X)
+    if way == "dask":
+        reason = "Dask is not installed"
+        X = pytest.importorskip("dask.array", reason=reason).from_array(X, chunks=(60, 4))
+    assert ws.c_index_score(X, y, metric="cosine") == pytest.approx(sorting, rel=1e-6)
 
 
 def test_squared_distances_stay_squared():

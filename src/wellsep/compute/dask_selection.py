@@ -13,6 +13,7 @@ from wellsep.compute.dask_passes import counted_alike
 from wellsep.compute.engines import ROWS, Space, cut
 from wellsep.compute.selection import BITS, FINE, SPAN, Selected, _distances, _Histogram
 from wellsep.compute.statistics import Task
+from wellsep.compute.views import wide
 
 
 def select_chunks(task: Task, blocks: Blocks, metric: Any) -> list[Selected]:
@@ -108,15 +109,17 @@ def _table(X: np.ndarray, origin: Any, rows: np.ndarray, metric: Any) -> Any:
 
 
 def _reach(left: Task, right: Task, starts: list[int], metric: Any, m: int) -> Largest:
-    if metric == "cosine":
-        return Largest(2.0)
-    if metric != "euclidean":
+    if metric not in ("euclidean", "cosine"):
         values = _values(left, right, starts, metric, m)
         return Largest(max((float(v.max(initial=0)) for v in values), default=0.0))
     if starts[0] != starts[1]:
-        return Largest(0.0)  # twice the greatest distance from the common origin will do
-    wide = left.space.X[left.partitions.codes[m] >= 0].astype(np.float64) - left.space.shift
-    return Largest(2 * float(np.sqrt(np.einsum("ij,ij->i", wide, wide).max(initial=0))))
+        return Largest(0.0)  # twice the greatest distance from a common point will do
+    X, origin = left.space.X[left.partitions.codes[m] >= 0].astype(np.float64), left.space.shift
+    if metric == "cosine":
+        X = wide(Space(X, np, "numpy", 1), "cosine") if len(X) else X
+        origin = np.pad(origin / (np.linalg.norm(origin) or 1), (0, X.shape[1] - len(origin)))
+    reach = 2 * float(np.sqrt(((X - origin) ** 2).sum(axis=1).max(initial=0)))
+    return Largest(reach**2 / 2 if metric == "cosine" else reach)
 
 
 def _coarse(left: Task, right: Task, starts: list[int], metric: Any, m: int, base: int) -> Counts:

@@ -59,6 +59,7 @@ def _selected(
 
         X = rows_there(space, metric)
         X = X if len(rows) == len(X) else X[space.asarray(rows)]
+        X = X - X.mean(dim=0) if metric == "cosine" else X
         low, high = select_there(
             X, counts, root=metric == "euclidean", fused=fused_usable(space.X), sortable=SORTABLE
         )
@@ -75,10 +76,13 @@ def _pairs_within(codes: np.ndarray) -> int:
 def _distances(space: Space, metric: Any, rows: np.ndarray) -> tuple[Table, float | None]:
     """Distances of blocks of the counted objects, and a bound where one is known beforehand."""
     if metric in ("euclidean", "cosine"):
-        pairs = Dissimilarities(rows_of(wide(space, metric)[rows]), None)
+        X = wide(space, metric)[rows]
+        # Far from the origin all directions are alike: bins must reach no farther than they do.
+        X = X - X.mean(axis=0) if metric == "cosine" else X
+        pairs = Dissimilarities(rows_of(X), None)
         reach = 2 * float(np.sqrt(pairs.rows.right[:, -1].max()))
         if metric == "cosine":
-            return lambda i, j: np.maximum(pairs.table(i, j), 0) / 2, 2.0
+            return lambda i, j: np.maximum(pairs.table(i, j), 0) / 2, reach**2 / 2
         return lambda i, j: np.sqrt(np.maximum(pairs.table(i, j), 0)), reach
     X = host(space.X)
     if metric == "precomputed":
