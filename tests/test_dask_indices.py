@@ -74,7 +74,7 @@ def on_dask(X, labels, sizes):
     )
 
 
-def agree(got, expected, rtol=1e-9):
+def assert_agree(got, expected, rtol=1e-9):
     np.testing.assert_allclose(got.values, expected.values, rtol=rtol)
     np.testing.assert_array_equal(got.coverage, expected.coverage)
     np.testing.assert_array_equal(got.n_clusters, expected.n_clusters)
@@ -87,7 +87,7 @@ def test_every_index_equals_the_one_in_memory(data, sizes, many_blocks):
     X, labels = data
     indices = CENTROID + PAIRWISE
     got = ws.score_partitions(*on_dask(X, labels, sizes), indices)
-    agree(got, ws.score_partitions(X, labels, indices))
+    assert_agree(got, ws.score_partitions(X, labels, indices))
 
 
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
@@ -106,7 +106,7 @@ def test_weights_and_noise_mean_the_same(data, noise, in_memory, many_blocks):
         noise=noise,
     )
     expected = ws.score_partitions(X, labels, indices, sample_weight=weights, noise=noise)
-    agree(got, expected)
+    assert_agree(got, expected)
 
 
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
@@ -116,7 +116,7 @@ def test_a_cluster_whose_objects_have_no_weight_does_not_exist(data):
     rows, beside = on_dask(X, labels, CHUNKINGS["uneven"])
     got = ws.score_partitions(rows, beside["good"], CENTROID, sample_weight=weights)
     assert got.n_clusters.tolist() == [3]
-    agree(got, ws.score_partitions(X, labels["good"], CENTROID, sample_weight=weights))
+    assert_agree(got, ws.score_partitions(X, labels["good"], CENTROID, sample_weight=weights))
 
 
 def test_small_chunks_are_looked_at_together_with_the_same_result(data):
@@ -124,7 +124,7 @@ def test_small_chunks_are_looked_at_together_with_the_same_result(data):
     rows, beside = on_dask(X, labels, CHUNKINGS["single rows"])
     assert len(dask_chunks.open_chunks(rows).portions()) == 3  # of 64 chunks at most
     got = ws.score_partitions(rows, beside, ["cfq", "davies_bouldin"])
-    agree(got, ws.score_partitions(X, labels, ["cfq", "davies_bouldin"]))
+    assert_agree(got, ws.score_partitions(X, labels, ["cfq", "davies_bouldin"]))
 
 
 def counted_reads(X, sizes):
@@ -195,7 +195,7 @@ def test_data_far_from_the_origin_lose_nothing(data, offset):
     X, labels = data
     rows, beside = on_dask(X + offset, labels, CHUNKINGS["uneven"])
     indices = ["calinski_harabasz", "davies_bouldin", "cfq", "silhouette"]
-    agree(
+    assert_agree(
         ws.score_partitions(rows, beside, indices),
         ws.score_partitions(X + offset, labels, indices),
         rtol=1e-12 * offset,
@@ -209,7 +209,7 @@ def test_float32_gives_the_same_for_every_chunking(data):
     expected = ws.score_partitions(single.astype(float), labels, indices)
     for sizes in CHUNKINGS.values():
         got = ws.score_partitions(*on_dask(single, labels, sizes), indices)
-        agree(got, expected, rtol=1e-4)
+        assert_agree(got, expected, rtol=1e-4)
 
 
 def test_one_index_of_one_partition_is_a_float(data):
@@ -249,7 +249,9 @@ def test_undefined_values_have_the_reasons_they_have_in_memory(data):
     partitions = {"one": one, "all": np.arange(N), "good": labels["good"]}
     beside = {name: da.from_array(v, chunks=50) for name, v in partitions.items()}
     indices = ["silhouette", "cfq", "ccc"]
-    agree(ws.score_partitions(rows, beside, indices), ws.score_partitions(X, partitions, indices))
+    assert_agree(
+        ws.score_partitions(rows, beside, indices), ws.score_partitions(X, partitions, indices)
+    )
     with pytest.raises(ws.UndefinedIndex, match="needs at least 2 clusters, got 1"):
         ws.cfq_score(rows, beside["one"])
 
@@ -274,7 +276,9 @@ def test_labels_may_be_any_dask_collection(data, shape):
         "words": (da.from_array(words, chunks=70), words),
     }[shape]
     indices = ["davies_bouldin", "simplified_silhouette"]
-    agree(ws.score_partitions(rows, given, indices), ws.score_partitions(X, expected, indices))
+    assert_agree(
+        ws.score_partitions(rows, given, indices), ws.score_partitions(X, expected, indices)
+    )
 
 
 def test_a_dask_dataframe_with_unknown_sizes_is_scored(data):

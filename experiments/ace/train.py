@@ -11,19 +11,14 @@ leaves its state in RUNS/.state, and the same command goes on from there.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import multiprocessing
-import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
 from experiments.bookkeeping import data_folder
+from experiments.gpu import Deadline, OutOfTime, multi_process_service
 from wellsep.deep import DEPICT, JULE, DeepCluster, path_integral
 
 SEED = 0
@@ -56,30 +52,6 @@ CHECKPOINTS = {"epochs": 100, "every": 5}
 # Fewer epochs of DEPICT than the paper's at most 4000, for want of GPU time: set -> (pretraining,
 # clustering). Early stopping and the paper's other settings are as they were.
 DEPICT_EPOCHS = {"usps_11000": (320, 120), "mnist_test": (120, 120)}
-
-
-class OutOfTime(BaseException):
-    """The time limit was met; the state on disk lets the training go on."""
-
-
-class Deadline:
-    """A scikit-learn callback that ends a fit at a moment."""
-
-    def __init__(self, end: float) -> None:
-        self.end = end
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if time.time() > self.end:
-            raise OutOfTime
 
 
 @dataclass(frozen=True)
@@ -121,7 +93,6 @@ class Place:
     device: str
     preset: str
     end: float
-    epochs: dict[str, int] = field(default_factory=dict)  # in place of the preset's, for a trial
 
     def state(self, job: Job) -> Path:
         return self.runs / ".state" / f"{job.experiment}-{job.stage}-{job.name}"
@@ -143,7 +114,6 @@ class Place:
             "preset": self.preset,
             "random_state": SEED,
             "checkpoint_dir": self.state(job),
-            **self.epochs,
         }
 
 
@@ -198,7 +168,7 @@ def pretrain(place: Place, job: Job, X: np.ndarray) -> None:
     k = job.params.get("n_clusters", 10)
     settings = {"learning_rate": job.params.get("learning_rate", 1e-4)}
     epochs = {"start_epochs": 0, "epochs": 0}
-    if job.data in DEPICT_EPOCHS and not place.epochs:
+    if job.data in DEPICT_EPOCHS:
         epochs["pretrain_epochs"] = DEPICT_EPOCHS[job.data][0]
     model = DEPICT(k, **place.common(job) | epochs, **settings, init=np.arange(len(X)) % k)
     model.set_callbacks(Deadline(place.end)).fit(X)
@@ -223,7 +193,7 @@ def fit(place: Place, job: Job, X: np.ndarray) -> dict[str, Any]:
         facts = json.loads((folder / "facts.json").read_text())
         model = DEPICT(**place.common(job), autoencoder=folder, init=start)
         model.set_params(**{"learning_rate": 1e-4} | params)
-        if job.data in DEPICT_EPOCHS and not place.epochs:
+        if job.data in DEPICT_EPOCHS:
             model.set_params(epochs=DEPICT_EPOCHS[job.data][1])
     else:
         every = {"checkpoint_every": CHECKPOINTS["every"], "epochs": CHECKPOINTS["epochs"]}
@@ -258,26 +228,6 @@ def work(place: Place, job: Job) -> tuple[str, Any]:
         return "failed", traceback.format_exc()[-1500:]
     shutil.rmtree(place.state(job), ignore_errors=True)
     return "done", facts
-
-
-@contextlib.contextmanager
-def multi_process_service() -> Iterator[bool]:
-    """NVIDIA's service that lets processes use a GPU at the same time, where it is installed."""
-    control = shutil.which("nvidia-cuda-mps-control")
-    if control is None or "CUDA_MPS_PIPE_DIRECTORY" in os.environ:
-        yield control is not None  # not there, or at work already
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CUDA_MPS_PIPE_DIRECTORY"] = folder
-        os.environ["CUDA_MPS_LOG_DIRECTORY"] = folder
-        started = subprocess.run([control, "-d"], check=False).returncode == 0
-        if not started:
-            del os.environ["CUDA_MPS_PIPE_DIRECTORY"]
-        try:
-            yield started
-        finally:
-            if started:
-                subprocess.run([control], input="quit\n", text=True, check=False, timeout=20)
 
 
 def train(place: Place, experiments: list[str], n_jobs: int) -> dict[str, int]:

@@ -217,7 +217,7 @@ def run(plan: Plan, n_jobs: int = 1) -> bool:
             bookkeeping.say(_one(plan, *pair))
         torch_threads(before)
     else:
-        from experiments.ace.train import multi_process_service
+        from experiments.gpu import multi_process_service
 
         context = multiprocessing.get_context("spawn")
         with (

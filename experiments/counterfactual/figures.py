@@ -12,9 +12,10 @@ from experiments.counterfactual import deep, picks
 from experiments.counterfactual.sse_tables import FIGURE_ARMS
 from experiments.counterfactual.starts import cells, excess
 from experiments.counterfactual.tables import deep_values, order_of, published, title_of, trials
+from experiments.figures import INK, QUIET, STYLE
 from wellsep.look import CLUSTERS, SURFACES
 
-INK, QUIET, LINE, GREY = (SURFACES["light"][n] for n in ("ink", "quiet", "line", "noise"))
+LINE, GREY = (SURFACES["light"][name] for name in ("line", "noise"))
 BLUE, ORANGE, GREEN, MAGENTA, VIOLET, SKY, BROWN, MAUVE = CLUSTERS["light"]
 ARMS = dict(zip(FIGURE_ARMS, (GREY, BROWN, ORANGE, BLUE, GREEN, MAGENTA), strict=True))
 SIGNS = {"attract": ORANGE, "repel": BLUE}
@@ -29,21 +30,9 @@ def draw(results: Mapping[str, Sequence[Row]], out: Path) -> list[str]:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    style = {
-        "font.size": 8.5,
-        "axes.titlesize": 9.5,
-        "axes.edgecolor": QUIET,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "xtick.color": QUIET,
-        "ytick.color": QUIET,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "savefig.facecolor": SURFACES["light"]["panel"],
-    }
     makers = {"table2": _table2, "figure23": _figure23, "figure24": _figure24}
     written = []
-    with plt.rc_context(style):
+    with plt.rc_context(STYLE | {"axes.titlesize": 9.5}):
         for name, make in makers.items():
             if not results[name]:
                 continue

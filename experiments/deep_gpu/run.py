@@ -33,6 +33,9 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from experiments.gpu import Deadline, OutOfTime
 from wellsep import load_runs
 from wellsep.deep import DEPICT, IDEC, JULE, DeepCFMeans, DeepKMeans, sweep
 
@@ -48,30 +51,6 @@ VARIANTS = {
     "kmeans": {"init": "k-means"},
     "printed": {"targets": "paper"},
 }
-
-
-class OutOfTime(Exception):
-    """The time limit was met; the state on disk lets the job go on."""
-
-
-class Deadline:
-    """A scikit-learn callback that ends a fit at a moment."""
-
-    def __init__(self, end: float) -> None:
-        self.end = end
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context):
-        if time.monotonic() > self.end:
-            raise OutOfTime
 
 
 def accuracy(truth: np.ndarray, labels: np.ndarray) -> float:
@@ -97,7 +76,7 @@ class Study:
         self.options = options
         self.out = Path(options.out)
         self.out.mkdir(parents=True, exist_ok=True)
-        self.end = time.monotonic() + 60 * options.minutes
+        self.end = time.time() + 60 * options.minutes
         self.device = options.device
         if self.device == "auto":
             self.device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.figures import INK, QUIET, STYLE
 from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import NEIGHBOURS
 from experiments.local_connectivity.report import LEVEL, SHOWN_T, further_sets, one, paper_sets
 from experiments.local_connectivity.summary import RELATIVE, Row, published, select
 from wellsep.look import CLUSTERS, SURFACES
 
-INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))
+LINE = SURFACES["light"]["line"]
 BLUE, ORANGE = CLUSTERS["light"][:2]
 COLOURS = {"paper": INK, "preferred": BLUE, "nearest": ORANGE}
 NAMES = {
@@ -32,18 +33,7 @@ def draw(results: Sequence[Row], out: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    style = {
-        "font.size": 8.5,
-        "axes.edgecolor": QUIET,
-        "axes.labelcolor": INK,
-        "text.color": INK,
-        "xtick.color": QUIET,
-        "ytick.color": QUIET,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "savefig.facecolor": SURFACES["light"]["panel"],
-    }
-    with plt.rc_context(style):
+    with plt.rc_context(STYLE):
         for name, make in (("tables", _tables), ("further", _further)):
             figure = make(plt, results)
             figure.savefig(out / f"{name}.png", dpi=110, metadata={"Software": None})

@@ -17,11 +17,8 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks import is_torch
 from wellsep.compute import blocks
-from wellsep.compute.blocks import PairPart, Side, Widths
+from wellsep.compute.blocks import CLOSE, PairPart, Side, Widths
 
-# Pairs closer than this share of their squared lengths are computed again from differences:
-# ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
-CLOSE = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 1e-4}
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
 
@@ -38,7 +35,7 @@ def numpy_squared_euclidean(i: Side, j: Side) -> np.ndarray:
     table = left @ right.T
     if i.rows == j.rows:
         np.fill_diagonal(table, np.inf)  # out of the way of the search for close pairs
-    limit = CLOSE[table.dtype] * (float(i.square.max()) + float(j.square.max()))
+    limit = CLOSE[table.dtype != np.float64] * (float(i.square.max()) + float(j.square.max()))
     if table.min() < limit:
         _recompute_close(table, i, j, limit)
     if i.rows == j.rows:
