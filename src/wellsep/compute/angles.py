@@ -10,7 +10,7 @@ import numpy as np
 from wellsep.compute.clusters import centre_pass, describe_clusters
 from wellsep.compute.engines import Space
 from wellsep.compute.moments import Asked, Moments, describe_rows
-from wellsep.compute.pairs import unit_directions
+from wellsep.compute.pairs import wide_directions
 from wellsep.compute.statistics import Task, Want, provides, want
 from wellsep.compute.views import wide
 
@@ -32,9 +32,7 @@ def _directions(space: Space) -> Space:
     """Rows of length one in float64, where X is."""
     if space.kind != "tensor":
         return Space(wide(space, "cosine"), space.xp, space.kind, space.n_jobs)
-    X = space.xp.astype(space.X, space.xp.float64)
-    X = unit_directions(Space(X, space.xp, space.kind, space.n_jobs))
-    return Space(X, space.xp, space.kind, space.n_jobs)
+    return Space(wide_directions(space), space.xp, space.kind, space.n_jobs)
 
 
 def angle_moments(

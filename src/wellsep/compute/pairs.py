@@ -99,6 +99,12 @@ def unit_directions(space: Space) -> Any:
     return xp.concat([unit, xp.astype(zero, unit.dtype)[:, None]], axis=1)
 
 
+def wide_directions(space: Space) -> Any:
+    """A tensor's rows of length one in float64, beside it."""
+    X = space.xp.astype(space.X, space.xp.float64)
+    return unit_directions(Space(X, space.xp, space.kind, space.n_jobs))
+
+
 def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
     """Sums for all objects, kept apart for each group of objects.
 

@@ -16,7 +16,7 @@ import torch
 from wellsep.compute import kernels
 from wellsep.compute.engines import Space, host
 from wellsep.compute.extremes import in_units
-from wellsep.compute.pairs import unit_directions
+from wellsep.compute.pairs import wide_directions
 from wellsep.compute.statistics import Task
 from wellsep.compute.tensor_batches import centred, codes_there, row_parts
 
@@ -32,7 +32,7 @@ def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[f
     X = rows_there(task.space, metric)
     codes = codes_there(task)
     found: dict[str, np.ndarray] = {}
-    for bounds_of, eps in _ways(task, X, metric):
+    for bounds_of, eps in _ways(task):
         left = names - set(found)
         if not left:
             break
@@ -43,12 +43,10 @@ def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[f
 
 def rows_there(space: Space, metric: Any) -> torch.Tensor:
     """(n, d) float64 beside X: about the mean, or for "cosine" of length one."""
-    if metric != "cosine":
-        return centred(space)
-    return unit_directions(Space(space.X.to(torch.float64), space.xp, space.kind, space.n_jobs))
+    return wide_directions(space) if metric == "cosine" else centred(space)
 
 
-def _ways(task: Task, X: torch.Tensor, metric: Any) -> list[tuple[Callable[..., Bounds], float]]:
+def _ways(task: Task) -> list[tuple[Callable[..., Bounds], float]]:
     """From the fastest bounds to the tightest, with the rounding of their products."""
     ways: list[tuple[Callable[..., Bounds], float]] = []
     if kernels.fused_usable(task.space.X):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from wellsep.compute.blocks import CLOSE
 from wellsep.compute.engines import host
 
 BLOCK = 4096
@@ -27,7 +28,7 @@ def select_there(
     """
     pairs = len(X) * (len(X) - 1) // 2
     if pairs <= sortable:
-        values = torch.cat([part for part in _upper(X, root)]).sort().values
+        values = torch.cat(list(_upper(X, root))).sort().values
         rising = np.concatenate([[0.0], host(values.cumsum(0))])
         falling = np.concatenate([[0.0], host(values.flip(0).cumsum(0))])
         return rising[counts], falling[counts]
@@ -58,7 +59,7 @@ def _sums(count: np.ndarray, total: np.ndarray, edges: np.ndarray, ranks: np.nda
 def _upper(X: torch.Tensor, root: bool) -> Iterator[torch.Tensor]:
     """Each distance once, block by block."""
     square = (X * X).sum(dim=1)
-    close = 1e-7 * 2 * float(square.max())
+    close = CLOSE[0] * 2 * float(square.max())
     for i in range(0, len(X), BLOCK):
         for j in range(i, len(X), BLOCK):
             a, b = slice(i, i + BLOCK), slice(j, j + BLOCK)
