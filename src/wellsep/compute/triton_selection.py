@@ -12,16 +12,17 @@ from wellsep.compute.triton_pairs import _products, beside, padded_width, split_
 OCTAVES, BITS = 32, 14  # below the largest distance; bins of an octave, as a power of two
 SPAN = OCTAVES << BITS
 SIDE = 64  # of a tile
+STRIP = 1 << 14  # rows of tiles in one launch; a card takes no more than 65,535
 
 
 @triton.jit
 def _histogram(
-    high, low, square, count, total, base, n,
+    high, low, square, count, total, base, first, n,
     D: tl.constexpr, BD: tl.constexpr, T: tl.constexpr, SHIFT: tl.constexpr, LAST: tl.constexpr,
     ROOT: tl.constexpr,
 ):  # fmt: skip
     """Pairs i < j; positive numbers sort as their bits do."""
-    a, b = tl.program_id(1), tl.program_id(0)
+    a, b = first + tl.program_id(1), first + tl.program_id(0)
     if b >= a:
         i, j = a * T + tl.arange(0, T), b * T + tl.arange(0, T)
         squared = tl.load(square + i)[:, None] + tl.load(square + j)[None, :]
@@ -50,11 +51,12 @@ def histogram(X: torch.Tensor, root: bool) -> tuple[torch.Tensor, torch.Tensor, 
     total = torch.zeros(SPAN, dtype=torch.float64, device=X.device)
     tiles = len(rows) // SIDE
     with beside(X):
-        _histogram[(tiles, tiles)](
-            split.high, split.low, split.square, count, total, base, n,
-            D=width, BD=min(width, 64), T=SIDE, SHIFT=23 - BITS, LAST=SPAN - 1, ROOT=root,
-            num_warps=8, num_stages=stages(width),
-        )  # fmt: skip
+        for first in range(0, tiles, STRIP):
+            _histogram[(tiles - first, min(STRIP, tiles - first))](
+                split.high, split.low, split.square, count, total, base, first, n,
+                D=width, BD=min(width, 64), T=SIDE, SHIFT=23 - BITS, LAST=SPAN - 1, ROOT=root,
+                num_warps=8, num_stages=stages(width),
+            )  # fmt: skip
     scale = split.scale if root else split.scale**2
     bits = (np.arange(SPAN + 1, dtype=np.int64) + base) << (23 - BITS)
     edges = np.maximum(bits, 0).astype(np.int32).view(np.float32).astype(np.float64) / scale
