@@ -44,12 +44,13 @@ def to_score(runs: Path, only: str | None) -> list[str]:
     return names
 
 
-def score(runs: Path, place: Path, names: list[str]) -> None:
+def score(runs: Path, place: Path, names: list[str], device: str | None) -> None:
     """Score these experiments of the folder."""
     for name in names:
         X, truth = scoring.input_of(name)
         found = ws.load_runs(runs / name)
-        scoring.score_experiment(found, name, X, truth, place / "scores", runs / ".cache")
+        kept_in, cache = place / "scores", runs / ".cache"
+        scoring.score_experiment(found, name, X, truth, kept_in, cache, device=device)
 
 
 def check_kept(place: Path, stages: tuple[str, ...]) -> None:
@@ -89,6 +90,7 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, help="where results go (default: this folder; --quick: a new one)"
     )
+    parser.add_argument("--device", help="where to score, as cuda (default: the processor)")
     parser.add_argument("--pages", type=Path, help="also write report pages into this folder")
     options = parser.parse_args()
     data_folder()
@@ -131,7 +133,7 @@ def work(
     if options.quick:
         say(quick.SMALL)
         quick.train_and_score(place)
-    score(options.runs, place, names)
+    score(options.runs, place, names, options.device)
     if "evaluate" in stages:
         rows = write_results(place / "scores", place / "results.csv")
         say(f"results.csv: {len(rows)} rows")

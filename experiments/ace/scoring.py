@@ -32,11 +32,12 @@ ROTATED = tuple(name for name in INDICES if name != "s_dbw")
 
 def score_experiment(
     runs: ws.Runs, name: str, X: Any, truth: Any, out: Path = SCORES, cache: Path | None = None,
-    *, whole: bool = True,
+    *, whole: bool = True, device: str | None = None,
 ) -> Path:  # fmt: skip
     """Score one experiment and write what is kept; nothing is done if these runs were scored.
 
-    Without `whole` neither labels nor sampled objects are kept.
+    Without `whole` neither labels nor sampled objects are kept. With `device="cuda"` the indices
+    are computed on the GPU.
     """
     folder = out / name
     digest = digest_of(runs)
@@ -54,11 +55,12 @@ def score_experiment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # empty densities and the like: NaN with its reason
         scores = ws.score_runs(
-            runs, tuple(INDICES), convention="ace", n_drawn=0, progress=told, cache=cache
-        )
+            runs, tuple(INDICES), convention="ace", n_drawn=0, progress=told, cache=cache,
+            device=device,
+        )  # fmt: skip
         scores.save(folder / "scores")
         say(f"{name}: the input space")
-        write_raw(folder / "raw.csv", X, dict(runs.partitions))
+        write_raw(folder / "raw.csv", X, dict(runs.partitions), device)
         write_spaces(folder / "spaces.csv", runs)
     write_runs(folder / "runs.csv", runs, truth)
     if whole:
@@ -104,7 +106,7 @@ def isometric(X: Any) -> np.ndarray:
     return vectors * np.sqrt(np.clip(values, 0.0, None))
 
 
-def write_raw(path: Path, X: Any, partitions: Mapping[str, Any]) -> None:
+def write_raw(path: Path, X: Any, partitions: Mapping[str, Any], device: str | None = None) -> None:
     """Every index in the input space; empty where it is undefined (as in the paper, a dash)."""
     X = np.asarray(X, dtype=np.float32).reshape(len(X), -1)
     columns: dict[str, np.ndarray] = {}
@@ -114,7 +116,7 @@ def write_raw(path: Path, X: Any, partitions: Mapping[str, Any]) -> None:
     parts = ((isometric(X), ROTATED), (X, ("s_dbw",))) if wide else ((X, tuple(INDICES)),)
     for space, names in parts:
         wanted = tuple(i for i in names if not (wide and i == "ccc"))
-        found = ws.score_partitions(space, partitions, wanted, convention="ace")
+        found = ws.score_partitions(space, partitions, wanted, convention="ace", device=device)
         columns |= {index_of(i): found.values[:, k] for k, i in enumerate(found.indices)}
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
