@@ -19,6 +19,7 @@ from wellsep.compute import nearest
 N, D, K = 10_000_000, 64, 1_000
 CHECKED = 100_000
 FEW, MANY = 2, 6  # iterations
+FEWER, FEW_CENTERS = 1_000_000, 100  # for CFQ
 
 
 def main() -> int:
@@ -61,6 +62,7 @@ def main() -> int:
         ),
     ]
     met.append(_iterations(X, X[:K].clone()))
+    met.append(_quality(X, centers))
     return 0 if all(met) else 1
 
 
@@ -98,6 +100,25 @@ def _iterations(X, start) -> bool:
         smaller_is_better=True,
         kmeans_ms=1000 * plain,
         cfmeans_ms=1000 * cf,
+    )
+
+
+def _quality(X, centers: np.ndarray) -> bool:
+    """CFQ needs every distance to a plane between centres: n × K numbers, in parts."""
+    some, few = X[:FEWER], centers[:FEW_CENTERS]
+    labels = nearest.nearest(some, few).first.cpu().numpy()
+    part = slice(0, CHECKED)
+    exact = ws.cfq_score(some[part].double().cpu().numpy(), labels[part], centers=few)
+    difference = abs(ws.cfq_score(some[part], labels[part], centers=few) / exact - 1)
+    if difference > 1e-5:
+        raise SystemExit(f"CFQ must equal that of the host in float64, it differs by {difference}")
+    return report(
+        f"CFQ of {FEWER:,} × {D}, k = {FEW_CENTERS}, float32, on the card",
+        1000 * device_seconds(lambda: ws.cfq_score(some, labels, centers=few)),
+        baseline="none",
+        unit=" ms",
+        smaller_is_better=True,
+        difference=difference,
     )
 
 

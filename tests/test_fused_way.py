@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from wellsep.compute.kernels import fused_way, spread_evenly  # noqa: E402
+from wellsep.compute.kernels import about_median, fused_way  # noqa: E402
 
 FEW = np.array([3, 4])
 
@@ -18,19 +18,35 @@ def rows(far=0.0):
     return X
 
 
+def way(X, n_clusters=FEW, weighted=False):
+    return fused_way(*about_median(X), n_clusters, weighted)
+
+
 def test_partitions_go_together_over_ordinary_data():
-    assert fused_way(rows(), FEW, weighted=False) == "together"
+    assert way(rows()) == "together"
 
 
 @pytest.mark.parametrize(("n_clusters", "weighted"), [(FEW, True), (FEW[:1], False)])
 def test_weights_and_single_partitions_go_apart(n_clusters, weighted):
-    assert fused_way(rows(), n_clusters, weighted) == "apart"
+    assert way(rows(), n_clusters, weighted) == "apart"
 
 
-def test_an_object_far_out_keeps_half_precision_away():
-    assert spread_evenly(rows(far=100.0))
-    assert not spread_evenly(rows(far=1e6))
-    assert fused_way(rows(far=1e6), FEW, weighted=False) == "apart"
+@pytest.mark.parametrize(("far", "taken"), [(1e2, "together"), (1e5, "apart"), (1e8, None)])
+def test_an_object_far_out_keeps_low_precision_away(far, taken):
+    assert way(rows(far=far)) == taken
+
+
+def test_an_object_far_out_does_not_drag_the_others_from_the_origin():
+    placed = about_median(rows(far=1e6))
+    assert placed.rows.norm(dim=1).median() < 4
+    assert placed.reach > 1e5
+
+
+def test_objects_that_mostly_coincide_are_measured_by_the_others():
+    X = torch.zeros((500, 4))
+    assert way(X) == "together"
+    X[::50] = 1.0
+    assert way(X) == "together"
 
 
 def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
@@ -41,5 +57,5 @@ def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
             return 100_000
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (80_000_000_000, 0))
-    assert fused_way(OnCard(), np.array([20]), weighted=False) == "apart"
-    assert fused_way(OnCard(), np.array([10_000]), weighted=False) is None
+    assert fused_way(OnCard(), 1.0, np.array([20]), weighted=False) == "apart"
+    assert fused_way(OnCard(), 1.0, np.array([10_000]), weighted=False) is None

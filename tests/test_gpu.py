@@ -50,6 +50,27 @@ def test_one_object_far_out_leaves_the_others_their_silhouettes(far):
     assert ours == pytest.approx(exact, abs=1e-5)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_one_object_far_out_leaves_the_others_their_c_index(metric):
+    X, y = _blobs(3000, 8, 5)
+    X[0] = 1e6
+    spec = [("c_index", {"metric": metric})]
+    ours = ws.score_partitions(X, y, spec, device="cuda").values
+    exact = ws.score_partitions(X.astype(np.float64), y, spec).values
+    assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+def test_margins_and_cfq_of_a_fit_are_those_of_the_host():
+    X, _ = _blobs(20_000, 16, 30)
+    model = ws.CFMeans(30, init=X[:30], n_steps=3, n_moves=0).fit(torch.tensor(X, device="cuda"))
+    labels, centers = model.labels_.cpu().numpy(), model.cluster_centers_.double().cpu().numpy()
+    wide = X.astype(np.float64)
+    assert model.cfq_ == pytest.approx(ws.cfq_score(wide, labels, centers=centers), rel=1e-6)
+    assert model.margins_ == pytest.approx(ws.margins(wide, labels, centers=centers), abs=1e-5)
+    own = wide - centers[labels]
+    assert model.inertia_ == pytest.approx((own**2).sum(), rel=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e-18, 1e18])
 def test_very_small_and_very_large_data_have_the_same_dunn_index(scale):
     X, y = _blobs(600, 4, 3)

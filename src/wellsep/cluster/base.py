@@ -21,7 +21,7 @@ from wellsep._checks import check_data, check_weights, is_dask, to_numpy
 from wellsep.cluster.points import METRICS, Points, assign, inertia, prepare
 from wellsep.cluster.seeding import center_distances
 from wellsep.cluster.tasks import NoTasks, Tasks
-from wellsep.compute.nearest import is_host
+from wellsep.compute.nearest import bins, is_host
 
 __all__ = ["CentroidClusterer", "NoTasks", "Tasks", "check_clusters"]
 
@@ -173,7 +173,7 @@ class CentroidClusterer(
         if is_dask(labels):
             found = self._on_dask().n_distinct(labels)
         else:
-            found = len(np.unique(to_numpy(labels)))
+            found = int((bins(labels, None, n_clusters) > 0).sum())
         if found < n_clusters:
             warnings.warn(
                 f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "

@@ -11,7 +11,6 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import (
-    UndefinedIndex,
     check_choice,
     check_count,
     check_number,
@@ -285,15 +284,11 @@ def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
 
 @singledispatch
 def separation(X: Any, points: Points, best: Any, weights: Any) -> tuple[np.ndarray, float]:
-    from wellsep.indices import cfq_score, margins
+    from wellsep.indices.centroid import cfq_and_margins
 
     labels = to_numpy(best.labels)
-    present = np.unique(labels)
-    centers = publish(points, best.centers[present])
+    present = np.flatnonzero(np.bincount(labels, minlength=len(best.centers)))
     if len(present) < 2:
         return np.full(len(labels), np.nan), np.nan
-    try:
-        quality = float(cfq_score(X, labels, centers=centers, sample_weight=weights))
-    except UndefinedIndex:
-        quality = np.nan
-    return margins(X, labels, centers=centers), quality
+    quality, margins = cfq_and_margins(X, labels, publish(points, best.centers[present]), weights)
+    return margins, quality

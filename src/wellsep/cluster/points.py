@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
 from wellsep.compute.nearest import (
+    DEVICE_BLOCK,
     Nearest,
     bins,
     code_sums,
@@ -91,10 +92,21 @@ def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
             gap = values[rows] - centers[labels[rows]]
             distances[rows] = np.einsum("ij,ij->i", gap, gap)
     else:
-        xp = array_namespace(values)
-        gap = values - xp.take(to_like(centers, values), labels, axis=0)
-        distances = to_numpy(xp.sum(gap * gap, axis=1)).astype(np.float64)
+        return _inertia_there(points, to_like(centers, values), labels)
     total = float(distances.sum() if weights is None else distances @ weights)
+    return total if points.metric == "euclidean" else 0.5 * total
+
+
+def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
+    """The same on the device, in float64."""
+    xp = array_namespace(points.values)
+    total = 0.0
+    for rows in row_blocks(points.values.shape[0], centers.shape[1], DEVICE_BLOCK):
+        gap = points.values[rows, :] - xp.take(centers, labels[rows], axis=0)
+        squares = xp.astype(xp.sum(gap * gap, axis=1), xp.float64)
+        if points.device_weights is not None:
+            squares = squares * xp.astype(points.device_weights[rows], xp.float64)
+        total += float(xp.sum(squares))
     return total if points.metric == "euclidean" else 0.5 * total
 
 
@@ -152,6 +164,8 @@ def _spread(values: Any, weights: np.ndarray | None) -> float:
 def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.ndarray:
     """Weighted mean of every feature, or of its square, in float64."""
     n = X.shape[0]
+    if weights is None and not is_host(X):
+        return _mean_there(X, squared)
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     if sp.issparse(X):
         return share @ (X.multiply(X).tocsr() if squared else X)
@@ -164,3 +178,12 @@ def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.nd
     xp = array_namespace(X)
     wide = xp.astype(X, xp.float64)
     return to_numpy(to_like(share, wide) @ (wide * wide if squared else wide))
+
+
+def _mean_there(X: Any, squared: bool) -> np.ndarray:
+    xp = array_namespace(X)
+    total = np.zeros(X.shape[1])
+    for rows in row_blocks(X.shape[0], X.shape[1], DEVICE_BLOCK):
+        wide = xp.astype(X[rows, :], xp.float64)
+        total += to_numpy(xp.sum(wide * wide if squared else wide, axis=0))
+    return total / X.shape[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -110,15 +111,14 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
     space, partitions = task.space, task.partitions
-    there: dict[Want, list[Any]] = {}
     if space.on_card:
         from wellsep.compute.tensor_clusters import spread_pass
+        from wellsep.compute.tensor_tables import table_pass
 
-        spread = [w for w in wants if w.name in ("within", "radii")]
-        there = spread_pass(task, [c.centers for c in clusters], spread) if spread else {}
-        wants = [w for w in wants if w not in there]
-        if not wants:
-            return there
+        tables_wanted = [w for w in wants if w.name in _TABLES]
+        rest = [w for w in wants if w.name not in _TABLES]
+        there = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
+        return there | (table_pass(task, clusters, tables_wanted) if tables_wanted else {})
     found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
     tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
@@ -131,7 +131,7 @@ def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict
             view = block.of(m, partitions, cluster, codes, weight, counted)
             for w in wants:
                 _REDUCE[w.name](found[w][m], view, cluster, w, rows)
-    return {**there, **found}
+    return found
 
 
 class _Block:
@@ -148,7 +148,7 @@ class _Block:
             else:
                 self.products = np.asarray(self.X @ stacked.T.astype(self.X.dtype))
 
-    @property
+    @cached_property
     def square(self) -> np.ndarray:
         """(b,) squared lengths of the rows."""
         if self.space.kind == "sparse":
@@ -190,16 +190,10 @@ class _View:
         self.block, self.codes, self.weight, self.keep = block, codes, weight, keep
         self.cluster = cluster
         self.products = None if products is None else products[keep]  # (b, K)
-        self._own: np.ndarray | None = None
 
-    @property
+    @cached_property
     def own_square(self) -> np.ndarray:
         """(b,) squared distance to the own centre, from differences where X is dense."""
-        if self._own is None:
-            self._own = self._distance_to_own()
-        return self._own
-
-    def _distance_to_own(self) -> np.ndarray:
         block, centers = self.block, self.cluster.centers
         kind = block.space.kind
         if kind == "sparse":
@@ -216,6 +210,7 @@ class _View:
         gap = X - xp.take(near, space.asarray(self.codes.astype(np.int64)), axis=0)
         return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
 
+    @cached_property
     def signed(self) -> np.ndarray:
         """(b, K) distance to the plane between the own centre and each other; own: +inf.
 
@@ -271,10 +266,9 @@ def _radii(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: sli
 
 def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
     """Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
-    signed = view.signed()
+    zero = w.get("wrong_side") == "zero"
+    signed = np.maximum(view.signed, 0) if zero else view.signed.copy()
     signed[np.arange(len(view.codes)), view.codes] = 0
-    if w.get("wrong_side") == "zero":
-        signed = np.maximum(signed, 0)
     table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
     total += table.T @ signed**2
 
@@ -286,9 +280,8 @@ def _to_centres(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows
 
 
 def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
-    target = out[rows]
-    signed = view.signed()
-    target[view.keep] = np.fmin.reduce(signed, axis=1) if signed.size else np.nan
+    signed = view.signed
+    out[rows][view.keep] = np.fmin.reduce(signed, axis=1) if signed.size else np.nan
 
 
 def _simplified(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:

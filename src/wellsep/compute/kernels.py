@@ -10,7 +10,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -21,6 +21,7 @@ from wellsep.compute.blocks import CLOSE, PairPart, Side, Widths
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
+FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and products of halves, do
 
 
 def numpy_usable(metric: Any, xp: Any) -> bool:
@@ -138,20 +139,36 @@ def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
 
 
-def spread_evenly(X: Any) -> bool:
-    """Whether no object lies so far out that half precision would swallow the others' distances."""
+class Placed(NamedTuple):
+    """Rows for the fused kernels, and how far out the farthest lies."""
+
+    rows: Any  # (n, d) about the median: one far object would drag the mean away
+    reach: float  # its distance from there, in those of a typical object
+
+
+def about_median(X: Any) -> Placed:
+    """Rows of a tensor about the medians of a sample of them."""
+    import torch
+
     some = X[:: max(1, len(X) // 4096)]
-    middle = some.median(dim=0).values
-    typical = (some - middle).norm(dim=1).median()
-    return bool((X - middle).norm(dim=1).max() <= 1000 * typical)
+    middle = some.median(dim=0).values.to(torch.float64)
+    rows = (X.to(torch.float64) - middle).to(X.dtype)
+    lengths = rows[:: max(1, len(X) // 4096)].norm(dim=1)
+    lengths = lengths[lengths > 0]
+    typical = float(lengths.median()) if len(lengths) else 0.0
+    farthest = float(rows.norm(dim=1).max())
+    return Placed(rows, farthest / typical if typical > 0 else 1.0 if farthest == 0 else np.inf)
 
 
-def fused_way(X: Any, n_clusters: np.ndarray, weighted: bool) -> str | None:
+def fused_way(X: Any, reach: float, n_clusters: np.ndarray, weighted: bool) -> str | None:
     """All partitions "together", or "apart" one after another; None where neither suits.
 
-    Apart, a table of all clusters, each padded to whole tiles, must fit a quarter of the card.
+    An object may lie so far out that rounding would swallow the others' distances. Apart, a table
+    of all clusters, each padded to whole tiles, must fit a quarter of the card.
     """
-    if len(n_clusters) > 1 and not weighted and spread_evenly(X):
+    if reach > TOO_FAR:
+        return None
+    if len(n_clusters) > 1 and not weighted and reach <= FAR:
         return "together"
     import torch
 

@@ -229,15 +229,16 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
 def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
-    found, way = task.partitions, None
     if kernels.fused_usable(space.X, metric):
-        way = kernels.fused_way(space.centred, found.n_clusters, task.weights is not None)
-    if way is not None:
-        rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
-        yield from kernels.fused_strips(
-            space.centred, codes_there, found.n_clusters, task.weights, rows_at_once, way
-        )
-        return
+        found, weights = task.partitions, task.weights
+        X, reach = kernels.about_median(space.X)
+        way = kernels.fused_way(X, reach, found.n_clusters, weights is not None)
+        if way is not None:
+            rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
+            yield from kernels.fused_strips(
+                X, codes_there, found.n_clusters, weights, rows_at_once, way
+            )
+            return
     if not fits_budget(task):
         yield from _strip_by_strip(task, metric, space.n)
         return

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from wellsep.compute import kernels
 from wellsep.compute.blocks import CLOSE
 from wellsep.compute.engines import host
 
@@ -32,10 +33,11 @@ def select_there(
         rising = np.concatenate([[0.0], host(values.cumsum(0))])
         falling = np.concatenate([[0.0], host(values.flip(0).cumsum(0))])
         return rising[counts], falling[counts]
-    if fused:
+    rows, reach = kernels.about_median(X) if fused else (X, np.inf)
+    if reach <= kernels.FAR:
         from wellsep.compute.triton_selection import histogram
 
-        count, total, edges = histogram(X, root)
+        count, total, edges = histogram(rows, root)
     else:
         count, total, edges = _histogram(X, root)
     ranks = np.concatenate([counts, pairs - counts])

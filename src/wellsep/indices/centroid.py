@@ -337,8 +337,27 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    found = values_of_objects(task, want("margins"))
-    return np.where(np.isinf(found), np.nan, found)
+    return _of_rivals(values_of_objects(task, want("margins")))
+
+
+def _of_rivals(margins: Any) -> Any:
+    return np.where(np.isinf(margins), np.nan, margins)
+
+
+def cfq_and_margins(
+    X: Any, labels: Any, centers: Any, sample_weight: Any
+) -> tuple[float, np.ndarray]:
+    """CFQ, NaN where it is undefined, and the margin of every object, in one pass."""
+    task, entry, params = one_task(
+        "cfq", X, labels, sample_weight, "exclude", None, centers=centers
+    )
+    wanted, each = entry.wants(**params), want("margins", each=True)
+    found = gather(task, [*wanted.values(), each])
+    try:
+        quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
+    except UndefinedIndex:
+        quality = np.nan
+    return float(quality), _of_rivals(found[each][0])
 
 
 @index(
