@@ -191,9 +191,11 @@ def test_ties_and_modes_are_the_same_to_the_compiled_twin():
         x = rng.integers(0, 30, size=rng.integers(2, 60)) ** rng.uniform(0.3, 3)
         v, counts = np.unique(x, return_counts=True)
         upto = np.cumsum(counts).astype(float)
-        scratch = [np.empty(len(v), np.int32) for _ in range(4)]
-        height = twin.dip_of_steps(v, upto - counts, upto, *scratch)
-        assert height == pytest.approx(dip_of_steps(v, upto - counts, upto).height, abs=1e-11)
+        scratch = np.empty((4, len(v)), np.int32)
+        height, first, last = twin.dip_of_steps(v, upto - counts, upto, scratch)
+        expected = dip_of_steps(v, upto - counts, upto)
+        assert height == pytest.approx(expected.height, abs=1e-11)
+        assert (first, last) == (expected.first, expected.last)
 
 
 def test_a_dip_test_by_table_loads_no_compiler():

@@ -1,78 +1,95 @@
-"""Compiled dips; imported by kernels.py alone, because it imports numba."""
+"""Compiled dips; imported by kernels.py alone, because it imports numba.
+
+The steps are those of hulls.py, where the reasons stand; ``sign`` is 1 for a convex minorant and
+−1 for a concave majorant.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
+BLOCK = 16  # points that stand or fall together
+
 
 @njit(cache=True, error_model="numpy")
-def dip_of_steps(v, below, upto, before, after, g, m):
-    """Twice the dip in objects; ``before``, ``after``, ``g`` and ``m`` (n,) are scratch."""
-    n = len(v)
-    # before[i]: vertex preceding i on the convex minorant of the points 0..i;
-    # after[i]: vertex following i on the concave majorant of the points i..n-1.
-    # The minorant on first..last is then the chain last, before[last], … down to first: first is a
-    # vertex of the round before, and the supporting line there keeps the chain from passing it.
-    before[0] = 0
-    for i in range(1, n):
-        b = i - 1
-        while b > 0:
-            a = before[b]
-            if (below[b] - below[a]) * (v[i] - v[b]) < (below[i] - below[b]) * (v[b] - v[a]):
+def _scan(v, y, sign, points, n, out):
+    """Vertices of the hull of the first n of the ascending ``points``, by a stack; their number."""
+    out[0] = points[0]
+    top = 0
+    for k in range(1, n):
+        i = points[k]
+        while top > 0:
+            a, b = out[top - 1], out[top]
+            if sign * ((y[b] - y[a]) * (v[i] - v[b]) - (y[i] - y[b]) * (v[b] - v[a])) < 0:
                 break
-            b = a
-        before[i] = b
-    after[n - 1] = n - 1
-    for i in range(n - 2, -1, -1):
-        b = i + 1
-        while b < n - 1:
-            c = after[b]
-            if (upto[b] - upto[i]) * (v[c] - v[b]) > (upto[c] - upto[b]) * (v[b] - v[i]):
-                break
-            b = c
-        after[i] = b
+            top -= 1
+        top += 1
+        out[top] = i
+    return top + 1
 
-    first, last, height = 0, n - 1, 1.0
-    while first < last:
-        n_g, i = 0, last  # g runs from right to left, m from left to right
-        while i > first:
-            g[n_g] = i
-            n_g += 1
-            i = before[i]
-        g[n_g] = first
-        n_g += 1
-        n_m, i = 0, first
-        while i < last:
-            m[n_m] = i
-            n_m += 1
-            i = after[i]
-        m[n_m] = last
-        n_m += 1
+
+@njit(cache=True, error_model="numpy")
+def _hull(v, y, sign, first, last, points, rough, out):
+    """Vertices of the hull of the points first … last into ``out``; their number."""
+    n = 0
+    step = BLOCK if last - first >= 4 * BLOCK else 1
+    for i in range(first, last, step):
+        points[n] = i
+        n += 1
+    points[n] = last
+    if step == 1:
+        return _scan(v, y, sign, points, n + 1, out)
+    n_rough = _scan(v, y, sign, points, n + 1, rough)
+    n = 0
+    for k in range(n_rough - 1):
+        p, q = rough[k], rough[k + 1]
+        slope = (y[q] - y[p]) / (v[q] - v[p])
+        points[n] = p
+        n += 1
+        for a in range(p, q, BLOCK):
+            b = min(a + BLOCK, q)
+            near, far = (a, b) if sign > 0 else (b, a)
+            if sign * (y[near] - y[p] - slope * (v[far] - v[p])) < 0:
+                for i in range(a + 1, b):
+                    if sign * (y[i] - y[p] - slope * (v[i] - v[p])) < 0:
+                        points[n] = i
+                        n += 1
+    points[n] = last
+    return _scan(v, y, sign, points, n + 1, out)
+
+
+@njit(cache=True, error_model="numpy")
+def dip_of_steps(v, below, upto, scratch):
+    """Twice the dip in objects, and the ends of the modal interval; ``scratch`` is (4, n)."""
+    points, rough, g, m = scratch[0], scratch[1], scratch[2], scratch[3]
+    first, last, height = 0, len(v) - 1, 1.0
+    while first < last and upto[last] - below[first] > height:
+        n_g = _hull(v, below, 1.0, first, last, points, rough, g)
+        n_m = _hull(v, upto, -1.0, first, last, points, rough, m)
 
         apart_g, start_g, stop_g = -1.0, first, last
         k = 0
-        for j in range(n_g - 1, -1, -1):
+        for j in range(n_g):
             i = g[j]
             while m[k] < i:
                 k += 1
-            if m[k] == i:
-                majorant = upto[i]
-            else:
+            majorant = upto[i]
+            if m[k] > i:
                 a, c = m[k - 1], m[k]
                 majorant = upto[a] + (upto[c] - upto[a]) / (v[c] - v[a]) * (v[i] - v[a])
             if majorant - below[i] > apart_g:
                 apart_g, start_g, stop_g = majorant - below[i], i, m[k]
         apart_m, start_m, stop_m = -1.0, first, last
-        k = n_g - 1
+        k = 0
         for j in range(n_m):
             i = m[j]
-            while k > 0 and g[k - 1] <= i:
-                k -= 1
+            while k < n_g - 1 and g[k + 1] <= i:
+                k += 1
             a = g[k]
             minorant = below[a]
             if a < i:
-                c = g[k - 1]
+                c = g[k + 1]
                 minorant += (below[c] - below[a]) / (v[c] - v[a]) * (v[i] - v[a])
             if upto[i] - minorant > apart_m:
                 apart_m, start_m, stop_m = upto[i] - minorant, a, i
@@ -83,33 +100,53 @@ def dip_of_steps(v, below, upto, before, after, g, m):
         else:
             start, stop = start_m, stop_m
 
-        for j in range(n_g - 1, 0, -1):
-            a, c = g[j], g[j - 1]
+        for j in range(n_g - 1):
+            a, c = g[j], g[j + 1]
             if a >= start:
                 break
+            height = max(height, upto[a] - below[a])
             slope = (below[c] - below[a]) / (v[c] - v[a])
-            for i in range(a, c):
-                height = max(height, upto[i] - below[a] - slope * (v[i] - v[a]))
+            for p in range(a + 1, c, BLOCK):
+                q = min(p + BLOCK, c)
+                if upto[q - 1] - below[a] - slope * (v[p] - v[a]) > height:
+                    for i in range(p, q):
+                        height = max(height, upto[i] - below[a] - slope * (v[i] - v[a]))
         for j in range(n_m - 1, 0, -1):
             a, c = m[j - 1], m[j]
             if c <= stop:
                 break
+            height = max(height, upto[c] - below[c])
             slope = (upto[c] - upto[a]) / (v[c] - v[a])
-            for i in range(a + 1, c + 1):
-                height = max(height, upto[a] + slope * (v[i] - v[a]) - below[i])
+            for p in range(a + 1, c, BLOCK):
+                q = min(p + BLOCK, c)
+                if upto[a] + slope * (v[q - 1] - v[a]) - below[p] > height:
+                    for i in range(p, q):
+                        height = max(height, upto[a] + slope * (v[i] - v[a]) - below[i])
         first, last = start, stop
-    return height
+    return height, first, last
 
 
 @njit(cache=True, error_model="numpy")
 def dips_of_rows(rows):
-    """Twice the dip, in objects, of each row of strictly ascending values."""
+    """Of each row of ascending values: twice the dip, in objects, and the modal interval.
+
+    The distinct values of a row are moved to its beginning.
+    """
     n = rows.shape[1]
-    upto = np.arange(1.0, n + 1.0)
-    below = upto - 1.0
-    before, after = np.empty(n, np.int32), np.empty(n, np.int32)
-    g, m = np.empty(n, np.int32), np.empty(n, np.int32)
-    heights = np.empty(rows.shape[0])
+    steps = np.empty(n + 1)
+    scratch = np.empty((4, n), np.int32)
+    found = np.empty((rows.shape[0], 3))
+    steps[0] = 0.0
     for r in range(rows.shape[0]):
-        heights[r] = dip_of_steps(rows[r], below, upto, before, after, g, m)
-    return heights
+        v = rows[r]
+        k = 0
+        for i in range(1, n):
+            if v[i] != v[k]:
+                k += 1
+                steps[k] = i
+                v[k] = v[i]
+        k += 1
+        steps[k] = n
+        height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
+        found[r] = height, v[first], v[last]
+    return found

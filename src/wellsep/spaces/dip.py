@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks import check_choice, check_count, to_numpy
 
-from .hulls import Dip, dip_of_steps
+from . import kernels
+from .hulls import dip_of_steps
 from .null import ROUNDING, null_dips, null_table, table_pvalue
 
 METHODS = ("table", "monte-carlo")
@@ -74,8 +76,8 @@ def dip_statistic(x: Any) -> float:
     >>> dip_statistic([0, 0, 0, 7, 7, 7])
     0.25
     """
-    values = _check_sample(x)
-    return _measure(values)[0].height / (2 * len(values))
+    ordered = _ordered(x)
+    return _measure(ordered)[0] / (2 * len(ordered))
 
 
 def dip_test(
@@ -127,10 +129,10 @@ def dip_test(
     """
     check_choice("method", method, METHODS)
     check_count("n_simulations", n_simulations)
-    values = _check_sample(x)
-    n = len(values)
-    dip, distinct = _measure(values)
-    statistic = dip.height / (2 * n)
+    ordered = _ordered(x)
+    n = len(ordered)
+    height, *interval = _measure(ordered)
+    statistic = height / (2 * n)
     if method == "table":
         pvalue = table_pvalue(n, statistic)
         at_bound = pvalue <= null_table().bound
@@ -138,12 +140,11 @@ def dip_test(
         simulated = null_dips(n, n_simulations, random_state=random_state)
         pvalue = float(np.mean(statistic * (1 - ROUNDING) <= simulated))
         at_bound = pvalue == 0
-    interval = float(distinct[dip.first]), float(distinct[dip.last])
-    return DipResult(statistic, pvalue, interval, n, method, at_bound)
+    return DipResult(statistic, pvalue, (interval[0], interval[1]), n, method, at_bound)
 
 
-def _check_sample(x: Any) -> np.ndarray:
-    """x as a finite float64 vector."""
+def _ordered(x: Any) -> np.ndarray:
+    """x as a new float64 vector, ascending, after a check that all its values are finite."""
     values = to_numpy(x)
     if values.ndim != 1:
         raise ValueError(
@@ -155,23 +156,33 @@ def _check_sample(x: Any) -> np.ndarray:
             values = values.astype(np.float64, casting="unsafe" if values.dtype == "O" else "safe")
         except (TypeError, ValueError):
             raise TypeError(f"x must be numeric, got an array of type {values.dtype}.") from None
-    values = values.astype(np.float64, copy=False)
     if len(values) == 0:
         raise ValueError("x must have at least 1 value, got 0.")
-    if not np.isfinite(values).all():
+    if values.dtype != np.float32:  # half the bytes sort in half the time
+        values = values.astype(np.float64, copy=False)
+    ordered = np.sort(values).astype(np.float64, copy=False)
+    if not (isfinite(ordered[0]) and isfinite(ordered[-1])):  # NaN is sorted to the end
         where = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(
             f"x must be finite, got {values[where]} at {where}; drop or impute it first."
         )
-    return values
+    return ordered
 
 
-def _measure(values: np.ndarray) -> tuple[Dip, np.ndarray]:
-    """The dip with its interval, and the distinct values the interval counts in."""
-    ordered = np.sort(values)
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-    distinct, upto = ordered[last], last + 1.0
-    below = np.concatenate(([0.0], upto[:-1]))
+def _measure(ordered: np.ndarray) -> tuple[float, float, float]:
+    """Twice the dip in objects, and the modal interval; may overwrite the ordered values."""
+    n = len(ordered)
+    huge = max(-ordered[0], ordered[-1]) > 1e300
+    compiled = None if huge else kernels.one_dip(n)
+    if compiled is not None:
+        height, low, high = compiled(ordered[None])[0].tolist()
+        return height, low, high
+    new = ordered[1:] != ordered[:-1]
+    if new.all():
+        distinct, steps = ordered, np.arange(n + 1.0)
+    else:
+        begins = np.concatenate(([0], np.flatnonzero(new) + 1))
+        distinct, steps = ordered[begins], np.append(begins, n).astype(np.float64)
     # Halved twice, differences of the largest floats stay finite.
-    reach = distinct * 0.25 if abs(ordered[[0, -1]]).max() > 1e300 else distinct
-    return dip_of_steps(reach, below, upto), distinct
+    dip = dip_of_steps(distinct * 0.25 if huge else distinct, steps[:-1], steps[1:])
+    return dip.height, float(distinct[dip.first]), float(distinct[dip.last])

@@ -3,6 +3,10 @@
 A sample enters as its distinct values ``v`` and, for each, the number of objects below it
 (``below``, the lower corner of the step) and up to it (``upto``, the upper corner). Everything
 is counted in objects, so that the dip in probability is the result divided by 2n.
+
+Both counts ascend, and so do the hulls. What the ends of a block of points say therefore holds
+for all of it, and most blocks need no second look: a large sample costs little more than reading
+each of its blocks once.
 """
 
 from __future__ import annotations
@@ -10,6 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+BLOCK = 16  # points that stand or fall together
+FEW = 64  # points that a scan in plain Python takes faster than NumPy's calls begin
+MANY = 4096  # points from which sorting out blocks is faster than looking at every point
 
 
 class Dip(NamedTuple):
@@ -20,34 +28,96 @@ class Dip(NamedTuple):
     last: int
 
 
-def minorant(v: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Indices of the vertices of the greatest convex minorant of the points (v, y)."""
-    kept = np.arange(len(v))
-    while len(kept) > 2:
-        dv, dy = np.diff(v[kept]), np.diff(y[kept])
+def minorant(v: np.ndarray, y: np.ndarray, sign: float = 1.0) -> np.ndarray:
+    """Indices of the vertices of the greatest convex minorant of the points sign·(v, y).
+
+    Both coordinates ascend. The sign is taken late: few points of a large sample are looked at.
+    """
+    n = len(v)
+    if n <= MANY and sign < 0:
+        v, y = -v, -y
+    if n <= FEW:
+        return np.array(_scan(v.tolist(), y.tolist()))
+    ends = np.arange(0, n + BLOCK - 1, BLOCK)
+    ends[-1] = n - 1
+    if n <= MANY:
+        rough, knots = _rough(v[ends], y[ends], ends)
+        under = y < np.interp(v, *knots)
+        under[rough] = True
+        kept = np.flatnonzero(under)
+        return _pare(kept, v[kept], y[kept])
+    at, level = sign * v[ends], sign * y[ends]
+    rough, knots = _rough(at, level, ends)
+    # A block that begins above the end of its piece of the rough minorant is above it throughout.
+    inside = _members(ends[:-1][level[:-1] < np.interp(at[1:], *knots)], n)
+    under = sign * y[inside] < np.interp(sign * v[inside], *knots)
+    kept = np.concatenate((rough, inside[under]))
+    kept.sort()
+    return _pare(kept, sign * v[kept], sign * y[kept])
+
+
+def majorant(v: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Indices of the vertices of the least concave majorant: the minorant, seen upside down."""
+    return len(v) - 1 - minorant(v[::-1], y[::-1], -1.0)[::-1]
+
+
+def _rough(at: np.ndarray, level: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, tuple]:
+    """The minorant of a few of the points. That of all lies nowhere above it."""
+    vertices = minorant(at, level)
+    return ends[vertices], (at[vertices], level[vertices])
+
+
+def _members(starts: np.ndarray, n: int) -> np.ndarray:
+    """Indices of the points, n in all, of the blocks with these starts."""
+    inside = (starts[:, None] + np.arange(BLOCK)).ravel()
+    return inside[: np.searchsorted(inside, n)]
+
+
+def _pare(kept: np.ndarray, v: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Those of the points ``kept``, at (v, y), that are vertices of their convex minorant."""
+    while len(kept) > FEW:
+        dv, dy = v[1:] - v[:-1], y[1:] - y[:-1]
         # A point on or above the chord of its neighbours is no vertex, whatever becomes of them,
         # so one pass may drop all such points together.
-        vertex = dy[:-1] * dv[1:] < dy[1:] * dv[:-1]
-        n_dropped = len(vertex) - int(np.count_nonzero(vertex))
+        vertex = np.ones(len(kept), dtype=bool)
+        np.less(dy[:-1] * dv[1:], dy[1:] * dv[:-1], out=vertex[1:-1])
+        n_dropped = len(kept) - int(np.count_nonzero(vertex))
         if n_dropped == 0:
+            return kept
+        passes_pay = n_dropped * 8 >= len(kept)  # else one scan keeps the whole linear
+        kept, v, y = kept[vertex], v[vertex], y[vertex]
+        if not passes_pay:
             break
-        kept = kept[np.concatenate(([True], vertex, [True]))]
-        if n_dropped * 8 < len(vertex):  # passes no longer pay: one scan keeps the whole linear
-            return kept[_scan(v[kept].tolist(), y[kept].tolist())]
-    return kept
+    return kept[_scan(v.tolist(), y.tolist())]
 
 
 def _scan(v: list, y: list) -> list:
     """Vertices of the convex minorant by one pass from left to right with a stack."""
     hull = [0]
     for i in range(1, len(v)):
+        vi, yi = v[i], y[i]
         while len(hull) > 1:
             a, b = hull[-2], hull[-1]
-            if (y[b] - y[a]) * (v[i] - v[b]) < (y[i] - y[b]) * (v[b] - v[a]):
+            if (y[b] - y[a]) * (vi - v[b]) < (yi - y[b]) * (v[b] - v[a]):
                 break
             hull.pop()
         hull.append(i)
     return hull
+
+
+def _excess(v: np.ndarray, y: np.ndarray, knots: tuple, least: float, sign: float = 1.0) -> float:
+    """The largest height of the points sign·(v, y) above the line through the knots, or least."""
+    n = len(v)
+    if n > MANY:
+        starts = np.arange(0, n, BLOCK)
+        ends = np.minimum(starts + (BLOCK - 1), n - 1)
+        bound = sign * y[ends] - np.interp(sign * v[starts], *knots)
+        best = int(starts[bound.argmax()])
+        block = slice(best, best + BLOCK)
+        least = _excess(v[block], y[block], knots, least, sign)
+        inside = _members(starts[bound > least], n)
+        v, y = v[inside], y[inside]
+    return float((sign * y - np.interp(sign * v, *knots)).max(initial=least))
 
 
 def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
@@ -59,11 +129,12 @@ def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
     """
     first, last = 0, len(v) - 1
     height = 1.0  # no continuous function is nearer than half a step to a step function
-    while first < last:
+    while first < last and upto[last] - below[first] > height:
         x, low, high = v[first : last + 1], below[first : last + 1], upto[first : last + 1]
-        g, m = minorant(x, low), minorant(x, -high)
-        apart_g = np.interp(x[g], x[m], high[m]) - low[g]
-        apart_m = high[m] - np.interp(x[m], x[g], low[g])
+        g, m = minorant(x, low), majorant(x, high)
+        (xg, low_g), (xm, high_m) = (x[g], low[g]), (x[m], high[m])
+        apart_g = np.interp(xg, xm, high_m) - low_g
+        apart_m = high_m - np.interp(xm, xg, low_g)
         at_g, at_m = int(apart_g.argmax()), int(apart_m.argmax())
         if max(apart_g[at_g], apart_m[at_m]) <= height:
             break
@@ -74,11 +145,8 @@ def dip_of_steps(v: np.ndarray, below: np.ndarray, upto: np.ndarray) -> Dip:
             stop = m[at_m]
             start = g[np.searchsorted(g, stop, side="right") - 1]
         # The mode itself may carry a jump: the steps at start and stop are left to the next round.
-        if start > 0:
-            left = high[:start] - np.interp(x[:start], x[g], low[g])
-            height = max(height, float(left.max()))
-        if stop < last - first:
-            right = np.interp(x[stop + 1 :], x[m], high[m]) - low[stop + 1 :]
-            height = max(height, float(right.max()))
+        height = _excess(x[:start], high[:start], (xg, low_g), height)
+        after = slice(None, stop, -1)  # upside down, as the majorant
+        height = _excess(x[after], low[after], (-xm[::-1], -high_m[::-1]), height, -1.0)
         first, last = first + int(start), first + int(stop)
     return Dip(height, first, last)

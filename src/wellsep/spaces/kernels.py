@@ -1,6 +1,6 @@
-"""The numba twin of :func:`wellsep.spaces.hulls.dip_of_steps`, for thousands of dips in one call.
+"""The numba twin of :func:`wellsep.spaces.hulls.dip_of_steps`, for many dips or repeated ones.
 
-numba is imported when :func:`many_dips` first runs, never before; ``WELLSEP_KERNELS=0`` turns it
+numba is imported when the twin is first asked for, never before; ``WELLSEP_KERNELS=0`` turns it
 off.
 """
 
@@ -13,21 +13,49 @@ from functools import cache
 
 import numpy as np
 
-PAYS_FROM = 3_000_000  # units of work; below, loading the compiled code costs more than it saves
+PAYS_FROM = 40_000_000  # units of work; below, loading the compiled code costs more than it saves
+PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values
+
+_spent = 0  # units of work that NumPy has had with single samples
 
 
 def usable(n_rows: int, n: int) -> bool:
     """Say whether the compiled twin exists, is not switched off, and pays for so many samples."""
-    return (
-        n_rows * (1000 + n) >= PAYS_FROM  # NumPy's calls cost a row as much as a thousand values
-        and os.environ.get("WELLSEP_KERNELS", "1") != "0"
-        and importlib.util.find_spec("numba") is not None
-    )
+    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and _allowed() and _installed()
+
+
+def many_dips() -> Callable[[np.ndarray], np.ndarray]:
+    """The compiled function: rows of ascending values → twice each dip, in objects."""
+    return lambda rows: _compiled()(rows)[:, 0]
+
+
+def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:
+    """The compiled function for one more sample of n values, or None while it does not pay.
+
+    How many will follow is not known. When NumPy has taken as long over single samples as loading
+    takes, the twin is loaded: whatever follows, that is at most twice the time of knowing.
+    """
+    global _spent
+    if not _allowed():
+        return None
+    if not _compiled.cache_info().currsize:
+        _spent += PER_SAMPLE + n
+        if _spent < PAYS_FROM or not _installed():
+            return None
+    return _compiled()
+
+
+def _allowed() -> bool:
+    return os.environ.get("WELLSEP_KERNELS", "1") != "0"
 
 
 @cache
-def many_dips() -> Callable[[np.ndarray], np.ndarray]:
-    """The compiled function: rows of ascending distinct values → twice each dip, in objects."""
+def _installed() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+@cache
+def _compiled() -> Callable[[np.ndarray], np.ndarray]:
     from ._dip_numba import dips_of_rows
 
     return dips_of_rows
