@@ -136,17 +136,16 @@ def dips_of_rows(rows):
     steps = np.empty(n + 1)
     scratch = np.empty((4, n), np.int32)
     found = np.empty((rows.shape[0], 3))
-    steps[0] = 0.0
+    steps[0], steps[1] = 0.0, 1.0
     for r in range(rows.shape[0]):
         v = rows[r]
         k = 0
-        for i in range(1, n):
-            if v[i] != v[k]:
-                k += 1
-                steps[k] = i
-                v[k] = v[i]
+        before = v[0]
+        for i in range(1, n):  # without a branch, which ties would make hard to foresee
+            value = v[i]
+            k += value != before
+            v[k], steps[k + 1], before = value, i + 1.0, value
         k += 1
-        steps[k] = n
         height, first, last = dip_of_steps(v[:k], steps[:k], steps[1 : k + 1], scratch)
         found[r] = height, v[first], v[last]
     return found
