@@ -131,6 +131,12 @@ def test_agreement_of_the_library_gives_the_same_correlations():
     np.testing.assert_allclose(ours, expected, atol=1e-12)
 
 
+def test_spaces_with_the_same_scores_are_one_space():
+    rows = np.array([[1.0, 2.0, np.nan], [1.0 + 1e-12, 2.0, np.nan], [1.0, 2.1, np.nan]])
+    scores = ws.Scores.from_matrix(rows, index="silhouette", dip_pvalues=np.zeros(3))
+    assert evaluating.distinct_spaces(scores) == 2
+
+
 def test_results_cover_every_kept_experiment_and_no_other():
     named = {(r["task"], r["method"], r["set"]) for r in read(HERE / "results.csv")}
     assert named == {paper.split(folder.name) for folder in FOLDERS}

@@ -123,17 +123,23 @@ def draw_against_theirs(numbers: Numbers, path: Path) -> None:
         ax.plot([-1, 1], [-1, 1], color=LINE, lw=1)
         ax.plot(*values.T, "o", ms=4, color=COLOUR[approach], alpha=0.75, mew=0)
         ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05), xlabel="r_s in the paper", title=title)
-        ax.set_aspect("equal")
+        ax.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), aspect="equal")
     axes[0].set_ylabel("r_s here")
     figure.tight_layout()
     save(figure, path)
+
+
+def in_the_paper(experiment: str) -> tuple[int, int, int]:
+    """Where an experiment stands in the paper: its task, method and set."""
+    task, method, name = split(experiment)
+    return list(TASKS).index(task), list(METHODS).index(method), list(SETS).index(name)
 
 
 def draw_scatter(place: Path, path: Path) -> None:
     """ACE's silhouette score of every run against its NMI, one panel per experiment."""
     import wellsep as ws
 
-    folders = experiments(place / "scores")
+    folders = sorted(experiments(place / "scores"), key=lambda p: in_the_paper(p.name))
     if not folders:
         return
     plt = pyplot()

@@ -127,11 +127,22 @@ def approaches(one: Kept, index: str) -> dict[str, np.ndarray]:
     return ways
 
 
+def distinct_spaces(scores: ws.Scores) -> int:
+    """How many spaces differ in any score; trainings of one seed may end in the same space."""
+    rows = np.concatenate([scores.values[index] for index in scores.indices], axis=1)
+    found: list[np.ndarray] = []
+    for row in rows:
+        if not any(np.allclose(row, other, rtol=TIE, atol=0, equal_nan=True) for other in found):
+            found.append(row)
+    return len(found)
+
+
 def rows_of(one: Kept) -> list[dict[str, Any]]:
     """All results of one experiment."""
     task, method, name = split(one.name)
     dip = one.scores.dip
     passed = int(ws.holm(dip.pvalue, 0.05).reject.sum()) if dip is not None else 0
+    n_distinct = distinct_spaces(one.scores)
     rows = []
     for index in INDICES:
         for approach, scores in approaches(one, index).items():
@@ -150,6 +161,7 @@ def rows_of(one: Kept) -> list[dict[str, Any]]:
                 "regret": _cell(regret(scores, one.truth["nmi"])),
                 "best_nmi": _cell(one.truth["nmi"].max()),
                 "n_runs": len(scores),
+                "n_distinct": n_distinct,
                 "n_passed": passed,
             }
             rows.append(row)

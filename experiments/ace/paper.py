@@ -25,9 +25,9 @@ SETS = {
     "cmu_pie_pose27": ("CMU-PIE", 68),
     "umist_112x92": ("UMist", 20),
     "coil20_128": ("COIL-20", 20),
+    "coil20_32": ("COIL-20 at 32 px", 20),
     "coil100_32": ("COIL-100", 100),
     "fashion_mnist_test": ("FashionMNIST-test", 10),
-    "coil20_32": ("COIL-20 at 32 px", 20),
     "digits": ("digits", 10),  # of --quick alone
 }
 # The paper's columns in its order; FRGC and YTF are not to be had.

@@ -214,17 +214,18 @@ def ablations(numbers: Numbers, task: str, measure: str) -> str:
 
 
 def inventory(numbers: Numbers) -> str:
-    """What was run: experiments, runs, spaces that pass the dip test, the best NMI."""
+    """What was run: experiments, runs, distinct spaces, those past the dip test, the best NMI."""
     seen = {}
     for (task, method, _, _, name), row in numbers.ours.items():
         seen.setdefault((task, method, name), row)
     order = {task: i for i, task in enumerate(TASKS)}
     lines = [
-        [TASKS[t], METHODS[m], s, str(row["n_runs"]), str(row["n_passed"]), two(row["best_nmi"]),
-         str(row["seeds"] if row["seeds"] is not None else "")]
+        [TASKS[t], METHODS[m], s, str(row["n_runs"]), str(row["n_distinct"]), str(row["n_passed"]),
+         two(row["best_nmi"]), str(row["seeds"] if row["seeds"] is not None else "")]
         for (t, m, s), row in sorted(seen.items(), key=lambda item: (order[item[0][0]], item[0]))
     ]  # fmt: skip
-    head = ["task", "method", "set", "runs", "spaces past the dip test", "best NMI", "seeds"]
+    head = ["task", "method", "set", "runs", "distinct spaces", "runs past the dip test",
+            "best NMI", "seeds"]  # fmt: skip
     return table(head, lines)
 
 
