@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 import wellsep as ws
 
@@ -69,6 +70,17 @@ def test_margins_and_cfq_of_a_fit_are_those_of_the_host():
     assert model.margins_ == pytest.approx(ws.margins(wide, labels, centers=centers), abs=1e-5)
     own = wide - centers[labels]
     assert model.inertia_ == pytest.approx((own**2).sum(), rel=1e-6)
+
+
+def test_cdbw_of_many_wide_clusters_stays_within_the_budget():
+    X, _ = _blobs(2000, 1500, 5)
+    labels = [np.random.default_rng(m).integers(0, 60, 2000) for m in range(4)]
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    with config_context(working_memory=256):
+        ours = ws.score_partitions(X, labels, ["cdbw"], device="cuda").values
+    assert torch.cuda.max_memory_allocated() - before < 2**30
+    assert ours == pytest.approx(ws.score_partitions(X.astype(float), labels, ["cdbw"]).values)
 
 
 @pytest.mark.parametrize("scale", [1e-18, 1e18])

@@ -38,7 +38,8 @@ def provide_represented_there(task: Task, wants: list[Want]) -> dict[Want, list[
     X, codes, partitions = centred(task.space), codes_there(task), task.partitions
     found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
     for w in wants:
-        for batch in batches(partitions, codes, 24.0 * task.space.n):
+        each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
+        for batch in batches(partitions, codes, each):
             if w.get("order") == "first":
                 batch = by_first_appearance(batch)
             clusters = _describe(X, batch, w.get("count"))
@@ -104,8 +105,19 @@ def farthest_first(
 
 def _between(X: torch.Tensor, clusters: _Clusters, rule: str) -> tuple[torch.Tensor, torch.Tensor]:
     """(g, K, K) mean distance of mutually nearest representatives, and the density between them."""
-    g, k, r, _ = clusters.points.shape
+    g, k, r, d = clusters.points.shape
     i, j = (torch.as_tensor(side, device=X.device) for side in np.triu_indices(k, 1))
+    some = row_parts(len(i), 8.0 * g * r * (6 * d + 3 * r), least=1)
+    parts = [_of_pairs(X, clusters, rule, i[pairs], j[pairs]) for pairs in some]
+    mean, dense = (torch.cat(values, dim=1) for values in zip(*parts, strict=True))
+    return _symmetric(mean, i, j, k), _symmetric(dense, i, j, k)
+
+
+def _of_pairs(
+    X: torch.Tensor, clusters: _Clusters, rule: str, i: torch.Tensor, j: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, P) the same of some pairs of clusters."""
+    g, r = len(clusters.points), clusters.points.shape[2]
     middle, apart, mutual = _closest(clusters, i, j)
     spread = clusters.deviations
     radius = spread[:, i] if rule == "first" else (spread[:, i] + spread[:, j]) / 2  # (g, P)
@@ -125,8 +137,7 @@ def _between(X: torch.Tensor, clusters: _Clusters, rule: str) -> tuple[torch.Ten
     dense = torch.where(mutual, share, 0.0).sum(dim=-1) / count
     if rule != "first":
         dense = torch.where(radius > 0, dense, 0.0)
-    mean = torch.where(mutual, apart, 0.0).sum(dim=-1) / count
-    return _symmetric(mean, i, j, k), _symmetric(dense, i, j, k)
+    return torch.where(mutual, apart, 0.0).sum(dim=-1) / count, dense
 
 
 def _symmetric(values: torch.Tensor, i: torch.Tensor, j: torch.Tensor, k: int) -> torch.Tensor:

@@ -6,7 +6,14 @@ import torch
 import triton
 import triton.language as tl
 
-from wellsep.compute.triton_pairs import TILE, beside, padded_width, safe_scale, stages
+from wellsep.compute.triton_pairs import (
+    TILE,
+    beside,
+    largest,
+    padded_width,
+    safe_scale,
+    stages,
+)
 
 
 @triton.jit
@@ -81,7 +88,7 @@ def nearest_two(X: torch.Tensor, centers: torch.Tensor) -> tuple[torch.Tensor, .
     k = len(centers)
     width = padded_width(d)
     k_padded = -(-k // TILE) * TILE
-    scale = safe_scale(max(float(X.abs().max()), float(centers.abs().max())))
+    scale = safe_scale(max(largest(X), largest(centers)))
     table = torch.zeros((k_padded, width), dtype=torch.float64, device=X.device)
     table[:k, :d] = centers.to(torch.float64) * scale
     high = table.to(torch.float16)
@@ -135,7 +142,7 @@ def code_sums(
     same place.
     """
     d = X.shape[1]
-    codes = codes.contiguous()
+    codes = codes.to(torch.int16 if n_codes <= 1 << 15 else torch.int32)  # sorted by their bits
     order = torch.argsort(codes)
     counts = torch.bincount(codes, minlength=n_codes)
     start = torch.zeros(n_codes + 1, dtype=torch.int64, device=X.device)

@@ -32,9 +32,15 @@ def padded_width(d: int) -> int:
     return max(16, triton.next_power_of_2(d)) if d <= 64 else -(-d // 64) * 64
 
 
-def safe_scale(largest: float) -> float:
+def largest(X: torch.Tensor) -> float:
+    """The largest absolute entry, in one reading."""
+    low, high = torch.aminmax(X)
+    return max(-float(low), float(high))
+
+
+def safe_scale(entry: float) -> float:
     """The power of two that brings the largest entry just below ``LARGEST``."""
-    return 2.0 ** math.floor(math.log2(LARGEST / largest)) if largest > 0 else 1.0
+    return 2.0 ** math.floor(math.log2(LARGEST / entry)) if entry > 0 else 1.0
 
 
 def beside(tensor: torch.Tensor) -> AbstractContextManager:
@@ -47,7 +53,7 @@ def stages(width: int) -> int:
 
 
 def split_rows(X: torch.Tensor, width: int) -> Split:
-    scale = safe_scale(float(X.abs().max()))
+    scale = safe_scale(largest(X))
     high = torch.zeros((X.shape[0], width), dtype=torch.float16, device=X.device)
     low = torch.zeros_like(high)
     square = torch.empty(X.shape[0], dtype=torch.float32, device=X.device)
