@@ -11,7 +11,7 @@ from golden import ROOT
 
 import wellsep as ws
 from experiments import bookkeeping
-from experiments.counterfactual import deep, pages, picks, run, starts, tables
+from experiments.counterfactual import deep, deep_tables, pages, picks, run, starts, tables
 
 FOLDER = ROOT / "experiments" / "counterfactual"
 DECIMAL = re.compile(r"\d*\.\d|\d\s*%")
@@ -41,13 +41,13 @@ def test_the_report_has_no_measured_number_outside_its_blocks():
     assert DECIMAL.findall(pages.prose(text)) == []
 
 
-@pytest.mark.parametrize("name", ["table2", "figure23", "study", "whole", "choose"])
+@pytest.mark.parametrize("name", list(pages.FILES))
 def test_results_are_complete(name, results):
     assert pages.complete(results, name)
 
 
 def test_trainings_are_shown_only_where_every_method_has_one(results):
-    nmi = tables.deep_values(results["figure24"], "nmi")
+    nmi = deep_tables.deep_values(results["figure24"], "nmi")
     shown = {name: {len(v) for (n, _, _), v in nmi.items() if n == name} for name, _, _ in nmi}
     assert [len(counts) for counts in shown.values()] == [1] * len(shown)
     plan = deep.Plan(FOLDER, origin=ORIGIN)
@@ -60,9 +60,120 @@ def test_the_heads_of_figure_24_say_how_many_seeds_each_set_has(results):
     groups = deep.paired(results["figure24"])
     wanted = deep.wanted(deep.Plan(FOLDER, origin=ORIGIN))
     whole = Counter(name for (name, _), kept in groups.items() if wanted <= set(kept))
-    head = tables.figure24(results["figure24"]).splitlines()[0]
+    head = deep_tables.figure24(results["figure24"]).splitlines()[0]
     told = dict(re.findall(r"\| ([^|]+), (\d+) seeds", head))
     assert told == {tables.title_of(name): str(count) for name, count in whole.items()}
+
+
+@pytest.fixture(scope="module")
+def nmi(results):
+    return deep_tables.deep_values(results["figure24"], "nmi")
+
+
+@pytest.fixture(scope="module")
+def verdicts(results):
+    """Measure -> balance and method -> the line of the test, corrected within the measure."""
+    return {
+        column: {
+            (line["where"], line["what"]): line
+            for line in deep_tables.tested(deep_tables.deep_values(results["figure24"], column))
+        }
+        for column in ("nmi", *deep_tables.MEASURES)
+    }
+
+
+def means_of(values):
+    return {name: found.mean() for name, found in values.items()}
+
+
+def test_fifty_groups_of_figure_24_are_pairs_and_none_collapsed(results):
+    rows = results["figure24"]
+    found = Counter((row["set"], row["seed"], row["autoencoder"]) for row in rows)
+    assert len(found) == len({key[:2] for key in found}) == len(deep.SETS) * 10
+    assert set(found.values()) == {11}
+    columns = ["nmi", "reconstruction", *deep_tables.MEASURES]
+    assert np.isfinite([[row[column] for column in columns] for row in rows]).all()
+    assert min(row["clusters"] for row in rows) == 5
+
+
+@pytest.mark.parametrize("balance", deep.BALANCES)
+def test_attract_at_weight_one_does_harm_on_every_set(balance, nmi, verdicts):
+    found = deep_tables.differences(nmi, balance, "attract 1")
+    assert max(means_of(found).values()) < 0
+    assert verdicts["nmi"][balance, "attract 1"]["better"] == "second"
+    assert verdicts["nmi"][balance, "attract 0.1"]["better"] == "second"
+    higher = (np.concatenate(list(found.values())) > 0).sum()
+    assert higher <= {"printed": 0, "means": 4}[balance]
+
+
+def test_repel_at_weight_one_gains_less_than_seeds_differ_under_the_printed_balance(nmi, verdicts):
+    found = deep_tables.differences(nmi, "printed", "repel 1")
+    seeds = {name: nmi[name, "printed", deep.BASELINE].std(ddof=1) for name in found}
+    assert all(0 < found[name].mean() < seeds[name] for name in deep.SETS)
+    assert min((gain > 0).sum() for gain in found.values()) == 7
+    assert min(found, key=lambda name: found[name].mean()) == "pendigits"
+    kinds = ("nmi", "acc", "ari", "cfq_settled")
+    assert [verdicts[kind]["printed", "repel 1"]["better"] for kind in kinds] == ["first"] * 4
+    pooled = {m: deep_tables.pooled(nmi, "printed", m).mean() for m in ("repel 0.1", "repel 1")}
+    assert pooled["repel 1"] / pooled["repel 0.1"] == pytest.approx(7, abs=0.6)
+
+
+def test_usps_makes_up_most_of_what_repel_gains_under_the_librarys_balance(nmi, results):
+    found = means_of(deep_tables.differences(nmi, "means", "repel 1"))
+    assert found["usps_9298"] > sum(found.values()) / 2
+    assert max(found["optdigits"], found["pendigits"]) < 0.005
+    clusters = deep_tables.deep_values(results["figure24"], "clusters")
+    assert deep_tables.pooled(clusters, "means", "repel 1").mean() < -0.5
+
+
+def test_other_measures_say_of_repel_what_the_report_says(results):
+    table = deep_tables.figure24_measures(results["figure24"]).splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    p = {
+        (balance, method, column): 0.0 if "<" in cell else float(cell.split("p ")[1])
+        for balance, method, *found in cells[2:]
+        for column, cell in zip(deep_tables.MEASURES, found, strict=True)
+    }
+    repel = {key: value for key, value in p.items() if "repel" in key[1]}
+    assert min(value for (balance, *_), value in repel.items() if balance == "means") > 0.05
+    assert min(value for (*_, column), value in repel.items() if column == "nmi_settled") > 0.05
+    assert max(p["printed", "repel 1", kind] for kind in ("acc", "ari", "cfq_settled")) <= 0.001
+    attract = [v for (_, m, column), v in p.items() if "attract" in m and column == "cfq_settled"]
+    assert max(attract) <= 0.001
+
+
+def test_repel_at_the_default_weight_shows_no_difference(verdicts):
+    assert verdicts["nmi"]["means", "repel 0.1"]["better"] == "none"
+    assert verdicts["nmi"]["means", "repel 1"]["better"] == "first"
+
+
+def test_kmeans_in_the_pretrained_space_is_ahead_of_every_training_on_four_sets(nmi, results):
+    settled = deep_tables.deep_values(results["figure24"], "nmi_settled")
+    before = {name: settled[name, "", deep.BEFORE].mean() for name in deep.SETS}
+    ahead = {key for key, found in nmi.items() if key[1] and found.mean() > before[key[0]]}
+    assert ahead == {("fashion_mnist_test", "means", m) for m in ("repel 0.1", "repel 1")}
+    assert all(found.mean() < before[key[0]] for key, found in settled.items() if key[1])
+    cfq = deep_tables.deep_values(results["figure24"], "cfq_settled")
+    means = {
+        key: np.mean([cfq[name, *key].mean() for name in deep.SETS])
+        for key in {key[1:] for key in cfq}
+    }
+    rises = [value / means["", deep.BEFORE] for key, value in means.items() if key[0]]
+    assert 2 < min(rises) < max(rises) < 11
+
+
+def test_first_and_later_seeds_of_figure_24_agree(results):
+    told = deep_tables.figure24_parts(results["figure24"])
+    assert "8 of 8 verdicts above are the same" in told
+    assert float(re.search(r"(\S+) after Holm", told)[1]) > 0.05
+    one = [row | {"commit": "0123456789"} for row in results["figure24"]]
+    assert deep_tables.figure24_parts(one) == "All rows are of one commit."
+
+
+def test_the_status_in_the_readme_is_that_of_the_results(results):
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert "Status: complete." in text
+    assert [name for name in pages.FILES if not pages.complete(results, name)] == []
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -113,7 +224,7 @@ def test_figure_23_and_the_study_measured_the_same_runs(results):
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["table2.png", "figure23.png"])
+@pytest.mark.parametrize("name", ["table2.png", "figure23.png", "figure24.png"])
 def test_figures_are_there_and_modest(name):
     data = (FOLDER / name).read_bytes()
     assert data.startswith(b"\x89PNG")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from experiments.counterfactual import deep, picks
+from experiments.counterfactual.deep_tables import deep_values, order_of
 from experiments.counterfactual.sse_tables import FIGURE_ARMS
 from experiments.counterfactual.starts import cells, excess
-from experiments.counterfactual.tables import deep_values, order_of, published, title_of, trials
+from experiments.counterfactual.tables import published, title_of, trials
 from experiments.figures import INK, QUIET, STYLE
 from wellsep.look import CLUSTERS, SURFACES
 
@@ -100,10 +101,20 @@ def _boxes(axis: Any, values: Sequence[np.ndarray], colours: Sequence[str]) -> N
     axis.set_axisbelow(True)
 
 
-def _legend(figure: Any, colours: Mapping[str, str], columns: int) -> None:
+def _legend(
+    figure: Any, colours: Mapping[str, str], columns: int, levels: Mapping[str, str] | None = None
+) -> None:
+    """Boxes by colour, and lines by their dashes, below the panels."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [Patch(facecolor=c, alpha=0.75, edgecolor=QUIET, label=n) for n, c in colours.items()]
+    handles: list[Any] = [
+        Patch(facecolor=c, alpha=0.75, edgecolor=QUIET, label=n) for n, c in colours.items()
+    ]
+    handles += [
+        Line2D([], [], color=QUIET, linewidth=1.0, linestyle=dashes, label=name)
+        for name, dashes in (levels or {}).items()
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False)
 
 
@@ -150,6 +161,7 @@ def _figure24(plt: Any, rows: Sequence[Row]) -> Any:
     known = {row["method"]: row for row in rows}
     weights = sorted({row["weight"] for row in rows if row["sign"]})
     colours = {method: _shade(method, weights, known[method]) for method in methods}
+    levels = {"random centres": ":", "k-means from them": "--"}
     figure, axes = plt.subplots(
         len(balances), len(names), figsize=(1.75 * len(names) + 1.0, 2.1 * len(balances) + 0.6),
         squeeze=False, sharey="col", layout="constrained",
@@ -157,11 +169,11 @@ def _figure24(plt: Any, rows: Sequence[Row]) -> Any:
     for line, balance in zip(axes, balances, strict=True):
         for axis, name in zip(line, names, strict=True):
             _boxes(axis, [values[name, balance, m] for m in methods], list(colours.values()))
-            for found, dashes in ((values, ":"), (settled, "--")):
+            for found, dashes in zip((values, settled), levels.values(), strict=True):
                 level = found[name, "", deep.BEFORE].mean()
                 axis.axhline(level, color=QUIET, linewidth=1.0, linestyle=dashes)
         line[0].set_ylabel(f"NMI, balance “{balance}”")
     for axis, name in zip(axes[0], names, strict=True):
         axis.set_title(title_of(name))
-    _legend(figure, colours, len(colours))
+    _legend(figure, colours, len(colours) + len(levels), levels)
     return figure

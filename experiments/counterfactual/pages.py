@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments import bookkeeping
-from experiments.counterfactual import deep, picks, sse_tables, starts, tables
+from experiments.counterfactual import deep, deep_tables, picks, sse_tables, starts, tables
 
 HERE = Path(__file__).resolve().parent
 FILES = {
@@ -77,10 +77,13 @@ def blocks(results: Results) -> dict[str, str]:
             "figure23_tests": sse_tables.figure23_tests,
         },
         "figure24": {
-            "figure24_short": tables.figure24_short,
-            "figure24": tables.figure24,
-            "figure24_tests": tables.figure24_tests,
-            "figure24_space": tables.figure24_space,
+            "figure24_short": deep_tables.figure24_short,
+            "figure24": deep_tables.figure24,
+            "figure24_tests": deep_tables.figure24_tests,
+            "figure24_sets": deep_tables.figure24_sets,
+            "figure24_measures": deep_tables.figure24_measures,
+            "figure24_space": deep_tables.figure24_space,
+            "figure24_parts": deep_tables.figure24_parts,
         },
         "study": {
             "sse_short": sse_tables.study_short,

@@ -1,4 +1,4 @@
-"""Tables of REPORT.md on table 2 and figure 24, made from the CSVs."""
+"""Tables of REPORT.md on table 2, made from its CSV, and the paired tests that others share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import wilcoxon
 
 import wellsep as ws
 from experiments import bookkeeping
-from experiments.counterfactual import deep, picks
+from experiments.counterfactual import picks
 
 HERE = Path(__file__).resolve().parent
 TITLES = {
@@ -58,7 +58,7 @@ def compared(pairs: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[R
     p = np.array([p_of(first - second) for *_, first, second in pairs])
     adjusted = ws.holm(p, LEVEL).adjusted
     lines = []
-    for (where, what, first, second), value in zip(pairs, adjusted, strict=True):
+    for (where, what, first, second), raw, value in zip(pairs, p, adjusted, strict=True):
         difference = (first - second)[np.isfinite(first - second)]
         low = f"{(difference < 0).sum()}"
         lines.append(
@@ -67,14 +67,12 @@ def compared(pairs: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[R
                 "what": what,
                 "difference": f"{difference.mean():+.3f}",
                 "higher": f"{(difference > 0).sum()} / {low} / {(difference == 0).sum()}",
+                "raw": float(raw),
                 "p": shown_p(float(value)),
                 "better": verdict(float(difference.mean()), float(value)),
             }
         )
     return lines
-
-
-# -- table 2 ---------------------------------------------------------------------------------------
 
 
 def published() -> dict[tuple[str, str], tuple[float, float]]:
@@ -222,137 +220,3 @@ def table2_short(rows: Sequence[Row]) -> str:
                 f"{np.mean(ours):+.3f} (poster: {np.mean(poster):+.3f})."
             )
     return "\n".join(f"* {s}" for s in sentences) or "None of the poster's sets is among these."
-
-
-# -- figure 24 -------------------------------------------------------------------------------------
-
-
-def deep_values(rows: Sequence[Row], column: str) -> dict[tuple[str, str, str], np.ndarray]:
-    """Set, balance and method -> values by seed, of seeds that have every method of the set."""
-    groups = deep.paired(list(rows))
-    methods = {}
-    for (name, _), kept in groups.items():
-        methods.setdefault(name, set()).update(kept)
-    found: dict[tuple[str, str, str], list[float]] = {}
-    for (name, _), kept in sorted(groups.items()):
-        if set(kept) != methods[name]:
-            continue
-        for (balance, method), row in kept.items():
-            found.setdefault((name, balance, method), []).append(row[column])
-    return {key: np.array(values) for key, values in found.items()}
-
-
-def order_of(values: dict[tuple[str, str, str], np.ndarray]) -> tuple[list[str], list[str]]:
-    names = list(dict.fromkeys(name for name, _, _ in values))
-    methods = list(dict.fromkeys(m for _, balance, m in values if balance))
-    return names, methods
-
-
-def figure24(rows: Sequence[Row]) -> str:
-    values = deep_values(rows, "nmi")
-    if not values:
-        return NOT_RUN
-    settled = deep_values(rows, "nmi_settled")
-    names, methods = order_of(values)
-    lines = []
-    for label, source in (("nearest random centre", values), ("k-means from it", settled)):
-        line = {"balance": "before training", "method": label}
-        lines.append(line | {n: spread(source[n, "", deep.BEFORE]) for n in names})
-    for balance in dict.fromkeys(b for _, b, _ in values if b):
-        for method in methods:
-            line = {"balance": balance, "method": method}
-            lines.append(line | {n: spread(values[n, balance, method]) for n in names})
-    counts = {name: len(values[name, "", deep.BEFORE]) for name in names}
-    columns = {"balance": "balance", "method": "NMI"}
-    columns |= {name: f"{title_of(name)}, {count} seeds" for name, count in counts.items()}
-    return bookkeeping.markdown(lines, columns)
-
-
-def figure24_tests(rows: Sequence[Row], column: str = "nmi") -> str:
-    """Every cf-means against deep k-means: over all sets and seeds."""
-    values = deep_values(rows, column)
-    if not values:
-        return NOT_RUN
-    names, methods = order_of(values)
-    pairs, per_set = [], []
-    for balance in dict.fromkeys(b for _, b, _ in values if b):
-        for method in methods[1:]:
-            first = [values[n, balance, method] for n in names]
-            second = [values[n, balance, deep.BASELINE] for n in names]
-            pairs.append((balance, method, np.concatenate(first), np.concatenate(second)))
-            higher = sum(a.mean() > b.mean() for a, b in zip(first, second, strict=True))
-            narrower = sum(a.std() < b.std() for a, b in zip(first, second, strict=True))
-            per_set.append({"sets": f"{higher} of {len(names)}",
-                            "narrower": f"{narrower} of {len(names)}"})  # fmt: skip
-    names_of = {"first": "deep cf-means", "second": deep.BASELINE, "none": "none"}
-    lines = [
-        line | more | {"better": names_of[line["better"]]}
-        for line, more in zip(compared(pairs), per_set, strict=True)
-    ]
-    return bookkeeping.markdown(
-        lines,
-        {
-            "where": "balance", "what": "deep cf-means",
-            "difference": "NMI − deep k-means, mean over runs",
-            "higher": "runs higher / lower / equal", "sets": "mean higher on sets",
-            "narrower": "narrower on sets", "p": "p (Holm)", "better": "better",
-        },
-    )  # fmt: skip
-
-
-def figure24_short(rows: Sequence[Row]) -> str:
-    """What figure 24 says in sentences."""
-    values = deep_values(rows, "nmi")
-    if not values:
-        return NOT_RUN
-    settled = deep_values(rows, "nmi_settled")
-    names, methods = order_of(values)
-
-    def mean(found: dict[tuple[str, str, str], np.ndarray], balance: str, method: str) -> float:
-        return float(np.mean([found[n, balance, method].mean() for n in names]))
-
-    sentences = [
-        f"Before training the nearest of the random centres gives a mean NMI of "
-        f"{mean(values, '', deep.BEFORE):.3f} over the sets, k-means from them "
-        f"{mean(settled, '', deep.BEFORE):.3f}."
-    ]
-    for balance in dict.fromkeys(b for _, b, _ in values if b):
-        base = mean(values, balance, deep.BASELINE)
-        best = max(methods[1:], key=lambda method: mean(values, balance, method))
-        signs = {
-            sign: np.mean([mean(values, balance, m) - base for m in methods[1:] if sign in m])
-            for sign in deep.SIGNS
-        }
-        sentences.append(
-            f"Balance “{balance}”, means over the sets: deep k-means {base:.3f}; "
-            + ", ".join(f"{sign} {value:+.3f}" for sign, value in signs.items())
-            + f" on average over weights; the best setting is {best} "
-            f"({mean(values, balance, best) - base:+.3f})."
-        )
-    return "\n".join(f"* {sentence}" for sentence in sentences)
-
-
-def figure24_space(rows: Sequence[Row]) -> str:
-    """What training does to the space: k-means in it, its CFQ and its reconstruction error."""
-    columns = ("nmi", "nmi_settled", "cfq_settled", "reconstruction")
-    kinds = {column: deep_values(rows, column) for column in columns}
-    values = kinds["nmi"]
-    if not values:
-        return NOT_RUN
-    names, methods = order_of(values)
-    lines = []
-    keys = [("", deep.BEFORE)]
-    keys += [(b, m) for b in dict.fromkeys(b for _, b, _ in values if b) for m in methods]
-    for balance, method in keys:
-        line: Row = {"balance": balance or "before training", "method": method if balance else ""}
-        for column, found in kinds.items():
-            line[column] = f"{np.mean([found[n, balance, method].mean() for n in names]):.3f}"
-        lines.append(line)
-    return bookkeeping.markdown(
-        lines,
-        {
-            "balance": "balance", "method": "method", "nmi": "NMI",
-            "nmi_settled": "NMI of k-means in the space", "cfq_settled": "its CFQ",
-            "reconstruction": "reconstruction error",
-        },
-    )  # fmt: skip
