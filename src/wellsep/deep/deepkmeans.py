@@ -261,7 +261,9 @@ class DeepCFMeans(DeepKMeans):
     cf_weight : float
         λ_cf.
     separation : {"repel", "attract"}
-        Sign of the separation term.
+        Sign of the separation term. From random centres, ten seeds on five sets of images and
+        pen strokes, "attract" at weight 1 lowered the agreement with the classes on every set;
+        "repel" raised its mean a little, and at 0.1 by next to nothing.
     network, n_latent, hidden, init, autoencoder, reconstruction_weight, kmeans_weight
         See `DeepKMeans`.
     pretrain_epochs, epochs, pretrain_learning_rate, learning_rate, batch_size
