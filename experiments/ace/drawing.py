@@ -161,6 +161,7 @@ def draw_scatter(place: Path, path: Path) -> None:
             ax.plot(scores, one.truth["nmi"], "o", ms=3.5, color=COLOUR[way], alpha=0.8, mew=0)
         ax.set_title(f"{METHODS[method]}, {SETS[name][0]}\n{TASKS[task].lower()}", fontsize=8)
         ax.tick_params(labelsize=7)
+        ax.locator_params(axis="x", nbins=4)
     for ax in axes[:, 0]:
         ax.set_ylabel("NMI")
     for ax in axes.flat[max(0, len(folders) - columns) : len(folders)]:
