@@ -29,6 +29,7 @@ HERE = ROOT / "experiments" / "ace"
 FOLDERS = experiments(HERE / "scores")
 KEYS = ("task", "method", "set", "index", "approach")
 NUMBERS = ("r_s_nmi", "tau_b_nmi", "r_s_acc", "tau_b_acc", "regret", "best_nmi")
+TEN_CUTS = ("clusters", "jule")
 each_experiment = pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
 
 
@@ -98,6 +99,14 @@ def test_what_is_kept_of_an_experiment_is_small_and_whole(folder):
     assert len(scoring.read_labels(folder)) == n
     files = [p for p in folder.rglob("*") if p.is_file()]
     assert max(p.stat().st_size for p in files) < 600_000
+
+
+def test_sampled_objects_of_a_set_take_less_than_a_megabyte():
+    sizes: dict[str, int] = {}
+    for folder in FOLDERS:
+        name = paper.split(folder.name)[2]
+        sizes[name] = sizes.get(name, 0) + (folder / "sample.npz").stat().st_size
+    assert max(sizes.values()) < 1_000_000
 
 
 @each_experiment
@@ -202,6 +211,93 @@ def test_every_number_in_the_reports_prose_stands_in_one_of_its_tables():
     assert {number for number in told if number.lstrip("+") not in shown} == set()
 
 
+def mean_gain(numbers, task, method, name, other):
+    """Mean r_s with NMI that ACE has over another way of scoring, over the four main indices."""
+    at = [(task, method, index) for index in paper.MAIN]
+    gaps = [
+        numbers.our(*key, "ace", name, "nmi")[0] - numbers.our(*key, other, name, "nmi")[0]
+        for key in at
+    ]
+    return float(np.mean(gaps))
+
+
+def test_ace_is_ahead_of_pooled_scores_on_the_three_sets_of_six_that_the_report_names():
+    numbers = tables.Numbers.read(HERE / "results.csv")
+    gains = {
+        (method, name): mean_gain(numbers, "tuning", method, name, "pooled")
+        for method in ("jule", "depict")
+        for name in numbers.sets("tuning", method)
+    }
+    ahead = {name for (_, name), gain in gains.items() if gain > 0}
+    assert len(gains) == 6 and ahead == {"CMU-PIE", "COIL-20", "COIL-100"}
+    rest = [gains["jule", name] for name in ("CMU-PIE", "COIL-20", "UMist")]
+    assert abs(np.mean(rest)) < 0.05 < gains["jule", "COIL-100"]
+
+
+def test_paired_scores_beat_ace_by_all_main_indices_on_umist_and_by_one_in_the_mean():
+    numbers = tables.Numbers.read(HERE / "results.csv")
+    umist = [
+        numbers.our("tuning", "jule", index, "paired", "UMist", "nmi")[0]
+        - numbers.our("tuning", "jule", index, "ace", "UMist", "nmi")[0]
+        for index in paper.MAIN
+    ]
+    means = {
+        index: [
+            numbers.averages("tuning", "jule", index, way, "nmi")["ours"][0]
+            for way in ("paired", "ace")
+        ]
+        for index in paper.MAIN
+    }
+    assert min(umist) > 0
+    assert [i for i, (paired, ace) in means.items() if paired > ace] == ["davies_bouldin"]
+
+
+def test_checkpoints_rank_the_ways_of_scoring_as_the_report_says():
+    numbers = tables.Numbers.read(HERE / "results.csv")
+
+    def r(measure, way, index):
+        at = ("checkpoints", "deepcluster", index, way, "FashionMNIST-test", measure)
+        return numbers.our(*at)[0]
+
+    behind = {
+        (measure, way): {i for i in paper.MAIN if r(measure, "ace", i) < r(measure, way, i)}
+        for measure, way in (("nmi", "pooled"), ("nmi", "raw"), ("acc", "paired"))
+    }
+    but_one = set(paper.MAIN) - {"davies_bouldin"}
+    assert behind["nmi", "pooled"] == behind["acc", "paired"] == but_one
+    assert behind["nmi", "raw"] == set(paper.MAIN)
+
+
+def test_silhouettes_choose_the_numbers_of_clusters_that_the_report_names():
+    numbers = tables.Numbers.read(HERE / "results.csv")
+    wanted = {"USPS": {"10"}, "CMU-PIE": {"70"}, "COIL-100": {"200"}}
+    found = {
+        name: {
+            numbers.chosen("clusters", "jule", index, "ace", name)[0]
+            for index in ("silhouette", "silhouette_cosine")
+        }
+        for name in wanted
+    }
+    assert found == wanted
+
+
+def test_jules_numbers_of_clusters_share_the_spaces_that_the_report_says_they_share():
+    rows = read(HERE / "results.csv")
+    found = {r["set"]: r["n_distinct"] for r in rows if (r["task"], r["method"]) == TEN_CUTS}
+    two = {name for name, n_distinct in found.items() if n_distinct == 2}
+    assert two == {"usps_11000", "coil20_32", "coil100_32"}
+
+
+def test_one_run_alone_ended_with_fewer_clusters_than_asked_for():
+    fewer = [
+        (folder.name, row["run"])
+        for folder in FOLDERS
+        for row in kept(folder).runs
+        if row["n_found"] < row["n_clusters"]
+    ]
+    assert fewer == [("clusters-depict-usps_11000", "n_clusters=40")]
+
+
 def test_every_figure_of_the_report_is_there():
     text = (HERE / "REPORT.md").read_text(encoding="utf-8")
     named = [part.split(")")[0] for part in text.split("](figures/")[1:]]
@@ -273,6 +369,29 @@ def test_five_sets_cannot_win_and_six_can():
     found = {"sets": 5, "gain": 0.3, "p": 0.0625, "saved regret": 0.1}
     assert reporting.margin(found) == "out of reach"
     assert reporting.margin(found | {"sets": 6, "p": 0.03125}) == "yes"
+
+
+SHARED_SPACES = {f"clusters-jule-{name}" for name in ("usps_11000", "coil20_32", "coil100_32")}
+
+
+@pytest.mark.parametrize(
+    "left",
+    [set(), {"checkpoints-deepcluster-fashion_mnist_test"}, SHARED_SPACES],
+    ids=["all", "no checkpoints", "no shared spaces"],
+)
+def test_no_family_wins_on_the_deep_runs(left):
+    rows = [row for row in read(HERE / "beat.csv") if row["experiment"] not in left]
+    found = {family: beating.leave_one_out(rows, family, ("deep",)) for family in beating.DEFAULTS}
+    assert len(found) == 7 and all(beating.within_reach(one["sets"]) for one in found.values())
+    assert [family for family, one in found.items() if beating.wins_by_margin(one)] == []
+
+
+def test_every_family_loses_to_ace_on_the_deep_runs_as_the_report_says():
+    rows = read(HERE / "beat.csv")
+    found = {family: beating.leave_one_out(rows, family, ("deep",)) for family in beating.DEFAULTS}
+    assert {one["sets"] for one in found.values()} == {7}
+    assert max(one["gain"] for one in found.values()) < 0
+    assert min(found, key=lambda family: found[family]["p"]) == "screen and index"
 
 
 def test_rows_of_the_simulation_stay_where_its_matrices_are_absent(tmp_path, monkeypatch, capsys):
