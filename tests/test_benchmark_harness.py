@@ -27,6 +27,13 @@ def test_the_best_of_each_is_kept(monkeypatch):
     assert (measured.baseline_s, measured.ours_s, measured.ratio) == (4.0, 1.0, 4.0)
 
 
+def test_a_slow_baseline_is_not_repeated_for_long(monkeypatch):
+    clock = iter([0.0, 20.0, 20.0, 21.0, 21.0, 41.0, 41.0, 42.0])
+    monkeypatch.setattr("benchmarks.harness.time.perf_counter", lambda: next(clock))
+    measured = time_ratio(lambda: None, lambda: None, repeats=50, warm=False)
+    assert (measured.baseline_s, measured.repeats) == (20.0, 2)
+
+
 def test_no_repeat_is_refused():
     with pytest.raises(ValueError, match="repeats must be at least 1"):
         time_ratio(lambda: None, lambda: None, repeats=0)
