@@ -1,4 +1,4 @@
-"""The training script of the ACE experiment refuses what it cannot do, in a sentence."""
+"""The training script of the ACE experiment: its seeds, and what it refuses in a sentence."""
 
 from __future__ import annotations
 
@@ -29,3 +29,11 @@ def test_what_cannot_be_trained_is_refused(words, message, tmp_path, monkeypatch
     assert ended.returncode == 2
     assert message in ended.stderr.replace("\n", " ")
     assert not (tmp_path / "runs").exists()
+
+
+def test_settings_share_a_seed_and_numbers_of_clusters_have_one_each():
+    from experiments.ace.train import jobs_of
+
+    assert {job.seed for job in jobs_of("tuning-jule-coil20_32")} == {0}
+    assert {job.seed for job in jobs_of("tuning-depict-usps_11000")} == {0}
+    assert [job.seed for job in jobs_of("clusters-jule-coil100_32")] == list(range(10))

@@ -32,7 +32,6 @@ from experiments.bookkeeping import data_folder
 from experiments.gpu import Deadline, OutOfTime, multi_process_service
 from wellsep.deep import DEPICT, JULE, DeepCluster, path_integral
 
-SEED = 0
 JULE_RATES = (5e-4, 1e-3, 5e-3, 1e-2, 5e-2, 1e-1)
 UNFOLDING = (0.2, 0.3, 0.4, 0.5, 0.7, 0.8, 0.9)
 DEPICT_RATES = (5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 1e-2)
@@ -69,6 +68,17 @@ class Job:
     @property
     def data(self) -> str:
         return self.experiment.split("-")[2]
+
+    @property
+    def seed(self) -> int:
+        """Settings are compared under one seed; numbers of clusters have a seed each.
+
+        JULE's number of clusters only says when merging stops: under one seed, runs that take the
+        same number of steps would end in the same space.
+        """
+        if not self.experiment.startswith("clusters"):
+            return 0
+        return SETS[self.data][3].index(self.params["n_clusters"])
 
     @property
     def name(self) -> str:
@@ -112,7 +122,7 @@ class Place:
         return {
             "device": self.device,
             "preset": self.preset,
-            "random_state": SEED,
+            "random_state": job.seed,
             "checkpoint_dir": self.state(job),
         }
 
@@ -205,7 +215,7 @@ def fit(place: Place, job: Job, X: np.ndarray) -> dict[str, Any]:
         target = place.runs / job.experiment
         shutil.copytree(place.state(job) / "runs", target, dirs_exist_ok=True)
     else:
-        facts |= {"seed": SEED, "preset": place.preset, "epochs": model.n_iter_}
+        facts |= {"seed": job.seed, "preset": place.preset, "epochs": model.n_iter_}
         # The paths and labels a training started from say nothing to a reader of the run.
         ws.save_run(
             place.runs / job.experiment, model.labels_, model.embedding_,
