@@ -20,6 +20,7 @@ INDICES = [
     "calinski_harabasz",
     ("davies_bouldin", {"q": 2}),
     "cfq",
+    ("cfq", {"wrong_side": "squared"}),
     "dunn",
     ("dunn", {"metric": "cosine"}),
     "generalized_dunn",
@@ -170,6 +171,19 @@ def test_ties_at_the_extremes_do_not_need_all_candidates(as_card, monkeypatch):
     labels = [grid[:, 0] > 4, grid[:, 1] > 2]
     ours = ws.score_partitions(torch.tensor(grid), labels, ["dunn"]).values
     assert ours == pytest.approx(ws.score_partitions(grid, labels, ["dunn"]).values, rel=1e-12)
+
+
+@pytest.mark.parametrize("memory", [1024, 0.05])
+def test_margins_are_those_of_the_host(memory, as_card):
+    X, labels = _case()
+    y = np.where(np.arange(len(X)) < 30, -1, labels[0])
+    centers = np.stack([X[y == k].mean(axis=0) for k in range(7)])
+    centers[3] = centers[2]  # no plane lies between these two
+    with config_context(working_memory=memory):
+        ours = ws.margins(torch.tensor(X), y, centers=torch.tensor(centers))
+    assert ours == pytest.approx(ws.margins(X, y, centers=centers), rel=1e-9, nan_ok=True)
+    assert np.isnan(ours[:30]).all()
+    assert np.isfinite(ours[30:]).all()
 
 
 def test_clusters_can_be_numbered_by_first_appearance():
