@@ -50,8 +50,8 @@ ORDER = (
 INTRO = """# Benchmarks
 
 What `make bench` (two cores, about twelve minutes, more where slow peers are installed) and
-`make bench-gpu` (one CUDA device) measured. Every file in `benchmarks/` asks one question, names its
-baseline, checks that both sides compute the same, and then times them in turns in one run. This
+`make bench-gpu` (one CUDA device) measured. Every file in `benchmarks/` asks one question, names
+its baseline, checks that both sides compute the same, and then times them in turns in one run. This
 page, and the table in the README, are made from the results by `make bench-page`;
 `benchmarks/latest.jsonl` holds every figure with commit, versions and machine.
 
