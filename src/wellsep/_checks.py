@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -58,6 +59,11 @@ def check_number(
 
 def check_fraction(name: str, value: Any) -> float:
     return check_number(name, value, 0.0, 1.0, open_left=True)
+
+
+def kernels_wanted() -> bool:
+    """Whether faster twins may be used; ``WELLSEP_KERNELS=0`` turns all of them off."""
+    return os.environ.get("WELLSEP_KERNELS", "1") != "0"
 
 
 def is_torch(array: Any) -> bool:

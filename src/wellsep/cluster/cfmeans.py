@@ -284,11 +284,10 @@ def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
 
 @singledispatch
 def separation(X: Any, points: Points, best: Any, weights: Any) -> tuple[np.ndarray, float]:
-    from wellsep.indices.centroid import cfq_and_margins
+    from wellsep.indices.centroid import margins_and_cfq
 
     labels = to_numpy(best.labels)
     present = np.flatnonzero(np.bincount(labels, minlength=len(best.centers)))
     if len(present) < 2:
         return np.full(len(labels), np.nan), np.nan
-    quality, margins = cfq_and_margins(X, labels, publish(points, best.centers[present]), weights)
-    return margins, quality
+    return margins_and_cfq(X, labels, publish(points, best.centers[present]), weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from wellsep._checks import (
     check_data,
     check_number,
     check_weights,
+    kernels_wanted,
     to_numpy,
 )
 from wellsep.cluster.points import (
@@ -162,7 +162,7 @@ def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
     # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
-        os.environ.get("WELLSEP_KERNELS", "1") != "0"
+        kernels_wanted()
         and points.metric == "euclidean"
         and is_host(points.values)
         and len(centers) <= points.values.shape[0]

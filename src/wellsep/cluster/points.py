@@ -78,27 +78,33 @@ def assign(points: Points, centers: np.ndarray) -> Nearest:
 
 def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
     """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where the data are dense: no cancellation."""
-    values, weights = points.values, points.weights
+    if is_host(points.values):
+        distances, weights = _squared_to_own(points, centers, labels), points.weights
+        total = float(distances.sum() if weights is None else distances @ weights)
+    else:
+        total = _inertia_there(points, to_like(centers, points.values), labels)
+    return total if points.metric == "euclidean" else 0.5 * total
+
+
+def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n,) squared distance of each row on the host to the centre of its label."""
+    values = points.values
     if sp.issparse(values):
         # Entry by entry: centres of all rows side by side would be a dense table.
         row = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
         terms = values.data * centers[labels[row], values.indices]
         products = np.bincount(row, weights=terms, minlength=values.shape[0])
         norms = np.einsum("ij,ij->i", centers, centers)[labels]
-        distances = np.maximum(points.norms - 2.0 * products + norms, 0.0)
-    elif is_host(values):
-        distances = np.empty(len(values))
-        for rows in row_blocks(len(values), values.shape[1], 1 << 18):
-            gap = values[rows] - centers[labels[rows]]
-            distances[rows] = np.einsum("ij,ij->i", gap, gap)
-    else:
-        return _inertia_there(points, to_like(centers, values), labels)
-    total = float(distances.sum() if weights is None else distances @ weights)
-    return total if points.metric == "euclidean" else 0.5 * total
+        return np.maximum(points.norms - 2.0 * products + norms, 0.0)
+    distances = np.empty(len(values))
+    for rows in row_blocks(len(values), values.shape[1], 1 << 18):
+        gap = values[rows] - centers[labels[rows]]
+        distances[rows] = np.einsum("ij,ij->i", gap, gap)
+    return distances
 
 
 def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
-    """The same on the device, in float64."""
+    """Σ w‖x−μ_c‖² on the device, added in float64."""
     xp = array_namespace(points.values)
     total = 0.0
     for rows in row_blocks(points.values.shape[0], centers.shape[1], DEVICE_BLOCK):
@@ -107,7 +113,7 @@ def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
         if points.device_weights is not None:
             squares = squares * xp.astype(points.device_weights[rows], xp.float64)
         total += float(xp.sum(squares))
-    return total if points.metric == "euclidean" else 0.5 * total
+    return total
 
 
 def label_sums(points: Points, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -164,26 +170,25 @@ def _spread(values: Any, weights: np.ndarray | None) -> float:
 def _mean(X: Any, weights: np.ndarray | None, *, squared: bool = False) -> np.ndarray:
     """Weighted mean of every feature, or of its square, in float64."""
     n = X.shape[0]
-    if weights is None and not is_host(X):
-        return _mean_there(X, squared)
+    if not is_host(X):
+        return _mean_there(X, weights, squared)
     share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     if sp.issparse(X):
         return share @ (X.multiply(X).tocsr() if squared else X)
-    if is_host(X):
-        mean = np.zeros(X.shape[1])
-        for rows in row_blocks(n, X.shape[1], 1 << 18):
-            block = X[rows].astype(np.float64, copy=False)
-            mean += share[rows] @ (block * block if squared else block)
-        return mean
-    xp = array_namespace(X)
-    wide = xp.astype(X, xp.float64)
-    return to_numpy(to_like(share, wide) @ (wide * wide if squared else wide))
+    mean = np.zeros(X.shape[1])
+    for rows in row_blocks(n, X.shape[1], 1 << 18):
+        block = X[rows].astype(np.float64, copy=False)
+        mean += share[rows] @ (block * block if squared else block)
+    return mean
 
 
-def _mean_there(X: Any, squared: bool) -> np.ndarray:
+def _mean_there(X: Any, weights: np.ndarray | None, squared: bool) -> np.ndarray:
+    """The same on the device; equal weights are not sent there."""
     xp = array_namespace(X)
     total = np.zeros(X.shape[1])
     for rows in row_blocks(X.shape[0], X.shape[1], DEVICE_BLOCK):
         wide = xp.astype(X[rows, :], xp.float64)
-        total += to_numpy(xp.sum(wide * wide if squared else wide, axis=0))
-    return total / X.shape[0]
+        wide = wide * wide if squared else wide
+        some = xp.sum(wide, axis=0) if weights is None else to_like(weights[rows], wide) @ wide
+        total += to_numpy(some)
+    return total / (X.shape[0] if weights is None else weights.sum())

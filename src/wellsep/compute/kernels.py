@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import operator
-import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._checks import is_torch
+from wellsep._checks import is_torch, kernels_wanted
 from wellsep.compute import blocks
 from wellsep.compute.blocks import CLOSE, PairPart, Side, Widths
 
@@ -126,38 +125,35 @@ def numpy_widths(
     )
 
 
-def _enabled() -> bool:
-    return os.environ.get("WELLSEP_KERNELS", "1") != "0"
-
-
 def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     """float32 on a CUDA device, with Triton there to compile for it."""
-    if not (_enabled() and is_torch(X) and X.is_cuda and metric == "euclidean"):
+    if not (kernels_wanted() and is_torch(X) and X.is_cuda and metric == "euclidean"):
         return False
     import torch
 
     return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
 
 
-class Placed(NamedTuple):
+class AboutMedian(NamedTuple):
     """Rows for the fused kernels, and how far out the farthest lies."""
 
     rows: Any  # (n, d) about the median: one far object would drag the mean away
     reach: float  # its distance from there, in those of a typical object
 
 
-def about_median(X: Any) -> Placed:
+def about_median(X: Any) -> AboutMedian:
     """Rows of a tensor about the medians of a sample of them."""
     import torch
 
-    some = X[:: max(1, len(X) // 4096)]
-    middle = some.median(dim=0).values.to(torch.float64)
+    some = slice(None, None, max(1, len(X) // 4096))
+    middle = X[some].median(dim=0).values.to(torch.float64)
     rows = (X.to(torch.float64) - middle).to(X.dtype)
-    lengths = rows[:: max(1, len(X) // 4096)].norm(dim=1)
-    lengths = lengths[lengths > 0]
-    typical = float(lengths.median()) if len(lengths) else 0.0
-    farthest = float(rows.norm(dim=1).max())
-    return Placed(rows, farthest / typical if typical > 0 else 1.0 if farthest == 0 else np.inf)
+    lengths = rows.norm(dim=1)
+    farthest = float(lengths.max())
+    apart = lengths[some][lengths[some] > 0]  # objects that coincide are typical of nothing
+    if len(apart) == 0:
+        return AboutMedian(rows, np.inf if farthest > 0 else 1.0)
+    return AboutMedian(rows, farthest / float(apart.median()))
 
 
 def fused_way(X: Any, reach: float, n_clusters: np.ndarray, weighted: bool) -> str | None:
@@ -208,7 +204,7 @@ def fused_strips(
 
 def sparse_members(metric: Any, xp: Any) -> bool:
     """Whether the chosen pair block takes its memberships as CSR matrices."""
-    return _enabled() and numpy_usable(metric, xp)
+    return kernels_wanted() and numpy_usable(metric, xp)
 
 
 def choose(metric: Any, xp: Any, size: tuple[int, int, int] = (0, 0, 0)) -> Callable[..., PairPart]:
@@ -219,4 +215,4 @@ def choose(metric: Any, xp: Any, size: tuple[int, int, int] = (0, 0, 0)) -> Call
 
 
 def choose_widths(xp: Any) -> Callable[..., Widths]:
-    return numpy_widths if _enabled() and xp is np else blocks.widths_from_sums
+    return numpy_widths if kernels_wanted() and xp is np else blocks.widths_from_sums

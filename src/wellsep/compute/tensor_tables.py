@@ -78,7 +78,7 @@ class _Table:
         return signed.scatter_(1, self.own, torch.inf)
 
     @cached_property
-    def roots(self) -> torch.Tensor:
+    def distances(self) -> torch.Tensor:
         """(b, K) distances to every centre; the own one from differences."""
         squares = (self.X * self.X).sum(dim=1)[:, None] - 2 * self.products + self.lengths
         gap = self.X - self.centers[self.own[:, 0]]
@@ -94,7 +94,7 @@ def _separation(table: _Table, w: Want) -> torch.Tensor:
 
 
 def _to_centres(table: _Table, w: Want) -> torch.Tensor:
-    return table.roots
+    return table.distances
 
 
 def _margins(table: _Table, w: Want) -> torch.Tensor:
@@ -102,8 +102,8 @@ def _margins(table: _Table, w: Want) -> torch.Tensor:
 
 
 def _simplified(table: _Table, w: Want) -> torch.Tensor:
-    a = table.roots.gather(1, table.own)[:, 0]
-    b = table.roots.scatter(1, table.own, torch.inf).amin(dim=1)
+    a = table.distances.gather(1, table.own)[:, 0]
+    b = table.distances.scatter(1, table.own, torch.inf).amin(dim=1)
     top = torch.maximum(a, b)
     return torch.where(top > 0, (b - a) / top, 0.0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -10,6 +9,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from wellsep._checks import kernels_wanted
 
 
 def copy_state(modules: dict[str, nn.Module]) -> dict[str, Tensor]:
@@ -86,7 +87,7 @@ class Step:
         self.forward = forward
         self.clip = clip
         self.noise = noise
-        self.capture = capture and os.environ.get("WELLSEP_KERNELS", "1") != "0"
+        self.capture = capture and kernels_wanted()
         self.parameters = [p for group in optimizer.param_groups for p in group["params"]]
         self.recorded: dict[torch.Size, tuple[Any, Tensor, Tensor]] = {}  # graph, rows, losses
 

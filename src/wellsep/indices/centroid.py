@@ -344,10 +344,10 @@ def _of_rivals(margins: Any) -> Any:
     return np.where(np.isinf(margins), np.nan, margins)
 
 
-def cfq_and_margins(
+def margins_and_cfq(
     X: Any, labels: Any, centers: Any, sample_weight: Any
-) -> tuple[float, np.ndarray]:
-    """CFQ, NaN where it is undefined, and the margin of every object, in one pass."""
+) -> tuple[np.ndarray, float]:
+    """The margin of every object, and CFQ, NaN where it is undefined, in one pass."""
     task, entry, params = one_task(
         "cfq", X, labels, sample_weight, "exclude", None, centers=centers
     )
@@ -357,7 +357,7 @@ def cfq_and_margins(
         quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
     except UndefinedIndex:
         quality = np.nan
-    return float(quality), _of_rivals(found[each][0])
+    return _of_rivals(found[each][0]), float(quality)
 
 
 @index(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-BLOCK = 16  # points that stand or fall together
+from .hulls import BLOCK
 
 
 @njit(cache=True, error_model="numpy")

@@ -7,11 +7,12 @@ off.
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+
+from wellsep._checks import kernels_wanted
 
 PAYS_FROM = 40_000_000  # units of work; below, loading the compiled code costs more than it saves
 PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values
@@ -21,7 +22,7 @@ _spent = 0  # units of work that NumPy has had with single samples
 
 def usable(n_rows: int, n: int) -> bool:
     """Say whether the compiled twin exists, is not switched off, and pays for so many samples."""
-    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and _allowed() and _installed()
+    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and kernels_wanted() and _installed()
 
 
 def many_dips() -> Callable[[np.ndarray], np.ndarray]:
@@ -36,17 +37,13 @@ def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:
     takes, the twin is loaded: whatever follows, that is at most twice the time of knowing.
     """
     global _spent
-    if not _allowed():
+    if not kernels_wanted():
         return None
     if not _compiled.cache_info().currsize:
         _spent += PER_SAMPLE + n
         if _spent < PAYS_FROM or not _installed():
             return None
     return _compiled()
-
-
-def _allowed() -> bool:
-    return os.environ.get("WELLSEP_KERNELS", "1") != "0"
 
 
 @cache
