@@ -51,7 +51,7 @@ def test_every_reduction_equals_that_of_r(name, reduction):
 def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
     golden, arrays = read_json(f"ace/{case}.json")["dip"], read_arrays(f"ace/{case}.npz")
     M = len(golden["statistic"])
-    answers = [multimodality(arrays[f"Z{m:02d}"]) for m in range(M)]
+    answers = [multimodality(arrays[f"Z{m:02d}"], reduction="pca-scaled") for m in range(M)]
     assert [answer.scaled for answer in answers] == golden["scaled"]
     # Spaces without a first component have no value to agree on: there, R's p stands in.
     defined = np.array([answer.defined for answer in answers])
@@ -66,7 +66,7 @@ def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
 @needs_shared
 def test_exactly_the_spaces_with_uncorrelated_columns_are_noted():
     arrays = read_arrays("ace/digits_pca.npz")
-    answers = [multimodality(arrays[f"Z{m:02d}"]) for m in range(12)]
+    answers = [multimodality(arrays[f"Z{m:02d}"], reduction="pca-scaled") for m in range(12)]
     assert [m for m in range(12) if not answers[m].defined] == list(range(8))
     assert all("reduction='pca'" in answers[m].note for m in range(8))
     assert [answers[m].note for m in range(8, 12)] == [""] * 4
@@ -77,9 +77,10 @@ def test_pca_scores_have_no_first_scaled_component_but_a_first_unscaled_one(dtyp
     X = blobs()
     X -= X.mean(axis=0)
     scores = (X @ np.linalg.svd(X, full_matrices=False)[2].T).astype(dtype)
-    scaled, plain = multimodality(scores), multimodality(scores, reduction="pca")
+    scaled, plain = multimodality(scores, reduction="pca-scaled"), multimodality(scores)
     assert not scaled.defined
-    assert scaled.note.startswith("The first component is undefined: its eigenvalue equals")
+    assert np.isnan([scaled.statistic, scaled.pvalue]).all()
+    assert scaled.note.startswith("Undefined, because the eigenvalue of the first principal")
     assert "use reduction='pca' if the columns differ in variance, else 'distances'" in scaled.note
     assert plain.defined
     assert plain.note == ""
@@ -92,17 +93,18 @@ def test_whitened_features_are_sent_to_distances():
     for reduction in ("pca", "components"):
         answer = multimodality(white, reduction=reduction)
         assert not answer.defined
-        assert answer.note.endswith("use reduction='distances'.")
+        assert np.isnan(answer.pvalue)
+        assert "use reduction='distances'" in answer.note
     assert multimodality(white, reduction="distances").defined
 
 
 def test_a_constant_column_switches_scaling_off_and_is_named():
     X = np.column_stack([blobs(), np.full(240, 0.1)])
-    answer = multimodality(X)
+    answer = multimodality(X, reduction="pca-scaled")
     assert not answer.scaled
     assert answer.note == "Column 4 is constant, so no column was scaled."
     assert answer.statistic == multimodality(X, reduction="pca").statistic
-    assert multimodality(X[:, :4]).scaled
+    assert multimodality(X[:, :4], reduction="pca-scaled").scaled
 
 
 @pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components", "distances"])
@@ -249,7 +251,7 @@ def test_monte_carlo_is_seeded_and_near_the_table():
             blobs(),
             {"reduction": "umap"},
             ValueError,
-            "reduction must be one of 'pca-scaled', 'pca'",
+            "reduction must be one of 'pca', 'pca-scaled'",
         ),
         (blobs(), {"method": "exact"}, ValueError, "method must be one of 'table', 'monte-carlo'"),
         (blobs(), {"n_components": 0}, ValueError, "n_components must be at least 1, got 0."),

@@ -98,7 +98,11 @@ def test_a_new_run_is_scored_alone_in_known_spaces(tmp_path, counted):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"indices": ["calinski_harabasz"]}, {"reduction": "pca"}, {"random_state": 5, "n_drawn": 7}],
+    [
+        {"indices": ["calinski_harabasz"]},
+        {"reduction": "pca-scaled"},
+        {"random_state": 5, "n_drawn": 7},
+    ],
 )
 def test_other_settings_do_not_meet_in_the_cache(tmp_path, counted, changed):
     score_runs(made_runs(), cache=tmp_path)

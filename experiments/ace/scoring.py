@@ -55,8 +55,8 @@ def score_experiment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # empty densities and the like: NaN with its reason
         scores = ws.score_runs(
-            runs, tuple(INDICES), convention="ace", n_drawn=0, progress=told, cache=cache,
-            device=device,
+            runs, tuple(INDICES), convention="ace", reduction="pca-scaled", n_drawn=0,
+            progress=told, cache=cache, device=device,
         )  # fmt: skip
         scores.save(folder / "scores")
         say(f"{name}: the input space")

@@ -31,10 +31,7 @@ def demo(
 
     digits = ws.load_dataset("digits", flatten=True)
     runs = make_runs(digits.X, folder / "runs")
-    # Scores of PCA are uncorrelated, so scaling them would leave no first component to test.
-    judgement = ws.judge(
-        runs, ["silhouette", "calinski_harabasz", "cfq"], X=digits.X, reduction="pca"
-    )
+    judgement = ws.judge(runs, ["silhouette", "calinski_harabasz", "cfq"], X=digits.X)
     known = ws.agreement(judgement.ranking, runs, digits.y)
     page = folder / "report.html"
     ws.render_report(judgement, page, runs=runs, truth=digits.y)
@@ -48,9 +45,7 @@ def demo(
     print_judgement(judgement)
     print_agreement(known)
     print_line(f"Runs: {folder / 'runs'}/   Page: {page}")
-    print_line(
-        f"The same by hand: wellsep rank {folder / 'runs'} --reduction pca --report report.html"
-    )
+    print_line(f"The same by hand: wellsep rank {folder / 'runs'} --report report.html")
 
 
 def make_runs(X: Any, folder: Path) -> Any:

@@ -59,8 +59,9 @@ def rank(
     dip: Annotated[bool, typer.Option(help="Leave out spaces without modes.")] = True,
     dip_alpha: Annotated[float, typer.Option(help="Level of the dip test.")] = 0.05,
     reduction: Annotated[
-        str, typer.Option(help="pca-scaled, pca, components or distances.")
-    ] = "pca-scaled",
+        str,
+        typer.Option(help="How the dip test sees a space: pca, pca-scaled, components, distances."),
+    ] = "pca",
     alpha: Annotated[str, typer.Option(help="Level of the edge test, or none.")] = "0.1",
     correlation: Annotated[str, typer.Option(help="spearman or kendall.")] = "spearman",
     grouping: Annotated[str, typer.Option(help="hdbscan or dbscan.")] = "hdbscan",
@@ -259,6 +260,9 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
+    notes = " ".join(judgement.result.notes)
+    if notes:  # what the answer rests on comes before the answer
+        print_line(notes)
     table = judgement.ranking.table()
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
@@ -269,7 +273,8 @@ def print_judgement(judgement: Judgement) -> None:
         caption=f"Not shown for want of room: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.ranking.explanation:
-        print_line(paragraph)
+        if paragraph != notes:
+            print_line(paragraph)
 
 
 def print_agreement(known: Agreement) -> None:

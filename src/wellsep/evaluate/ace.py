@@ -64,7 +64,8 @@ def ace(
     index : str, optional
         Which index of `scores`; the first by default.
     dip : bool
-        Leave out spaces the dip test finds unimodal. If none passes, all stay and a note says so.
+        Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
+        stays. If no test finds more than one mode, all stay. The explanation says which.
     dip_alpha : float
         Family-wise level of that test.
     alpha : float or None

@@ -27,7 +27,7 @@ class Passed(NamedTuple):
     """Outcome of the dip test over all spaces."""
 
     kept: np.ndarray  # positions of the spaces that stay
-    adjusted: np.ndarray | None  # (L,) Holm-adjusted p-values
+    adjusted: np.ndarray | None  # (L,) Holm-adjusted p-values, NaN where the test is undefined
     none_passed: bool
 
 
@@ -62,7 +62,11 @@ def fill_undefined(scores: Scores, index: str | None = None, *, undefined: str =
 
 
 def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> Passed:
-    """Spaces that Holm rejects as unimodal at `alpha`; all if none is, or without the test."""
+    """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined (NaN).
+
+    All spaces stay without the test, and if no test finds more than one mode: a space that could
+    not be tested must not be the only judge for that reason.
+    """
     everything = np.arange(len(scores.spaces))
     if not dip:
         return Passed(everything, None, False)
@@ -75,12 +79,17 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
     from ..spaces import holm
 
     pvalue = np.asarray(scores.dip.pvalue, dtype=float)
-    tested = holm(np.where(np.isnan(pvalue), 1.0, pvalue), alpha)
-    kept = np.flatnonzero(tested.reject)
-    adjusted = np.asarray(tested.adjusted)
-    if len(kept) == 0:
+    tested = ~np.isnan(pvalue)
+    adjusted = np.full(len(pvalue), np.nan)
+    if not tested.any():
+        return Passed(everything, adjusted, False)
+    outcome = holm(pvalue[tested], alpha)
+    adjusted[tested] = outcome.adjusted
+    if not outcome.reject.any():
         return Passed(everything, adjusted, True)
-    return Passed(kept, adjusted, False)
+    stays = ~tested
+    stays[tested] = outcome.reject
+    return Passed(np.flatnonzero(stays), adjusted, False)
 
 
 def paired(scores: Scores, *, index: str | None = None, undefined: str = "worst") -> np.ndarray:

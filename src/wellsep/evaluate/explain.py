@@ -55,6 +55,7 @@ def explain_ace(result: AceResult, sureness: Sureness | None = None) -> list[str
     steps = (
         _question(result),
         _multimodality(result),
+        result.notes,
         _undefined(result),
         _agreement(result),
         _groups(result),
@@ -62,7 +63,6 @@ def explain_ace(result: AceResult, sureness: Sureness | None = None) -> list[str
         _answer(result),
         _beside(result),
         _how_sure(result, sureness),
-        result.notes,
     )
     paragraphs = (" ".join(step) for step in steps)
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -79,6 +79,8 @@ def _question(result: AceResult) -> Iterator[str]:
 def _multimodality(result: AceResult) -> Iterator[str]:
     if not result.options["dip"]:
         yield "The dip test was not asked for, so every space may judge."
+    elif len(result.untested) == len(result.spaces):
+        yield "The dip test is undefined in every space, so every space may judge."
     elif result.no_space_passed:
         yield (
             "No space passes the dip test for more than one mode "
@@ -88,11 +90,15 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         )
     else:
         gone = [d for d in result.dropped if d.step == "dip"]
-        passed = len(result.spaces) - len(gone)
+        untested = result.untested
+        passed = len(result.spaces) - len(gone) - len(untested)
         yield (
-            f"{passed} of {count(len(result.spaces), 'space')} pass the dip test for more than one "
+            f"{passed} of {count(len(result.spaces), 'space')} "
+            f"{'passes' if passed == 1 else 'pass'} the dip test for more than one "
             f"mode (Holm, level {result.options['dip_alpha']:g})."
         )
+        if untested:
+            yield f"The test is undefined in {listing(map(repr, untested))}; they stay."
         if gone:
             names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
             yield f"Left out, because the test cannot rule out a single mode there: {names}."

@@ -10,6 +10,7 @@ from .._checks import check_data, to_numpy
 from ..compute.engines import one_blas_thread
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
+from ..spaces.multimodality import SMALLEST_GAP
 from .halves import Halves
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
@@ -17,7 +18,7 @@ AT_ONCE = 16  # half-samples projected together
 
 
 def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.ndarray:
-    """p-value of the dip test for each of the half-samples `draws`.
+    """p-value of the dip test for each of the half-samples `draws`, NaN where it is undefined.
 
     The first principal component of a half-sample follows from the sums of x and xx' over its
     groups; all halves are then projected in one product. Other reductions are tested one by one.
@@ -55,7 +56,9 @@ def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -
         chosen = halves.chosen[draw]
         constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
         square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights[:, i] = _first_component(chosen @ sums, square, size[chosen].sum(), constant, scale)
+        weights[:, i] = _first_component(
+            chosen @ sums, square, size[chosen].sum(), constant, scale, SMALLEST_GAP[X.dtype]
+        )
     pvalues = []
     for start in range(0, len(draws), AT_ONCE):
         part = weights[:, start : start + AT_ONCE]
@@ -65,12 +68,15 @@ def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -
             projected[inside] = (X[inside] - shift) @ part
         for column, draw in zip(projected.T, draws[start:], strict=False):
             z = column[halves.objects(draw)]
-            pvalues.append(dip_test(z).pvalue if np.ptp(z) > 0 else 1.0)
+            if np.isnan(z[0]):  # no first component
+                pvalues.append(np.nan)
+            else:
+                pvalues.append(dip_test(z).pvalue if np.ptp(z) > 0 else 1.0)
     return pvalues
 
 
-def _first_component(total, square, n, constant, scale) -> np.ndarray:
-    """Loadings (d,) of the first component, scaled unless a column is constant."""
+def _first_component(total, square, n, constant, scale, smallest_gap) -> np.ndarray:
+    """Loadings (d,) of the first component, NaN if undefined; no scaling of constant columns."""
     covariance = square - np.outer(total, total) / n
     if constant.all():
         return np.zeros(len(total))
@@ -78,4 +84,7 @@ def _first_component(total, square, n, constant, scale) -> np.ndarray:
     if scale and not constant.any():
         unit = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
         covariance = covariance / np.outer(unit, unit)
-    return leading_eigenpairs(covariance, 1)[1][:, 0] / unit
+    values, vectors = leading_eigenpairs(covariance, 2)
+    if len(values) > 1 and values[0] - values[1] < smallest_gap * values[0]:
+        return np.full(len(total), np.nan)
+    return vectors[:, 0] / unit

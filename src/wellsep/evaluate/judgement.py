@@ -110,7 +110,7 @@ def judge(
     X: Any = None,
     noise: str = "error",
     convention: str | None = None,
-    reduction: str = "pca-scaled",
+    reduction: str = "pca",
     describe: bool = True,
     n_jobs: int | None = None,
     device: Any = None,

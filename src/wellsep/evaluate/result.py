@@ -43,7 +43,7 @@ class AceResult(Record):
     spaces, partitions : names
     retained : positions of the spaces whose rank agreement was compared
     dropped : tuple of Dropped
-    dip_pvalue, dip_adjusted : per space, or None without the test
+    dip_pvalue, dip_adjusted : per space, NaN where the test is undefined; None without the test
     agreement, pvalue, adjusted, edges : (R, R) over the retained spaces: rank correlation,
         one-sided p, Holm-adjusted p, edge weights (0 = no edge)
     groups : phase-1 groups, as positions among all spaces
@@ -89,6 +89,13 @@ class AceResult(Record):
     undefined: tuple[tuple[str, str, str], ...] = ()
     fill: float | None = None
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """Spaces that stay because their dip test is undefined."""
+        if self.dip_adjusted is None:
+            return ()
+        return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
 
     def explain(self) -> str:
         """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""

@@ -23,9 +23,9 @@ class Dip(Record):
     """Test of every space for more than one mode."""
 
     statistic: np.ndarray  # (L,)
-    pvalue: np.ndarray  # (L,)
+    pvalue: np.ndarray  # (L,), NaN where the test is undefined
     notes: tuple[str, ...] = ()  # one per space, "" = nothing to say
-    reduction: str = "pca-scaled"
+    reduction: str = "pca"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +106,7 @@ class Scores(Record):
             -1 if smaller values are better.
         spaces, partitions : names; ``run 0``, ``run 1`` … by default
         dip_pvalues : array-like of shape (L,), optional
+            NaN: the test is undefined there, and the space stays.
         paired : whether partition m was made in space m; by default if L = M
 
         Examples

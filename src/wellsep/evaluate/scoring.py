@@ -47,7 +47,7 @@ def score_runs(
     noise: str = "error",
     convention: str | None = None,
     dip: bool = True,
-    reduction: str = "pca-scaled",
+    reduction: str = "pca",
     n_drawn: int = 2000,
     n_jobs: int | None = None,
     device: Any = None,
@@ -71,7 +71,7 @@ def score_runs(
         "ace" computes what the authors of ACE computed.
     dip : bool
         Also test every space for more than one mode.
-    reduction : {"pca-scaled", "pca", "components", "distances"}
+    reduction : {"pca", "pca-scaled", "components", "distances"}
         How the dip test sees a space, see :func:`wellsep.multimodality`.
     n_drawn : int
         Objects whose coordinates are kept for drawing; 0 for none.

@@ -143,9 +143,14 @@ def sureness(
     name, params = scores.settings["indices"][result.index]
     values = np.empty((n_draws, n_spaces, len(partitions)))
     pvalues = np.ones((n_draws, n_spaces))
-    reduction = scores.settings.get("reduction") or "pca-scaled"
+    reduction = scores.settings.get("reduction") or "pca"
     test = bool(result.options["dip"]) and scores.dip is not None
-    drawn_in = [(kept == i).any(axis=1) & (test and redo_dip) for i in range(n_spaces)]
+    # A component that all objects leave undefined is an accident in every half of them.
+    undefined = np.isnan(scores.dip.pvalue) if test else np.zeros(n_spaces, bool)  # type: ignore[union-attr]
+    pvalues[:, undefined] = np.nan
+    drawn_in = [
+        (kept == i).any(axis=1) & (test and redo_dip and not undefined[i]) for i in range(n_spaces)
+    ]
     used = {s: (np.flatnonzero(draws),) for s, draws in zip(scores.spaces, drawn_in, strict=True)}
     shared = (partitions, name, dict(params), halves, reduction, n_jobs, device)
     for space, (found, dips) in each_space(

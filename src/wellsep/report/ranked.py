@@ -256,6 +256,11 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
         found.append("How sure that is was not asked for.")
     if result is not None and len(result.winning_spaces) == 1 and len(result.spaces) > 1:
         found.append("One space alone gives the answer, and no other confirms it.")
+    if result is not None and result.untested:
+        found.append(
+            f"The dip test is undefined in {listing(map(repr, result.untested), most=3)}; "
+            "no space was left out for that."
+        )
     if result is not None and result.no_space_passed:
         found.append(
             "No space passes the dip test for more than one mode: "

@@ -30,11 +30,16 @@ def steps_figure(result: AceResult) -> Steps:
             sentence = "No space passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
         else:
+            several = sum(modal) - len(result.untested)
             sentence = (
-                f"The dip test finds more than one mode in {sum(modal)} of them "
+                f"The dip test finds more than one mode in {several} of them "
                 f"(Holm, level {result.options['dip_alpha']:g})."
             )
-            steps.append(Step("have more than one mode", sum(modal), sentence, tuple(modal)))
+            title = "have more than one mode"
+            if result.untested:
+                sentence += f" It is undefined in {len(result.untested)} more, which stay."
+                title = "stay after the dip test"
+            steps.append(Step(title, sum(modal), sentence, tuple(modal)))
     telling = [f not in ("dip", "constant") for f in fate]
     if telling != modal:
         sentence = "The others give every partition the same score."

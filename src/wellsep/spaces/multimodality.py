@@ -14,7 +14,7 @@ from .holm import holm
 from .null import generator
 from .projections import Components, Distances, pairwise_distances, principal_components
 
-REDUCTIONS = ("pca-scaled", "pca", "components", "distances")
+REDUCTIONS = ("pca", "pca-scaled", "components", "distances")
 # Eigenvalues closer than this are equal up to the rounding of the data, and a component between
 # them has no direction. PCA scores stored in float32 come out with gaps near 1e-7.
 SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
@@ -27,21 +27,21 @@ class Multimodality:
     Attributes
     ----------
     statistic, pvalue : float
-        The dip and its p-value. With several components: those of the component with the smallest
-        p, after Holm's correction.
+        The dip and its p-value; NaN where the test is undefined. With several components: those of
+        the component with the smallest p, after Holm's correction.
     reduction : str
         How the space was brought to one dimension.
     scaled : bool
         Whether columns were brought to unit variance.
     relative_gap : float
         (λ₁ − λ₂)/λ₁ of the two largest eigenvalues, the smallest such gap with several components;
-        NaN where there is none. Near 0 the component is an accident.
+        NaN where there is none.
     defined : bool
-        False where the gap is no more than rounding, so that the p-value means nothing.
+        False where the gap is no more than rounding: then there is no first component to test.
     note : str
         What to know about this answer, with the remedy; empty if nothing.
     statistics, pvalues : tuple of float
-        One per component, before correction.
+        One per component, before correction; empty where the test is undefined.
     method : str
         Where the p-value comes from.
     n_objects, n_values : int
@@ -65,7 +65,7 @@ class Multimodality:
 def multimodality(
     X: Any,
     *,
-    reduction: str = "pca-scaled",
+    reduction: str = "pca",
     n_components: int = 5,
     max_pairs: int = 2_000_000,
     method: str = "table",
@@ -82,11 +82,12 @@ def multimodality(
     ----------
     X : array-like of shape (n, d)
         The space; at least two objects. float32 is read in float64, block by block.
-    reduction : {"pca-scaled", "pca", "components", "distances"}
-        ``"pca-scaled"``: the first principal component after centring and scaling columns to unit
-        variance, no scaling at all if any column is constant (the rule of ACE). Undefined where
-        columns are uncorrelated, as PCA scores and whitened features are: the answer then says so.
-        ``"pca"``: the first component without scaling.
+    reduction : {"pca", "pca-scaled", "components", "distances"}
+        ``"pca"``: the first principal component. Undefined where the two largest eigenvalues are
+        equal, as those of whitened features are: the answer then says so.
+        ``"pca-scaled"``: the same after scaling columns to unit variance, no scaling at all if
+        any column is constant (the rule of the ACE paper). Undefined for uncorrelated columns,
+        so for PCA scores.
         ``"components"``: the first ``n_components`` without scaling, corrected by Holm.
         ``"distances"``: all pairwise distances of the standardised objects; they are tested as if
         independent, which they are not.
@@ -113,7 +114,7 @@ def multimodality(
     >>> from wellsep import multimodality
     >>> result = multimodality(load_iris().data)
     >>> round(result.statistic, 4), result.pvalue < 0.001
-    (0.1078, True)
+    (0.1108, True)
     """
     check_choice("reduction", reduction, REDUCTIONS)
     check_choice("method", method, METHODS)
@@ -140,15 +141,15 @@ def multimodality(
     adjusted = holm(pvalues, 1.0).adjusted
     best = int(np.argmin(adjusted))
     return Multimodality(
-        statistic=results[best].statistic,
-        pvalue=float(adjusted[best]),
+        statistic=results[best].statistic if defined else np.nan,
+        pvalue=float(adjusted[best]) if defined else np.nan,
         reduction=reduction,
         scaled=view.scaled,
         relative_gap=gap,
         defined=defined,
         note=" ".join(_notes(view.constant, reduction, gap, defined, n_used, len(X))),
-        statistics=tuple(result.statistic for result in results),
-        pvalues=tuple(pvalues),
+        statistics=tuple(result.statistic for result in results) if defined else (),
+        pvalues=tuple(pvalues) if defined else (),
         method=method,
         n_objects=n_used,
         n_values=results[best].n_values,
@@ -158,7 +159,7 @@ def multimodality(
 REMEDY = {
     "pca-scaled": "use reduction='pca' if the columns differ in variance, else 'distances'",
     "pca": "use reduction='distances'",
-    "components": "use reduction='distances'",
+    "components": "use reduction='distances', or fewer components",
 }
 
 
@@ -171,11 +172,10 @@ def _notes(
     if constant.any() and reduction in ("pca-scaled", "distances"):
         notes.append(f"Column {int(constant.argmax())} is constant, so no column was scaled.")
     if not defined:
-        which = "A component" if reduction == "components" else "The first component"
+        which = "a" if reduction == "components" else "the first"
         notes.append(
-            f"{which} is undefined: its eigenvalue equals the next one (relative gap {gap:.1e}), "
-            "so its direction, and with it this p-value, is an accident of rounding; "
-            f"{REMEDY[reduction]}."
+            f"Undefined, because the eigenvalue of {which} principal component equals the next one "
+            f"(relative gap {gap:.1e}), so the component has no direction; {REMEDY[reduction]}."
         )
     if n_used < n:
         notes.append(

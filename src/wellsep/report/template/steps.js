@@ -55,11 +55,13 @@
     const x = (p) => W.scale(-4, 0, 26, width - 14)(Math.log10(Math.max(p, least)));
     const size = n > 120 ? 3 : 4.5, wide = size * 2 + 1.5;
     const stacks = new Map();
-    const places = dips.adjusted.map((p, i) => {
-      const slot = Math.round(x(p ?? 1) / wide);
+    const places = [];
+    dips.adjusted.forEach((p, i) => {
+      if (p === null) return; // the test is undefined there
+      const slot = Math.round(x(p) / wide);
       const level = stacks.get(slot) || 0;
       stacks.set(slot, level + 1);
-      return {i, slot, level};
+      places.push({i, slot, level});
     });
     const tall = Math.max(3, ...stacks.values());
     const dot = Math.min(wide, 190 / tall), base = Math.max(60, tall * dot + 18);
