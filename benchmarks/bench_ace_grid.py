@@ -28,12 +28,12 @@ import json, time, wellsep as ws
 from benchmarks.harness import peak_memory_mb
 runs = ws.load_runs({folder!r})
 start = time.perf_counter()
-scores = ws.score_runs(runs, {indices!r}, n_drawn=0)
+scores = ws.score_runs(runs, {indices!r}, n_plotted=0)
 scored = time.perf_counter()
 result = ws.ace(scores)
 judged = time.perf_counter()
 peak = peak_memory_mb()
-sure = ws.sureness(runs, scores, result, n_draws=100)
+sure = ws.rank_confidence(runs, scores, result, n_draws=100)
 done = time.perf_counter()
 after = peak_memory_mb()
 values = [scores.values[name][0, :{cells}].tolist() for name in scores.indices]

@@ -69,8 +69,8 @@ def study(spread: float, seed: int) -> dict[str, dict[str, float]]:
     X, truth = made_data(spread, np.random.default_rng(seed))
     runs = made_runs(X, INFORMATIVE[spread], seed)
     # Embeddings share a unit, and PCA scores have no first scaled component: hence "pca".
-    scores = ws.score_runs(runs, INDICES, reduction="pca", n_drawn=0)
-    raw = ws.raw(X, runs, indices=INDICES)
+    scores = ws.score_runs(runs, INDICES, projection="pca", n_plotted=0)
+    raw = ws.input_scores(X, runs, indices=INDICES)
     found = {}
     for index in INDICES:
         ranking = ws.rank(ws.ace(scores, index=index), raw=raw[index])

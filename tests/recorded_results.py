@@ -279,8 +279,8 @@ def values_of_objects() -> Results:
             found[f"local_connectivity/{case}"] = {
                 "objects": local.objects,
                 "clusters": local.clusters,
-                "support": local.support,
-                "better": local.better,
+                "support": local.n_witnesses,
+                "better": local.better_cluster,
                 "labels": local.labels,
                 "radii": local.radii,
                 "summary": [local.maximum, local.mean, local.coverage],
@@ -289,7 +289,7 @@ def values_of_objects() -> Results:
             found[f"membership_report/{case}"] = {
                 "columns": _columns(report.columns()),
                 "worst": report.worst,
-                "suits": report.suits,
+                "suits": report.better_cluster,
             }
             for metric in ("euclidean", "cosine", "manhattan"):
                 if metric == "cosine" and data in ("zeros", "all"):
@@ -310,7 +310,12 @@ def values_of_objects() -> Results:
 
 
 def _columns(columns: dict[str, Any]) -> dict[str, Any]:
-    return {key: np.asarray(value).tolist() for key, value in columns.items() if key != "reason"}
+    recorded = {"better_cluster": "suits", "relative_margin": "fence", "n_witnesses": "support"}
+    return {
+        recorded.get(key, key): np.asarray(value).tolist()
+        for key, value in columns.items()
+        if key != "reason"
+    }
 
 
 def _estimate(X: Any, labels: Any, metric: str, n_sampled: int) -> list[Any]:
@@ -444,13 +449,13 @@ def spaces() -> Results:
         found[f"dip_statistic/{data}"] = [ws.dip_statistic(column) for column in X.T]
         for kind, turned in (("float64", X), ("float32", X.astype(np.float32))):
             for projection in ("pca-scaled", "pca", "components", "distances"):
-                space = ws.multimodality(turned, reduction=projection, n_components=2)
+                space = ws.multimodality(turned, projection=projection, n_components=2)
                 found[f"multimodality/{projection}/{data}/{kind}"] = {
                     "numbers": [space.statistic, space.pvalue, space.relative_gap],
                     "each": [float(v) for v in (*space.statistics, *space.pvalues)],
                     "counts": [space.n_objects, space.n_values, space.defined, space.scaled],
                 }
-    sampled = ws.multimodality(DATA["all"].X, reduction="distances", max_pairs=100, random_state=0)
+    sampled = ws.multimodality(DATA["all"].X, projection="distances", max_pairs=100, random_state=0)
     found["multimodality/distances/sampled"] = [sampled.statistic, sampled.pvalue]
     for alpha in (0.05, 0.2):
         result = ws.holm([0.01, 0.04, 0.03, 0.5, np.nan, 0.01], alpha)
@@ -501,7 +506,7 @@ def _scores(scores: Any) -> dict[str, Any]:
         "directions": dict(scores.directions),
         "spaces": scores.spaces,
         "partitions": scores.partitions,
-        "pairing": scores.pairing,
+        "made_in": scores.made_in,
         "undefined": {k: sorted(v) for k, v in scores.reasons.items()},
         "coverage": scores.coverage,
         "n_clusters": scores.n_clusters,
@@ -517,7 +522,7 @@ def _ace(result: Any) -> dict[str, Any]:
         "index": result.index,
         "direction": result.direction,
         "scores": result.scores,
-        "kind": result.kind,
+        "kind": result.won_by,
         "winning_spaces": result.winning_spaces,
         "weights": result.weights,
         "retained": result.retained,
@@ -537,13 +542,13 @@ def _ace(result: Any) -> dict[str, Any]:
         "dip": [result.dip_pvalue, result.dip_adjusted],
         "outlier_test": result.outlier_test,
         "undefined": [entry[:2] for entry in result.undefined],
-        "fill": result.fill,
+        "fill": result.undefined_value,
         "baselines": list(result.baselines.values()),
     }
 
 
 def _ranking(ranking: Any) -> dict[str, Any]:
-    sure = ranking.sureness
+    sure = ranking.confidence
     return {
         "names": ranking.names,
         "score": ranking.score,
@@ -552,7 +557,7 @@ def _ranking(ranking: Any) -> dict[str, Any]:
         "best": ranking.best,
         "winners": ranking.winners,
         "baselines": list(ranking.baselines.values()),
-        "beside": dict(ranking.beside),
+        "beside": dict(ranking.by_other_index),
         "confidence": None
         if sure is None
         else {
@@ -568,7 +573,7 @@ def ace() -> Results:
     """Scores of runs, ACE with its options, baselines."""
     found: Results = {}
     runs, noisy = made_runs(), made_runs(noise=True)
-    scores = ws.score_runs(runs, JUDGED, reduction="pca")
+    scores = ws.score_runs(runs, JUDGED, projection="pca")
     found["score_runs"] = _scores(scores)
     found["score_runs/convention"] = _scores(
         ws.score_runs(runs, ["c_index", "s_dbw", "ccc"], convention="ace", dip=False)
@@ -576,10 +581,10 @@ def ace() -> Results:
     found["score_runs/noise=error"] = attempt(lambda: ws.score_runs(noisy))
     for noise in ("exclude", "cluster", "singletons"):
         found[f"score_runs/noise={noise}"] = _scores(
-            ws.score_runs(noisy, JUDGED[:3], noise=noise, reduction="pca")
+            ws.score_runs(noisy, JUDGED[:3], noise=noise, projection="pca")
         )
     for projection in ("pca-scaled", "pca", "components", "distances"):
-        dip = ws.score_runs(runs, reduction=projection).dip
+        dip = ws.score_runs(runs, projection=projection).dip
         found[f"score_runs/{projection}"] = [dip.statistic, dip.pvalue]
     for case, options in {
         "default": {},
@@ -596,12 +601,14 @@ def ace() -> Results:
             found[f"ace/{case}/{index}"] = _ace(ws.ace(scores, index=index, **options))
     for index in scores.indices:
         found[f"baselines/{index}"] = [
-            ws.paired(scores, index=index),
-            ws.pooled(scores, index=index),
-            ws.pooled(scores, index=index, dip=False),
+            ws.own_space_scores(scores, index=index),
+            ws.mean_scores(scores, index=index),
+            ws.mean_scores(scores, index=index, dip=False),
         ]
-    raw = ws.raw(INPUT, runs, indices=JUDGED)
-    found["baselines of the input"] = dict(raw)
+    found["baselines of the input"] = {
+        label: ws.input_scores(INPUT, runs, index=index)
+        for label, index in zip(scores.indices, JUDGED, strict=True)
+    }
     matrix = np.random.default_rng(3).normal(size=(9, 12)).cumsum(axis=1)
     matrix[4, 3] = np.nan
     for direction in (1, -1):
@@ -633,10 +640,10 @@ def judgement() -> Results:
         ("noise=cluster", noisy, ["silhouette"], {"noise": "cluster"}),
         ("noise=singletons", noisy, ["silhouette"], {"noise": "singletons"}),
     ):
-        options = {"n_draws": 20, "reduction": "pca", "random_state": 0, **options}
+        options = {"n_draws": 20, "projection": "pca", "random_state": 0, **options}
         judged = ws.judge(given, indices, **options)
         found[f"judge/{case}"] = _ranking(judged.ranking)
-        choice = judged.choice
+        choice = judged.details
         found[f"judge/{case}/details"] = {
             "names": [choice.partition, choice.space, *choice.clusters],
             "codes": choice.codes,
@@ -650,7 +657,8 @@ def judgement() -> Results:
         "correlations": [list(row.values()) for row in agreement.correlations.values()],
         "picks": list(agreement.picks.values()),
     }
-    found["rank"] = _ranking(ws.rank(whole.results[0], beside=whole.results[1:]))
+    answer, *others = whole.answers["ace"].values()
+    found["rank"] = _ranking(ws.rank(answer, others=others))
     with tempfile.TemporaryDirectory() as folder:
         whole.save(Path(folder) / "kept")
         found["loaded"] = _ranking(ws.Judgement.load(Path(folder) / "kept").ranking)
@@ -682,11 +690,11 @@ def stored_runs() -> Results:
             np.save(folder / "plain" / run.name / "embedding.npy", X)
             np.save(folder / "plain" / run.name / "labels.npy", y)
             ws.save_run(
-                folder / "saved", y, X, name=f"{run.name}/é", params=run.params, ids=ids,
+                folder / "saved", X, y, name=f"{run.name}/é", params=run.params, ids=ids,
                 metadata={"by": "test"},
             )  # fmt: skip
-        ws.save_run(folder / "saved", None, np.eye(60, 3), name="space only", ids=ids)
-        ws.save_run(folder / "saved", TRUTH, name="labels only", ids=ids, space="space only")
+        ws.save_run(folder / "saved", np.eye(60, 3), None, name="space only", ids=ids)
+        ws.save_run(folder / "saved", None, TRUTH, name="labels only", ids=ids, space="space only")
         for kind in ("folders", "runs.npz", "tables", "parquet", "plain", "saved"):
             loaded = ws.load_runs(folder / kind, verify=True)
             found[f"loaded/{kind}"] = {
@@ -694,7 +702,7 @@ def stored_runs() -> Results:
                 "ids": None if loaded.ids is None else list(map(str, loaded.ids)),
                 "params": {k: dict(v or {}) for k, v in loaded.params.items()},
                 "metadata": {k: dict(v or {}) for k, v in loaded.metadata.items()},
-                "pairing": np.asarray(loaded.pairing),
+                "made_in": np.asarray(loaded.made_in),
                 "partitions": {k: np.asarray(v) for k, v in loaded.partitions.items()},
                 "sums": {k: np.asarray(v).sum(axis=0).tolist() for k, v in loaded.spaces.items()},
                 "dtypes": {k: str(np.asarray(v).dtype) for k, v in loaded.spaces.items()},
@@ -826,11 +834,11 @@ def cli() -> Results:
         found["score/noise"] = printed(
             "score", folder / "data.csv", folder / "labels.csv", "--noise", "cluster", "--json"
         )
-        quick = ("--draws", "10", "--no-cache", "--reduction", "pca", "--json", "-")
+        quick = ("--draws", "10", "--no-cache", "--projection", "pca", "--json", "-")
         found["rank"] = printed("rank", folder / "runs", *quick)
         found["rank/options"] = printed(
             "rank", folder / "runs", *indices, "--no-dip", "--grouping", "dbscan", "--truth",
-            folder / "truth.npy", "--raw", folder / "input.npy", *quick,
+            folder / "truth.npy", "--input", folder / "input.npy", *quick,
         )  # fmt: skip
         found["rank/noise"] = printed("rank", folder / "noisy.npz", "--noise", "exclude", *quick)
         found["rank/refused"] = printed("rank", folder / "noisy.npz", *quick)

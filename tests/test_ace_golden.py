@@ -7,7 +7,7 @@ import pytest
 from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
 from golden import needs_shared
 
-from wellsep.evaluate import NothingToRank, ace, paired, pooled
+from wellsep.evaluate import NothingToRank, ace, mean_scores, own_space_scores
 from wellsep.evaluate.ace import edge_weights
 from wellsep.evaluate.correlation import spearman
 
@@ -68,9 +68,9 @@ def test_paired_and_pooled_scores_equal_the_authors(case, part, index):
     scores, theirs = filled(case, part, index), matrix_record(case, part, index)
     # float32 matrices were averaged in float32
     rtol = 1e-12 if theirs["score_dtype"] == "float64" else 1e-5
-    np.testing.assert_allclose(paired(scores), theirs["paired"], rtol=rtol)
-    np.testing.assert_allclose(pooled(scores), theirs["pooled"], rtol=rtol)
-    np.testing.assert_allclose(pooled(scores, dip=False), theirs["pooled_all"], rtol=rtol)
+    np.testing.assert_allclose(own_space_scores(scores), theirs["paired"], rtol=rtol)
+    np.testing.assert_allclose(mean_scores(scores), theirs["pooled"], rtol=rtol)
+    np.testing.assert_allclose(mean_scores(scores, dip=False), theirs["pooled_all"], rtol=rtol)
 
 
 @pytest.mark.parametrize("cell", PLAIN, ids=str)
@@ -92,7 +92,7 @@ def test_scores_that_differ_in_the_last_digit_count_only_without_tolerance(cell)
 @pytest.mark.parametrize("cell", [c for c in ROBUST if str(c) in TWO_OUTLIERS], ids=str)
 def test_outliers_that_tie_share_the_win_of_either(cell):
     result = ace(filled(*cell[:3]), **cell.options)
-    assert result.kind == "outlier"
+    assert result.won_by == "outlier"
     assert result.winning_spaces == (0, 8)
     assert cell.stored["winner"]["members"] == [8]
     assert close(result.scores, exact_scores(cell))
@@ -103,7 +103,7 @@ def test_outliers_that_tie_share_the_win_of_either(cell):
 )
 def test_a_single_space_answers_with_its_own_row(cell):
     result = ace(filled(*cell[:3]), **cell.options)
-    assert result.kind == "single space"
+    assert result.won_by == "single space"
     np.testing.assert_array_equal(result.scores, cell.stored["ace"])
 
 

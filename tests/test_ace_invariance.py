@@ -14,12 +14,12 @@ from wellsep.evaluate import AceResult, NothingToRank, ace, score_runs
 from wellsep.runs import Run, Runs
 
 pytestmark = needs_shared
-# all three keep their values when a space is turned or moved; the dip's reduction does too
+# all three keep their values when a space is turned or moved; the dip's projection does too
 INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 
 
 def answers(runs: Runs) -> dict[str, AceResult | None]:
-    scores = score_runs(runs, INDICES, reduction="pca", n_drawn=0)
+    scores = score_runs(runs, INDICES, projection="pca", n_plotted=0)
     found: dict[str, AceResult | None] = {}
     for index in INDICES:
         try:

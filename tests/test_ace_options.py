@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wellsep.evaluate import AceResult, NothingToRank, Scores, ace, paired, pooled
+from wellsep.evaluate import AceResult, NothingToRank, Scores, ace, mean_scores, own_space_scores
 
 UP = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
 
@@ -23,7 +23,7 @@ def test_a_smaller_is_better_index_is_negated_once():
     result = ace(scores(*matrix, index="davies_bouldin", direction=-1), dip=False)
     assert result.scores.argmax() == 0
     assert (result.scores < 0).all()
-    assert result.baselines["pooled"].tolist() == pytest.approx([-0.45, -1.95, -1.05])
+    assert result.baselines["mean_admitted"].tolist() == pytest.approx([-0.45, -1.95, -1.05])
 
 
 def test_undefined_scores_take_the_smallest_of_the_whole_matrix_with_reasons_kept():
@@ -32,13 +32,13 @@ def test_undefined_scores_take_the_smallest_of_the_whole_matrix_with_reasons_kep
         directions={"silhouette": 1},
         spaces=("a", "b"),
         partitions=("x", "y", "z"),
-        pairing=np.full(3, -1),
+        made_in=np.full(3, -1),
         reasons={"silhouette": {"'y' in 'a'": "one cluster"}},
     )
     result = ace(table, dip=False)
     assert result.undefined == (("a", "y", "one cluster"),)
-    assert result.fill == -0.7
-    assert result.baselines["pooled"].tolist() == pytest.approx([0.45, -0.2, -0.25])
+    assert result.undefined_value == -0.7
+    assert result.baselines["mean_admitted"].tolist() == pytest.approx([0.45, -0.2, -0.25])
     with pytest.raises(ValueError, match=r"no silhouette for 'y' in 'a' \(one cluster\)"):
         ace(table, dip=False, undefined="error")
 
@@ -49,7 +49,7 @@ def test_infinity_is_undefined_whatever_its_sign(direction):
     result = ace(scores(*rows, direction=direction), dip=False)
     assert len(result.undefined) == 2
     assert np.isfinite(result.scores).all()
-    assert result.fill == (0.2 if direction > 0 else -0.5)
+    assert result.undefined_value == (0.2 if direction > 0 else -0.5)
 
 
 def test_spaces_that_fail_the_dip_test_are_dropped_by_name():
@@ -64,16 +64,16 @@ def test_spaces_that_fail_the_dip_test_are_dropped_by_name():
 def test_when_no_space_passes_all_stay_and_it_is_said():
     table = scores(*[noisy(UP, i) for i in range(4)], dip_pvalues=[0.5] * 4)
     result = ace(table)
-    assert result.no_space_passed
+    assert result.no_space_admitted
     assert result.retained == (0, 1, 2, 3)
     assert "No space passes the dip test" in result.explain()
-    assert "pooled" in result.explain().lower()
+    assert "mean scores" in result.explain().lower()
 
 
 def test_one_space_left_answers_alone():
     table = scores(UP, UP[::-1], dip_pvalues=[0.0, 0.9])
     result = ace(table)
-    assert result.kind == "single space"
+    assert result.won_by == "single space"
     assert result.scores.tolist() == UP
 
 
@@ -145,13 +145,13 @@ def test_an_outlier_wins_only_if_it_competes_and_is_significantly_better():
     better = np.array([0.9, 0.7, 0.95, 0.8, 0.72, 0.85])
     options = {"dip": False, "grouping": "dbscan"}
     table = scores(*group, better)
-    assert ace(table, **options).kind == "group"
+    assert ace(table, **options).won_by == "group"
     winner = ace(table, outliers="compete", **options)
-    assert winner.kind == "outlier"
+    assert winner.won_by == "outlier"
     assert winner.winning_spaces == (4,)
     barely = scores(*group, np.array([0.9, 0.2, 0.1, 0.3, 0.2, 0.45]))
     kept = ace(barely, outliers="compete", **options)
-    assert kept.kind == "group"
+    assert kept.won_by == "group"
     assert kept.outlier_test["pvalue"] > 0.05
     assert "not significantly" in kept.explain()
 
@@ -160,21 +160,21 @@ def test_without_any_group_the_best_space_answers():
     rows = [[0.1, 0.5, 0.2, 0.3], [0.9, 0.2, 0.8, 0.7], [0.3, 0.1, 0.2, 0.4]]
     result = ace(scores(*rows), dip=False, grouping="dbscan", eps=0.01)
     assert result.groups == ()
-    assert result.kind == "outlier"
+    assert result.won_by == "outlier"
     assert result.winning_spaces == (1,)
 
 
 def test_paired_needs_to_know_the_spaces_and_says_so():
     table = scores(UP, UP[::-1])
-    with pytest.raises(ValueError, match=r"got none for 'partition 0'; use pooled or ace"):
-        paired(table)
-    assert "paired" not in ace(table, dip=False).baselines
+    with pytest.raises(ValueError, match="'partition 0' has no space of its own"):
+        own_space_scores(table)
+    assert "own_space" not in ace(table, dip=False).baselines
 
 
 def test_the_dip_test_needs_its_pvalues():
     with pytest.raises(ValueError, match="dip p-values"):
         ace(scores(UP, UP))
-    assert pooled(scores(UP, UP), dip=False).tolist() == UP
+    assert mean_scores(scores(UP, UP), dip=False).tolist() == UP
 
 
 @pytest.mark.parametrize(

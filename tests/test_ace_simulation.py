@@ -22,7 +22,7 @@ def test_mean_rank_correlations_equal_the_authors(std, index, truth, kind):
     for seed in range(3):
         stored = read_arrays(f"ace/simulation/sim_sparse_{std}_seed{seed}.npz")
         result = ace(Scores.from_matrix(stored[f"S_{index}"], dip_pvalues=stored["dip_pvalue"]))
-        ways = (result.scores, result.baselines["pooled"], result.baselines["paired"])
+        ways = (result.scores, result.baselines["mean_admitted"], result.baselines["own_space"])
         rows = (*ways, stored[f"raw_{index}"])
         ours.append([correlate(row, stored[truth]).statistic for row in rows])
     targets = read_json("ace/simulation/targets.json")[f"sim_sparse_{std}"]["stable"]

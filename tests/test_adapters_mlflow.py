@@ -37,8 +37,8 @@ def uri(request, tmp_path, monkeypatch, empty_database):
 def test_logged_runs_come_back_with_params_and_metrics(uri):
     ids = list("pqrs")
     log_run(
-        LABELS,
         SPACE,
+        LABELS,
         tracking_uri=uri,
         experiment="digits",
         name="first",
@@ -47,10 +47,12 @@ def test_logged_runs_come_back_with_params_and_metrics(uri):
         metadata={"note": "ä"},
         ids=ids,
     )
-    log_run(["a", "a", "b", "c"], tracking_uri=uri, experiment="digits", name="second", ids=ids)
+    log_run(
+        None, ["a", "a", "b", "c"], tracking_uri=uri, experiment="digits", name="second", ids=ids
+    )
     runs = runs_from_mlflow(uri, "digits")
     assert runs.names == ("first", "second")
-    assert runs.pairing.tolist() == [0, -1]
+    assert runs.made_in.tolist() == [0, -1]
     np.testing.assert_array_equal(runs.open_space("first"), SPACE)
     assert isinstance(runs.open_space("first"), np.memmap)
     assert runs.partitions["second"].tolist() == ["a", "a", "b", "c"]
@@ -102,7 +104,7 @@ def test_runs_that_are_going_failed_or_without_arrays_are_passed_over(database):
 def test_artifacts_may_be_added_to_a_run_that_stays_open(database):
     client = mlflow.MlflowClient(tracking_uri=database)
     run_id = client.create_run("0", run_name="mine").info.run_id
-    assert log_run(LABELS, SPACE, tracking_uri=database, run_id=run_id) == run_id
+    assert log_run(SPACE, LABELS, tracking_uri=database, run_id=run_id) == run_id
     assert client.get_run(run_id).info.status == "RUNNING"
     assert runs_from_mlflow(database, states=["RUNNING"]).names == ("mine",)
 
@@ -113,27 +115,27 @@ def test_a_run_that_could_not_be_logged_is_marked_failed(database, monkeypatch):
 
     monkeypatch.setattr(mlflow.MlflowClient, "log_artifacts", refuse)
     with pytest.raises(OSError, match="no space left"):
-        log_run(LABELS, tracking_uri=database)
+        log_run(None, LABELS, tracking_uri=database)
     runs = mlflow.MlflowClient(tracking_uri=database).search_runs(["0"])
     assert [run.info.status for run in runs] == ["FAILED"]
 
 
 def test_equal_names_are_told_apart_by_their_ids(database):
-    first = log_run(LABELS, tracking_uri=database, name="train")
-    second = log_run(LABELS, tracking_uri=database, name="train")
+    first = log_run(None, LABELS, tracking_uri=database, name="train")
+    second = log_run(None, LABELS, tracking_uri=database, name="train")
     assert runs_from_mlflow(database).names == (f"train ({first[:8]})", f"train ({second[:8]})")
 
 
 def test_runs_are_filtered_with_mlflows_own_words(database):
     for k in (2, 3):
-        log_run(LABELS, tracking_uri=database, name=f"k{k}", params={"k": k})
+        log_run(None, LABELS, tracking_uri=database, name=f"k{k}", params={"k": k})
     assert runs_from_mlflow(database, filter_string="params.k = '3'").names == ("k3",)
 
 
 def test_an_experiment_must_be_named_when_there_are_several(database):
-    log_run(LABELS, tracking_uri=database, experiment="a", name="x")
+    log_run(None, LABELS, tracking_uri=database, experiment="a", name="x")
     assert runs_from_mlflow(database).names == ("x",)
-    log_run(LABELS, tracking_uri=database, experiment="b", name="y")
+    log_run(None, LABELS, tracking_uri=database, experiment="b", name="y")
     with pytest.raises(ValueError, match="experiment must be named when several have runs"):
         runs_from_mlflow(database)
     with pytest.raises(ValueError, match="experiment must be one of .*'a'.*got 'c'"):
@@ -157,7 +159,7 @@ def test_a_store_that_is_not_there_is_not_made(tmp_path):
 
 def test_a_wrong_number_of_objects_names_the_run(database):
     for name, labels in (("a", LABELS), ("b", LABELS), ("short", LABELS[:3])):
-        log_run(labels, tracking_uri=database, name=name)
+        log_run(None, labels, tracking_uri=database, name=name)
     with pytest.raises(ValueError, match="run 'short' must have the 4 objects"):
         runs_from_mlflow(database)
 
@@ -172,7 +174,7 @@ def test_a_pickled_artifact_is_refused_with_the_name_of_the_run(database):
 def test_remote_artifacts_are_downloaded_once_into_the_cache(database, tmp_path, monkeypatch):
     import wellsep.adapters.mlflow as adapter
 
-    log_run(LABELS, SPACE, tracking_uri=database, name="a")
+    log_run(SPACE, LABELS, tracking_uri=database, name="a")
     real, fetched = mlflow.MlflowClient.download_artifacts, []
 
     def download(self, run_id, path, dst_path=None):
@@ -195,13 +197,13 @@ def test_remote_artifacts_are_downloaded_once_into_the_cache(database, tmp_path,
 
 def test_the_environment_is_left_as_it_was(tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_ALLOW_FILE_STORE", raising=False)
-    log_run(LABELS, tracking_uri=str(tmp_path / "mlruns"), name="a")
+    log_run(None, LABELS, tracking_uri=str(tmp_path / "mlruns"), name="a")
     assert runs_from_mlflow(tmp_path / "mlruns").names == ("a",)
     assert "MLFLOW_ALLOW_FILE_STORE" not in os.environ
 
 
 def test_the_common_door_knows_the_store(uri):
-    log_run(LABELS, SPACE, tracking_uri=uri, name="a")
-    log_run(LABELS, tracking_uri=uri, name="b")
+    log_run(SPACE, LABELS, tracking_uri=uri, name="a")
+    log_run(None, LABELS, tracking_uri=uri, name="b")
     assert load_any(uri).names == ("a", "b")
-    assert load_any(f"mlflow+{uri}", labels="b").pairing.tolist() == [-1]
+    assert load_any(f"mlflow+{uri}", labels="b").made_in.tolist() == [-1]

@@ -26,7 +26,7 @@ def search(storage=None, n_trials=3, name="search", fail=(), **where):
         trial.set_user_attr("note", "ä")
         if trial.number in fail:
             raise optuna.TrialPruned
-        attach_run(trial, labels_of(k), SPACE + trial.number, metadata={"seed": 1}, **where)
+        attach_run(trial, SPACE + trial.number, labels_of(k), metadata={"seed": 1}, **where)
         return float(k)
 
     study = optuna.create_study(
@@ -65,7 +65,7 @@ def test_folders_that_were_moved_are_found_when_told_where(tmp_path):
 
 
 def test_a_path_noted_by_hand_is_enough(tmp_path):
-    place = save_run(tmp_path, labels_of(2), name="my own name")
+    place = save_run(tmp_path, None, labels_of(2), name="my own name")
     study = optuna.create_study()
     study.add_trial(optuna.trial.create_trial(value=1.0, user_attrs={"wellsep_run": str(place)}))
     assert runs_from_optuna(study).names == ("trial-0",)
@@ -152,7 +152,7 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path):
 def test_a_place_must_be_given_and_only_one(tmp_path):
     trial = optuna.create_study().ask()
     with pytest.raises(ValueError, match="folder or artifact_store must be given, and not both"):
-        attach_run(trial, labels_of(2))
+        attach_run(trial, None, labels_of(2))
 
 
 def test_studies_of_any_name_share_a_folder(tmp_path):

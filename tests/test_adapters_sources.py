@@ -17,7 +17,7 @@ SPACE = [[0.0], [0.1], [5.0]]
 
 
 def test_a_folder_and_an_archive_are_opened(tmp_path):
-    save_run(tmp_path / "runs", LABELS, SPACE, name="a")
+    save_run(tmp_path / "runs", SPACE, LABELS, name="a")
     np.savez(tmp_path / "b.npz", labels=LABELS)
     assert load_any(tmp_path / "runs").names == ("a",)
     assert load_any(str(tmp_path / "b.npz")).names == ("b",)
@@ -39,7 +39,7 @@ def test_a_name_that_looks_like_a_pattern_is_taken_literally():
 
 
 def test_a_folder_whose_name_holds_a_hash_is_a_folder(tmp_path):
-    save_run(tmp_path / "c#", LABELS, name="a")
+    save_run(tmp_path / "c#", None, LABELS, name="a")
     assert load_any(tmp_path / "c#").names == ("a",)
 
 
@@ -72,8 +72,8 @@ def test_a_database_of_somebody_else_is_refused(tmp_path):
     [
         ("anndata", lambda folder: runs_from_anndata(folder / "a.h5ad", labels="x")),
         ("optuna", lambda folder: runs_from_optuna("sqlite:///a.db")),
-        ("optuna", lambda folder: attach_run(FakeTrial(), LABELS, artifact_store="store")),
-        ("mlflow", lambda folder: log_run(LABELS)),
+        ("optuna", lambda folder: attach_run(FakeTrial(), None, LABELS, artifact_store="store")),
+        ("mlflow", lambda folder: log_run(None, LABELS)),
     ],
 )
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch, library, call):

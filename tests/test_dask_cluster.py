@@ -155,8 +155,8 @@ def save_spaces(folder, data):
     for name, scale in (("a", 0.1), ("b", 0.5), ("c", 1.0)):
         ws.save_run(
             folder,
-            np.where(rng.random(N) < scale / 4, 0, truth),
             X + scale * rng.normal(size=X.shape),
+            np.where(rng.random(N) < scale / 4, 0, truth),
             name=name,
         )
     pd.DataFrame(X * 1.5, columns=list("xyz")).to_parquet(folder / "d.embedding.parquet")
@@ -284,9 +284,9 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
 
     spaces = {f"s{i}": Stored(X.shape, X.dtype, opener(f"s{i}")) for i in range(4)}
     lost = ws.Runs.from_parts(spaces, {"truth": truth})
-    got = ws.score_runs(lost, scheduler=dask_client, dip=False, n_drawn=0)
+    got = ws.score_runs(lost, scheduler=dask_client, dip=False, n_plotted=0)
     plain = ws.Runs.from_parts(dict.fromkeys(spaces, X), {"truth": truth})
-    expected = ws.score_runs(plain, dip=False, n_drawn=0)
+    expected = ws.score_runs(plain, dip=False, n_plotted=0)
     np.testing.assert_allclose(got.values["silhouette"], expected.values["silhouette"])
     assert (opened / "killed").exists()
     reads = [path.name.split("-")[0] for path in opened.iterdir() if path.name != "killed"]
@@ -298,8 +298,8 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
 def test_half_samples_are_drawn_on_the_cluster_too(runs, dask_client):
     scores = ws.score_runs(runs)
     result = ws.ace(scores, dip=False)
-    here = ws.sureness(runs, scores, result, n_draws=6)
-    there = ws.sureness(runs, scores, result, n_draws=6, scheduler=dask_client)
+    here = ws.rank_confidence(runs, scores, result, n_draws=6)
+    there = ws.rank_confidence(runs, scores, result, n_draws=6, scheduler=dask_client)
     np.testing.assert_array_equal(there.ranks, here.ranks)
 
 
@@ -307,8 +307,8 @@ def test_the_error_of_a_worker_names_its_space(data, dask_client, tmp_path):
     X, truth = data
     broken = X.copy()
     broken[3, 1] = np.nan
-    ws.save_run(tmp_path, truth, X, name="fine")
-    ws.save_run(tmp_path, truth, X, name="broken")
+    ws.save_run(tmp_path, X, truth, name="fine")
+    ws.save_run(tmp_path, X, truth, name="broken")
     np.save(tmp_path / "broken" / "embedding.npy", broken)
     runs = ws.load_runs(tmp_path)
     with pytest.raises(ValueError, match="embedding of run 'broken' must be finite, got nan"):

@@ -89,7 +89,7 @@ def folder(tmp_path):
     for i in range(4):
         labels = np.where(rng.random(90) < i / 5, rng.integers(0, 3, 90), truth)
         X = rng.normal(size=(90, 2)) + 6 * np.eye(3, 2)[truth]
-        ws.save_run(tmp_path / "runs", labels, X, name=f"net {i}")
+        ws.save_run(tmp_path / "runs", X, labels, name=f"net {i}")
     return tmp_path
 
 

@@ -40,7 +40,7 @@ def one_mode(seed=5):
 
 @pytest.mark.parametrize("function", [ws.multimodality, ws.score_runs, ws.judge, rank_command.rank])
 def test_the_default_view_is_the_first_principal_component(function):
-    assert inspect.signature(function).parameters["reduction"].default == "pca"
+    assert inspect.signature(function).parameters["projection"].default == "pca"
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_the_default_is_defined_wherever_there_is_a_first_component(X, defined):
 
 
 @pytest.mark.parametrize(
-    ("reduction", "undefined"),
+    ("projection", "undefined"),
     [("pca-scaled", pca_scores(groups())), ("pca", whitened(groups()))],
 )
-def test_a_space_without_a_first_component_stays(reduction, undefined):
+def test_a_space_without_a_first_component_stays(projection, undefined):
     spaces = {"undefined": undefined, "groups": groups(seed=2), "one mode": one_mode()}
-    judgement = ws.judge(runs_of(spaces), reduction=reduction, n_draws=0)
-    result = judgement.result
+    judgement = ws.judge(runs_of(spaces), projection=projection, n_draws=0)
+    result = judgement.answer
     assert result.untested == ("undefined",)
     assert [d.space for d in result.dropped if d.step == "dip"] == ["one mode"]
     assert {result.spaces[i] for i in result.retained} == {"undefined", "groups"}
@@ -79,7 +79,7 @@ def test_a_space_without_a_first_component_stays(reduction, undefined):
 def test_an_undefined_space_stays_in_every_half_sample():
     runs = runs_of({"white": whitened(groups()), "groups": groups(seed=2)})
     tested, untested = (ws.judge(runs, n_draws=20, dip=dip).ranking for dip in (True, False))
-    np.testing.assert_array_equal(tested.sureness.ranks, untested.sureness.ranks)
+    np.testing.assert_array_equal(tested.confidence.ranks, untested.confidence.ranks)
 
 
 def test_an_undefined_space_pays_for_nobody_in_holms_correction():
@@ -102,15 +102,15 @@ def test_the_note_stands_before_the_answer(tmp_path, capsys):
 def test_if_no_tested_space_has_two_modes_all_stay():
     spaces = {"white": whitened(groups()), "one mode": one_mode(), "another": one_mode(6)}
     result = ws.judge(runs_of(spaces), n_draws=0).result
-    assert result.no_space_passed
+    assert result.no_space_admitted
     assert len(result.retained) == 3
 
 
 def test_if_no_space_can_be_tested_all_stay():
     spaces = {f"white {i}": whitened(groups(seed=i)) for i in range(3)}
     judgement = ws.judge(runs_of(spaces), n_draws=10)
-    assert len(judgement.result.retained) == 3
-    assert not judgement.result.no_space_passed
+    assert len(judgement.answer.retained) == 3
+    assert not judgement.answer.no_space_admitted
     assert "The dip test is undefined in every space" in judgement.explain()
 
 

@@ -536,7 +536,7 @@ def test_a_scored_experiment_reads_back_and_is_not_scored_again(tmp_path, capsys
     folder = scoring.score_experiment(runs, name, X, truth, tmp_path)
     one = kept(folder)
     assert one.truth["nmi"][0] == pytest.approx(1.0)
-    direct = ws.raw(X, runs, indices=("silhouette",))["silhouette"]
+    direct = ws.input_scores(X, runs, indices=("silhouette",))["silhouette"]
     np.testing.assert_allclose(one.raw["silhouette"], direct, atol=1e-6)
     sampled, classes = scoring.sampled_runs(folder)
     assert sampled.n_objects == len(classes) == 60

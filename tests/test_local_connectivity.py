@@ -35,7 +35,7 @@ def test_every_object_has_the_value_of_the_definition(n, d, k, t):
     values, sizes = lcd_by_definition(X, labels, means(X, labels), t)
     found = ws.local_connectivity(X, labels, n_neighbors=t)
     np.testing.assert_allclose(found.objects, values, atol=1e-12)
-    np.testing.assert_array_equal(found.support, sizes)
+    np.testing.assert_array_equal(found.n_witnesses, sizes)
 
 
 @pytest.mark.parametrize("features", [0, 100])
@@ -48,7 +48,7 @@ def test_trees_and_blocks_equal_the_definition_beyond_one_block(monkeypatch, fea
     values, sizes = lcd_by_definition(X, labels, means(X, labels), 4)
     found = ws.local_connectivity(X, labels, n_neighbors=4)
     np.testing.assert_allclose(found.objects, values, atol=1e-12)
-    np.testing.assert_array_equal(found.support, sizes)
+    np.testing.assert_array_equal(found.n_witnesses, sizes)
 
 
 def test_given_prototypes_replace_the_means():
@@ -73,7 +73,7 @@ def test_hand_arithmetic():
     path = 3 + math.sqrt(10)
     # (8, 0) sees (3, 0) on the line, which adds nothing, and (4, 3): (10/8 - 1) · 5/10.
     assert found.objects == pytest.approx([0, 0, (path / 5 - 1) * math.sqrt(10) / path, 0.125])
-    assert found.support.tolist() == [0, 0, 1, 2]
+    assert found.n_witnesses.tolist() == [0, 0, 1, 2]
 
 
 def test_clusters_hold_the_maximum_of_their_objects_and_the_two_measures_sum_them_up():
@@ -91,7 +91,7 @@ def test_whole_numbers_with_many_ties_equal_exact_arithmetic(shared):
     values, sizes = lcd_of_integers(X, labels, 5)
     found = ws.local_connectivity(X, labels)
     np.testing.assert_allclose(found.objects, values, atol=1e-12)
-    np.testing.assert_array_equal(found.support, sizes)
+    np.testing.assert_array_equal(found.n_witnesses, sizes)
 
 
 @pytest.mark.parametrize("d", [3, 20])
@@ -104,8 +104,8 @@ def test_the_order_of_the_objects_plays_no_part(d):
         ws.local_connectivity(X[order], labels[order]),
     )
     np.testing.assert_allclose(shuffled.objects, found.objects[order], atol=1e-12)
-    np.testing.assert_array_equal(shuffled.support, found.support[order])
-    np.testing.assert_array_equal(shuffled.better, found.better[order])
+    np.testing.assert_array_equal(shuffled.n_witnesses, found.n_witnesses[order])
+    np.testing.assert_array_equal(shuffled.better_cluster, found.better_cluster[order])
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6), st.integers(1, 4), st.booleans())
@@ -116,7 +116,7 @@ def test_values_lie_between_zero_and_half_the_neighbours(seed, t, d, whole):
     found = ws.local_connectivity(X, labels, n_neighbors=t)
     assert (found.objects >= 0).all()
     assert (found.objects < t / 2).all()
-    assert (found.support <= t).all()
+    assert (found.n_witnesses <= t).all()
 
 
 @pytest.mark.parametrize("change", ["scale", "shift", "rotate", "rename"])
@@ -151,7 +151,7 @@ def test_twenty_thousand_coinciding_objects_do_not_exhaust_the_search():
     X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 10_000, axis=0)
     found = ws.local_connectivity(X, np.zeros(20_000, dtype=int), n_neighbors=3)
     assert found.maximum == 0.0
-    assert (found.support == 3).all()
+    assert (found.n_witnesses == 3).all()
 
 
 def test_thousands_of_coinciding_objects_of_two_clusters_side_with_the_greater():
@@ -160,16 +160,18 @@ def test_thousands_of_coinciding_objects_of_two_clusters_side_with_the_greater()
     labels = np.r_[np.zeros(40_000, dtype=int), np.ones(20_000, dtype=int)]
     found = ws.local_connectivity(X, labels, centers=[[1.0, 1.0], [-1.0, -1.0]])
     assert found.objects[:-1].max() == 0.0
-    assert (found.better[:-1] == 0).all()
+    assert (found.better_cluster[:-1] == 0).all()
 
 
 def test_where_more_than_t_coincide_the_most_frequent_cluster_is_best():
     X, labels = np.zeros((20, 2)), np.repeat([0, 1], 10)
     centers = [[1.0, 1.0], [-1.0, -1.0]]
     even = ws.local_connectivity(X, labels, centers=centers, n_neighbors=3)
-    assert (even.better == labels).all()
+    assert (even.better_cluster == labels).all()
     labels[0] = 1
-    assert (ws.local_connectivity(X, labels, centers=centers, n_neighbors=3).better == 1).all()
+    assert (
+        ws.local_connectivity(X, labels, centers=centers, n_neighbors=3).better_cluster == 1
+    ).all()
 
 
 @pytest.mark.parametrize("d", [2, 20])
@@ -181,7 +183,7 @@ def test_surplus_duplicates_change_no_value(d):
     values, sizes = lcd_by_definition(X, labels, centers, 3)
     found = ws.local_connectivity(X, labels, centers=centers, n_neighbors=3)
     np.testing.assert_allclose(found.objects, values, atol=1e-12)
-    np.testing.assert_array_equal(found.support, sizes)
+    np.testing.assert_array_equal(found.n_witnesses, sizes)
 
 
 def test_noise_is_left_out_by_default_and_may_be_a_cluster():
@@ -190,7 +192,7 @@ def test_noise_is_left_out_by_default_and_may_be_a_cluster():
     noisy[:10] = -1
     found = ws.local_connectivity(X, noisy)
     assert np.isnan(found.objects[:10]).all()
-    assert (found.better[:10] == -1).all()
+    assert (found.better_cluster[:10] == -1).all()
     assert found.coverage == pytest.approx(70 / 80)
     np.testing.assert_allclose(
         found.objects[10:], ws.local_connectivity(X[10:], labels[10:]).objects, atol=1e-12
@@ -207,15 +209,15 @@ def test_the_better_cluster_is_the_one_of_the_neighbours_around():
     X = np.vstack([blue, red, [[1.2, 0.0]]])
     labels = np.array(["blue"] * 40 + ["red"] * 40 + ["blue"])
     found = ws.local_connectivity(X, labels)
-    assert found.better[-1] == "red"
-    assert (found.better[:40] == "blue").all()
+    assert found.better_cluster[-1] == "red"
+    assert (found.better_cluster[:40] == "blue").all()
 
 
 def test_a_far_cluster_is_never_the_better_one():
     X, labels = blobs(200, 2, 2, seed=2)
     X = np.vstack([X, np.full((50, 2), 1e3) + np.random.default_rng(0).normal(size=(50, 2))])
     found = ws.local_connectivity(X, np.r_[labels, np.full(50, 2)])
-    assert (found.better[:200] != 2).all()
+    assert (found.better_cluster[:200] != 2).all()
 
 
 def test_the_index_of_the_registry_is_the_same_number():

@@ -1,4 +1,4 @@
-"""membership_report lists who sits on the fence, who is unsupported, and where they would fit."""
+"""membership_report lists borderline and isolated objects, and where they would fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_disagreements_are_those_of_local_connectivity(case):
     report = ws.membership_report(X, labels, n_neighbors=3)
     expected = ws.local_connectivity(X, labels, n_neighbors=3)
     np.testing.assert_array_equal(report.disagreements, expected.objects)
-    np.testing.assert_array_equal(report.support, expected.support)
+    np.testing.assert_array_equal(report.n_witnesses, expected.n_witnesses)
 
 
 def test_the_rival_is_the_cluster_beyond_the_nearest_plane(case):
@@ -51,12 +51,12 @@ def test_the_rival_is_the_cluster_beyond_the_nearest_plane(case):
 def test_the_lists_are_sorted_worst_first_and_as_long_as_asked(case):
     X, labels = case
     report = ws.membership_report(X, labels, n_worst=7)
-    assert len(report.on_fence) == len(report.unsupported) == 7
-    assert np.all(np.diff(report.fences[report.on_fence]) >= 0)
-    assert np.all(np.diff(report.disagreements[report.unsupported]) <= 0)
-    rest = np.setdiff1d(np.arange(300), report.on_fence)
-    assert report.fences[rest].min() >= report.fences[report.on_fence].max()
-    assert set(report.worst) == set(report.on_fence) | set(report.unsupported)
+    assert len(report.borderline) == len(report.isolated) == 7
+    assert np.all(np.diff(report.relative_margins[report.borderline]) >= 0)
+    assert np.all(np.diff(report.disagreements[report.isolated]) <= 0)
+    rest = np.setdiff1d(np.arange(300), report.borderline)
+    assert report.relative_margins[rest].min() >= report.relative_margins[report.borderline].max()
+    assert set(report.worst) == set(report.borderline) | set(report.isolated)
     assert len(report.worst) == len(set(report.worst))
 
 
@@ -66,10 +66,10 @@ def test_an_object_among_a_rivals_members_suits_the_rival():
         X, ["a", "a", "b", "b", "b", "a"], centers=[[0.5], [10.0]], n_worst=1
     )
     assert report.margins[5] == pytest.approx(5.25 - 9.5)
-    assert report.suits[5] == "b"
-    assert report.on_fence.tolist() == [5]
+    assert report.better_cluster[5] == "b"
+    assert report.borderline.tolist() == [5]
     assert report.reason(5).startswith("nearer to the prototype of b")
-    assert report.suits[:2].tolist() == ["a", "a"]
+    assert report.better_cluster[:2].tolist() == ["a", "a"]
     assert "its nearest neighbours back b" in report.reason(5)
     assert "1 of 6 objects would suit another cluster better" in report.summary()
 
@@ -78,14 +78,14 @@ def test_hand_arithmetic_of_the_fence():
     # Prototypes 1 and 7, plane at 4: the object 3 is 1 away from it, a third of the half gap.
     report = ws.membership_report([[0.0], [0.0], [3.0], [7.0]], [0, 0, 0, 1])
     assert report.margins.tolist() == pytest.approx([4, 4, 1, 3])
-    assert report.fences.tolist() == pytest.approx([4 / 3, 4 / 3, 1 / 3, 1])
+    assert report.relative_margins.tolist() == pytest.approx([4 / 3, 4 / 3, 1 / 3, 1])
 
 
 def test_one_cluster_has_no_fence():
     report = ws.membership_report(np.random.default_rng(0).normal(size=(30, 2)), [0] * 30)
     assert np.isnan(report.margins).all()
-    assert len(report.on_fence) == 0
-    assert len(report.unsupported) > 0
+    assert len(report.borderline) == 0
+    assert len(report.isolated) > 0
     assert (report.rivals == 0).all()
 
 
@@ -104,7 +104,7 @@ def test_noise_is_not_judged(case):
     labels[:20] = -1
     report = ws.membership_report(X, labels)
     assert np.isnan(report.margins[:20]).all()
-    assert (report.suits[:20] == -1).all()
+    assert (report.better_cluster[:20] == -1).all()
     assert not set(range(20)) & set(report.worst)
 
 
@@ -126,7 +126,8 @@ def test_the_table_has_a_row_per_listed_object_or_per_object(case):
     frame = report.to_frame()
     assert len(frame) == len(report.worst)
     assert frame.columns.tolist() == [
-        "label", "suits", "margin", "fence", "rival", "lcd", "support", "reason",
+        *("label", "better_cluster", "margin", "relative_margin", "rival"),
+        *("lcd", "n_witnesses", "reason"),
     ]  # fmt: skip
     every = report.to_frame(every=True)
     assert len(every) == 300
@@ -148,8 +149,8 @@ def test_neighbours_know_better_than_a_wrong_label():
     labels = np.repeat([0, 1], 150)
     labels[:5] = 1
     report = ws.membership_report(X, labels)
-    assert (report.suits[:5] == 0).all()
-    assert (report.suits[150:] == 1).mean() > 0.95
+    assert (report.better_cluster[:5] == 0).all()
+    assert (report.better_cluster[150:] == 1).mean() > 0.95
 
 
 def test_a_list_must_have_a_length(case):

@@ -36,12 +36,12 @@ def blobs(n=240, d=4, seed=0):
 
 
 @needs_shared
-@pytest.mark.parametrize("reduction", R_NAMES)
+@pytest.mark.parametrize("projection", R_NAMES)
 @pytest.mark.parametrize("name", SETS)
-def test_every_reduction_equals_that_of_r(name, reduction):
+def test_every_reduction_equals_that_of_r(name, projection):
     case = read_case(name)
-    statistic, pvalue = case.record["dip"][f"clusterability.dip.{R_NAMES[reduction]}"]
-    answer = multimodality(case.X, reduction=reduction)
+    statistic, pvalue = case.record["dip"][f"clusterability.dip.{R_NAMES[projection]}"]
+    answer = multimodality(case.X, projection=projection)
     assert answer.statistic == pytest.approx(statistic, abs=1e-12)
     assert answer.pvalue == pytest.approx(pvalue, abs=0.01)
 
@@ -51,7 +51,7 @@ def test_every_reduction_equals_that_of_r(name, reduction):
 def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
     golden, arrays = read_json(f"ace/{case}.json")["dip"], read_arrays(f"ace/{case}.npz")
     M = len(golden["statistic"])
-    answers = [multimodality(arrays[f"Z{m:02d}"], reduction="pca-scaled") for m in range(M)]
+    answers = [multimodality(arrays[f"Z{m:02d}"], projection="pca-scaled") for m in range(M)]
     assert [answer.scaled for answer in answers] == golden["scaled"]
     # Spaces without a first component have no value to agree on: there, R's p stands in.
     defined = np.array([answer.defined for answer in answers])
@@ -66,9 +66,9 @@ def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
 @needs_shared
 def test_exactly_the_spaces_with_uncorrelated_columns_are_noted():
     arrays = read_arrays("ace/digits_pca.npz")
-    answers = [multimodality(arrays[f"Z{m:02d}"], reduction="pca-scaled") for m in range(12)]
+    answers = [multimodality(arrays[f"Z{m:02d}"], projection="pca-scaled") for m in range(12)]
     assert [m for m in range(12) if not answers[m].defined] == list(range(8))
-    assert all("reduction='pca'" in answers[m].note for m in range(8))
+    assert all("projection='pca'" in answers[m].note for m in range(8))
     assert [answers[m].note for m in range(8, 12)] == [""] * 4
 
 
@@ -77,11 +77,11 @@ def test_pca_scores_have_no_first_scaled_component_but_a_first_unscaled_one(dtyp
     X = blobs()
     X -= X.mean(axis=0)
     scores = (X @ np.linalg.svd(X, full_matrices=False)[2].T).astype(dtype)
-    scaled, plain = multimodality(scores, reduction="pca-scaled"), multimodality(scores)
+    scaled, plain = multimodality(scores, projection="pca-scaled"), multimodality(scores)
     assert not scaled.defined
     assert np.isnan([scaled.statistic, scaled.pvalue]).all()
     assert scaled.note.startswith("Undefined, because the eigenvalue of the first principal")
-    assert "use reduction='pca' if the columns differ in variance, else 'distances'" in scaled.note
+    assert "use projection='pca' if the columns differ in variance, else 'distances'" in scaled.note
     assert plain.defined
     assert plain.note == ""
     assert plain.statistic == pytest.approx(dip_statistic(scores[:, 0]), abs=1e-6)
@@ -90,26 +90,26 @@ def test_pca_scores_have_no_first_scaled_component_but_a_first_unscaled_one(dtyp
 def test_whitened_features_are_sent_to_distances():
     X = blobs()
     white = np.linalg.qr(X - X.mean(axis=0))[0]
-    for reduction in ("pca", "components"):
-        answer = multimodality(white, reduction=reduction)
+    for projection in ("pca", "components"):
+        answer = multimodality(white, projection=projection)
         assert not answer.defined
         assert np.isnan(answer.pvalue)
-        assert "use reduction='distances'" in answer.note
-    assert multimodality(white, reduction="distances").defined
+        assert "use projection='distances'" in answer.note
+    assert multimodality(white, projection="distances").defined
 
 
 def test_a_constant_column_switches_scaling_off_and_is_named():
     X = np.column_stack([blobs(), np.full(240, 0.1)])
-    answer = multimodality(X, reduction="pca-scaled")
+    answer = multimodality(X, projection="pca-scaled")
     assert not answer.scaled
     assert answer.note == "Column 4 is constant, so no column was scaled."
-    assert answer.statistic == multimodality(X, reduction="pca").statistic
-    assert multimodality(X[:, :4], reduction="pca-scaled").scaled
+    assert answer.statistic == multimodality(X, projection="pca").statistic
+    assert multimodality(X[:, :4], projection="pca-scaled").scaled
 
 
-@pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components", "distances"])
-def test_a_collapsed_space_has_p_one(reduction):
-    answer = multimodality(np.full((30, 3), 0.1), reduction=reduction)
+@pytest.mark.parametrize("projection", ["pca-scaled", "pca", "components", "distances"])
+def test_a_collapsed_space_has_p_one(projection):
+    answer = multimodality(np.full((30, 3), 0.1), projection=projection)
     assert answer.pvalue == 1
     assert answer.statistic == 1 / (2 * answer.n_values)
     assert answer.note == "All objects coincide, so there is nothing to split and p is 1."
@@ -120,7 +120,7 @@ def test_components_are_tested_one_by_one_and_corrected_by_holm():
     X = blobs()
     X -= X.mean(axis=0)
     scores = X @ np.linalg.svd(X, full_matrices=False)[2].T
-    answer = multimodality(X, reduction="components", n_components=3)
+    answer = multimodality(X, projection="components", n_components=3)
     singles = [dip_test(z) for z in scores[:, :3].T]
     assert answer.statistics == pytest.approx([s.statistic for s in singles], abs=1e-10)
     assert answer.pvalue == pytest.approx(min(1, 3 * min(s.pvalue for s in singles)))
@@ -133,64 +133,64 @@ def test_groups_that_hide_from_the_first_component_are_found_by_several():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2)) * [20, 1]
     X[:, 1] += rng.choice([-3, 3], 600)
-    assert multimodality(X, reduction="pca").pvalue > 0.5
-    assert multimodality(X, reduction="components").pvalue < 0.001
+    assert multimodality(X, projection="pca").pvalue > 0.5
+    assert multimodality(X, projection="components").pvalue < 0.001
 
 
 def test_components_beyond_the_rank_are_left_out():
     X = blobs(d=2) @ np.random.default_rng(1).normal(size=(2, 6))
-    assert len(multimodality(X, reduction="components", n_components=5).statistics) == 2
+    assert len(multimodality(X, projection="components", n_components=5).statistics) == 2
 
 
-@pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components", "distances"])
+@pytest.mark.parametrize("projection", ["pca-scaled", "pca", "components", "distances"])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_order_of_objects_and_columns_and_a_shift_do_not_matter(reduction, seed):
+def test_the_order_of_objects_and_columns_and_a_shift_do_not_matter(projection, seed):
     rng = np.random.default_rng(seed)
     X = blobs(seed=seed)
     moved = X[rng.permutation(len(X))][:, rng.permutation(X.shape[1])] + 100 * rng.normal(size=4)
-    expected = multimodality(X, reduction=reduction)
-    answer = multimodality(moved, reduction=reduction)
+    expected = multimodality(X, projection=projection)
+    answer = multimodality(moved, projection=projection)
     assert answer.statistics == pytest.approx(expected.statistics, abs=1e-10)
     assert answer.pvalue == pytest.approx(expected.pvalue, abs=1e-6)
 
 
-@pytest.mark.parametrize("reduction", ["pca", "components"])
+@pytest.mark.parametrize("projection", ["pca", "components"])
 @pytest.mark.parametrize("seed", range(3))
-def test_rotations_and_one_scale_for_all_do_not_matter_without_scaling(reduction, seed):
+def test_rotations_and_one_scale_for_all_do_not_matter_without_scaling(projection, seed):
     X = blobs(seed=seed)
     rotation = ortho_group.rvs(4, random_state=seed)
-    answer = multimodality(-7 * X @ rotation, reduction=reduction)
-    expected = multimodality(X, reduction=reduction)
+    answer = multimodality(-7 * X @ rotation, projection=projection)
+    expected = multimodality(X, projection=projection)
     assert answer.statistics == pytest.approx(expected.statistics, abs=1e-10)
     assert answer.relative_gap == pytest.approx(expected.relative_gap, abs=1e-10)
 
 
-@pytest.mark.parametrize("reduction", ["pca-scaled", "distances"])
-def test_units_of_the_columns_do_not_matter_with_scaling(reduction):
+@pytest.mark.parametrize("projection", ["pca-scaled", "distances"])
+def test_units_of_the_columns_do_not_matter_with_scaling(projection):
     X = blobs()
-    answer = multimodality(X * [1e-200, 1, 1e5, 1e200], reduction=reduction)
+    answer = multimodality(X * [1e-200, 1, 1e5, 1e200], projection=projection)
     assert answer.statistic == pytest.approx(
-        multimodality(X, reduction=reduction).statistic, abs=1e-10
+        multimodality(X, projection=projection).statistic, abs=1e-10
     )
 
 
-@pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components", "distances"])
-def test_blocks_and_both_sides_of_the_spectrum_give_one_answer(reduction, monkeypatch):
+@pytest.mark.parametrize("projection", ["pca-scaled", "pca", "components", "distances"])
+def test_blocks_and_both_sides_of_the_spectrum_give_one_answer(projection, monkeypatch):
     tall = blobs(n=50, d=49)
     wide = np.column_stack([tall, tall])  # more columns than rows, the same components
-    whole = multimodality(wide, reduction=reduction)
+    whole = multimodality(wide, projection=projection)
     monkeypatch.setattr(dip_projections, "BLOCK", 500)
-    assert multimodality(wide, reduction=reduction).statistic == pytest.approx(whole.statistic)
-    assert multimodality(tall, reduction=reduction).statistic == pytest.approx(whole.statistic)
+    assert multimodality(wide, projection=projection).statistic == pytest.approx(whole.statistic)
+    assert multimodality(tall, projection=projection).statistic == pytest.approx(whole.statistic)
 
 
 def test_many_columns_take_another_road_to_the_same_eigenvectors(monkeypatch):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(700, 600))
     X[:350, :30] += 1
-    answer = multimodality(X, reduction="components", n_components=3)
+    answer = multimodality(X, projection="components", n_components=3)
     monkeypatch.setattr(dip_eigen, "DENSE_UP_TO", 600)
-    expected = multimodality(X, reduction="components", n_components=3)
+    expected = multimodality(X, projection="components", n_components=3)
     assert answer.statistics == pytest.approx(expected.statistics, abs=1e-10)
     assert answer.relative_gap == pytest.approx(expected.relative_gap, abs=1e-10)
 
@@ -200,9 +200,9 @@ def test_among_many_columns_a_repeated_eigenvalue_is_seen():
     basis = np.linalg.qr(basis - basis.mean(axis=0))[0]
     assert not multimodality(basis[:, :600]).defined
     twice = basis[:, :600] * np.r_[3.0, 3.0, np.linspace(2, 1, 598)]
-    assert multimodality(twice, reduction="pca").relative_gap < 1e-12
+    assert multimodality(twice, projection="pca").relative_gap < 1e-12
     once = basis[:, :600] * np.r_[3.0, np.linspace(2, 1, 599)]
-    assert multimodality(once, reduction="pca").relative_gap == pytest.approx(5 / 9, abs=1e-9)
+    assert multimodality(once, projection="pca").relative_gap == pytest.approx(5 / 9, abs=1e-9)
 
 
 def test_float32_far_from_the_origin_is_close_to_float64():
@@ -226,12 +226,12 @@ def test_lists_and_integers_are_welcome():
 
 def test_too_many_pairs_are_sampled_and_said_so():
     X = blobs(n=200)
-    first = multimodality(X, reduction="distances", max_pairs=1000, random_state=0)
-    again = multimodality(X, reduction="distances", max_pairs=1000, random_state=0)
+    first = multimodality(X, projection="distances", max_pairs=1000, random_state=0)
+    again = multimodality(X, projection="distances", max_pairs=1000, random_state=0)
     assert first == again
     assert (first.n_objects, first.n_values) == (45, 990)
     assert first.note.startswith("Only 45 of 200 objects, drawn at random, entered")
-    exact = multimodality(X, reduction="distances", max_pairs=200 * 199 // 2)
+    exact = multimodality(X, projection="distances", max_pairs=200 * 199 // 2)
     assert (exact.n_objects, exact.n_values, exact.note) == (200, 19900, "")
 
 
@@ -249,9 +249,9 @@ def test_monte_carlo_is_seeded_and_near_the_table():
     [
         (
             blobs(),
-            {"reduction": "umap"},
+            {"projection": "umap"},
             ValueError,
-            "reduction must be one of 'pca', 'pca-scaled'",
+            "projection must be one of 'pca', 'pca-scaled'",
         ),
         (blobs(), {"method": "exact"}, ValueError, "method must be one of 'table', 'monte-carlo'"),
         (blobs(), {"n_components": 0}, ValueError, "n_components must be at least 1, got 0."),

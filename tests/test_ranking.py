@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import Ranking, Scores, ace, describe_choice, rank
+from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
 from wellsep.evaluate.explain import listing, ranks
 from wellsep.evaluate.sureness import summarise
 from wellsep.runs import Run, Runs
@@ -37,13 +37,13 @@ def test_rounding_does_not_break_a_tie():
 def test_baselines_and_other_indices_stand_beside():
     first = ace(table(), dip=False)
     second = ace(table(-MATRIX, index="calinski_harabasz"), dip=False)
-    ranking = rank(first, beside=[second], raw=[0.4, 0.3, 0.2, np.nan])
+    ranking = rank(first, others=[second], input_scores=[0.4, 0.3, 0.2, np.nan])
     assert ranking.ranks_by("calinski_harabasz").tolist() == [1, 3, 2, 3]
-    assert ranking.ranks_by("raw").tolist() == [1, 2, 3, 3]
-    assert ranking.ranks_by("pooled").tolist() == [4, 1, 3, 1]
+    assert ranking.ranks_by("input").tolist() == [1, 2, 3, 3]
+    assert ranking.ranks_by("mean_admitted").tolist() == [4, 1, 3, 1]
     columns = ranking.table()
     assert columns["partition"][0] == "again k3"
-    assert columns["rank raw"] == [3, 2, 3, 1]
+    assert columns["rank_input"] == [3, 2, 3, 1]
     with pytest.raises(ValueError, match="name must be one of"):
         ranking.ranks_by("dunn")
 
@@ -51,28 +51,28 @@ def test_baselines_and_other_indices_stand_beside():
 def test_other_partitions_cannot_stand_beside():
     other = ace(Scores.from_matrix(MATRIX, paired=False), dip=False)
     with pytest.raises(ValueError, match="same partitions"):
-        rank(ace(table(), dip=False), beside=[other])
+        rank(ace(table(), dip=False), others=[other])
     with pytest.raises(ValueError, match="one score per partition"):
-        rank(ace(table(), dip=False), raw=[0.1])
+        rank(ace(table(), dip=False), input_scores=[0.1])
     with pytest.raises(TypeError, match="must be an AceResult, got Scores"):
         rank(table())
 
 
 def test_sureness_appears_in_table_and_story():
     sure = summarise(np.array([[4, 1, 3, 1], [4, 2, 3, 1], [3, 1, 4, 2], [4, 1, 3, 2]]), 0.9, 12, 1)
-    ranking = rank(ace(table(), dip=False), sureness=sure)
+    ranking = rank(ace(table(), dip=False), confidence=sure)
     assert ranking.probability_best.tolist() == [0, 0.625, 0, 0.375]
     assert ranking.interval.tolist() == [[3, 4], [1, 2], [3, 4], [1, 2]]
     assert "'k3' is best in 62% of them (rank 1 to 2 in 90%)" in ranking.explain()
-    assert ranking.table()["rank interval"][0] == "1–2"
+    assert (ranking.table()["rank_low"][0], ranking.table()["rank_high"][0]) == (1, 2)
     short = summarise(np.array([[1, 2]]), 0.9, 12, 1)
     with pytest.raises(ValueError, match="same 4 partitions, got 2"):
-        rank(ace(table(), dip=False), sureness=short)
+        rank(ace(table(), dip=False), confidence=short)
 
 
 def test_the_ranking_survives_the_disk(tmp_path):
     sure = summarise(np.array([[4, 1, 3, 1]]), 0.9, 12, 1)
-    first = rank(ace(table(), dip=False), sureness=sure)
+    first = rank(ace(table(), dip=False), confidence=sure)
     again = Ranking.load(first.save(tmp_path / "ranking"))
     assert again.table() == first.table()
     assert again.explain() == first.explain()
@@ -117,7 +117,7 @@ def test_a_winner_that_drops_objects_is_pointed_out():
     result = ace(ws.score_runs(runs, noise="exclude"), dip=False)
     assert rank(result).best == "core"
     share = (core >= 0).mean()
-    assert f"counts only {share:.0%} of the objects" in result.explain()
+    assert f"puts {share:.0%} of the objects into clusters" in result.explain()
 
 
 def test_long_lists_of_names_are_cut():
@@ -137,7 +137,7 @@ def choice_runs() -> Runs:
 def test_the_chosen_partition_is_described_object_by_object():
     runs = choice_runs()
     result = ace(ws.score_runs(runs))
-    choice = describe_choice(runs, result)
+    choice = partition_details(runs, result)
     assert choice.partition == "good"
     heaviest = result.winning_spaces[int(np.argmax(result.weights))]
     assert choice.space == result.spaces[heaviest]
@@ -149,7 +149,7 @@ def test_the_chosen_partition_is_described_object_by_object():
 
 def test_another_partition_and_space_can_be_described(tmp_path):
     runs = choice_runs()
-    choice = describe_choice(runs, ace(ws.score_runs(runs)), partition="bad", space="s2")
+    choice = partition_details(runs, ace(ws.score_runs(runs)), partition="bad", space="s2")
     again = type(choice).load(choice.save(tmp_path / "choice"))
     assert (again.partition, again.space) == ("bad", "s2")
     np.testing.assert_array_equal(again.widths, choice.widths)
@@ -157,6 +157,6 @@ def test_another_partition_and_space_can_be_described(tmp_path):
 
 def test_what_cannot_be_computed_is_noted_not_raised():
     runs = Runs([*choice_runs(), Run("lump", labels=np.zeros(60, int))])
-    choice = describe_choice(runs, ace(ws.score_runs(runs)), partition="lump")
+    choice = partition_details(runs, ace(ws.score_runs(runs)), partition="lump")
     assert np.isnan(choice.widths).all()
-    assert any("silhouette widths are undefined" in note for note in choice.notes)
+    assert any("Silhouette widths are undefined" in note for note in choice.notes)

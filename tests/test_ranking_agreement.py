@@ -27,7 +27,7 @@ def stored_ranking(case: str, index: str):
         dip_pvalues=record(case)["dip"]["pvalue"],
         paired=True,
     )
-    return rank(ace(table, tie_tolerance=0.0), raw=matrix_record(case, "", index)["raw"])
+    return rank(ace(table, tie_tolerance=0.0), input_scores=matrix_record(case, "", index)["raw"])
 
 
 @needs_shared
@@ -39,9 +39,10 @@ def test_correlations_with_the_truth_equal_the_authors(case, index):
     np.testing.assert_allclose(found.external["nmi"], record(case)["nmi"], atol=1e-12)
     np.testing.assert_allclose(found.external["acc"], record(case)["acc"], atol=1e-12)
     theirs = matrix_record(case, "", index)["agreement"]
-    for name in ("raw", "paired", "pooled", "pooled_all"):
+    names = {"raw": "input", "paired": "own_space", "pooled": "mean_admitted"}
+    for name, our_name in {**names, "pooled_all": "mean_all"}.items():
         for key in ("spearman_nmi", "spearman_acc", "kendall_nmi", "kendall_acc"):
-            ours = found.correlations[name][key.replace("_", " ")]
+            ours = found.correlations[our_name][key]
             assert ours == pytest.approx(theirs[name][key], abs=1e-9), (name, key)
 
 
@@ -49,15 +50,17 @@ def test_each_way_of_ranking_tells_what_it_would_have_picked():
     matrix = np.array([[0.9, 0.1, 0.3], [0.8, 0.2, 0.4], [0.85, 0.1, 0.3]])
     scores = Scores.from_matrix(matrix, partitions=["good", "bad", "fair"], paired=True)
     labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1], "fair": [0, 0, 1, 2]}
-    found = agreement(rank(ace(scores, dip=False), raw=[0.1, 0.9, 0.2]), labels, [5, 5, 7, 7])
+    found = agreement(
+        rank(ace(scores, dip=False), input_scores=[0.1, 0.9, 0.2]), labels, [5, 5, 7, 7]
+    )
     assert found.picks["ace"] == ("good",)
-    assert found.picks["raw"] == ("bad",)
+    assert found.picks["input"] == ("bad",)
     assert found.external["acc"].tolist() == [1.0, 0.5, 0.75]
-    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
-    assert found.correlations["raw"]["kendall acc"] == pytest.approx(-1.0)
+    assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
+    assert found.correlations["input"]["kendall_acc"] == pytest.approx(-1.0)
     columns = found.table()
     assert columns["ranking"][0] == "ace"
-    assert columns["its ACC"][0] == 1.0
+    assert columns["acc_of_pick"][0] == 1.0
 
 
 def test_values_that_differ_in_the_last_digit_are_tied():
@@ -65,8 +68,8 @@ def test_values_that_differ_in_the_last_digit_are_tied():
     scores = Scores.from_matrix([row, row], partitions=["a", "b", "c"], paired=False)
     labels = {"a": [0, 1, 0, 1], "b": [1, 0, 1, 0], "c": [0, 0, 1, 1]}
     found = agreement(rank(ace(scores, dip=False)), labels, [0, 0, 1, 1])
-    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
-    assert found.correlations["ace"]["kendall acc"] == pytest.approx(1.0)
+    assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
+    assert found.correlations["ace"]["kendall_acc"] == pytest.approx(1.0)
 
 
 def test_noise_counts_as_a_cluster_so_that_dropping_objects_does_not_pay():
@@ -107,7 +110,7 @@ def test_the_whole_way_from_runs_to_truth():
     runs = Runs.from_parts(spaces, wrong)
     scores = ws.score_runs(runs, ["silhouette", "calinski_harabasz"])
     answer, beside = (ws.ace(scores, index=i) for i in scores.indices)
-    found = ws.agreement(ws.rank(answer, beside=[beside]), runs, truth)
+    found = ws.agreement(ws.rank(answer, others=[beside]), runs, truth)
     assert found.picks["ace"] == ("0%",)
-    assert found.correlations["ace"]["spearman nmi"] == pytest.approx(1.0)
-    assert found.correlations["ace by calinski_harabasz"]["spearman acc"] == pytest.approx(1.0)
+    assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
+    assert found.correlations["ace_by_calinski_harabasz"]["spearman_acc"] == pytest.approx(1.0)

@@ -84,7 +84,7 @@ def test_other_indices_stand_beside_the_first(folder, capsys):
     )
     assert code == 0
     assert "Ranking by ACE (calinski_harabasz)" in out
-    assert "rank davies_bouldin(q=2)" in out
+    assert "rank_davies_bouldin(q=2)" in out
 
 
 def test_a_saved_result_is_explained_again(folder, capsys, tmp_path):
@@ -98,14 +98,14 @@ def test_a_saved_result_is_explained_again(folder, capsys, tmp_path):
     assert json.loads(text)["best"] == ["0% wrong"]
 
 
-def test_truth_and_raw_data_are_compared(folder, capsys, tmp_path):
+def test_truth_and_input_data_are_compared(folder, capsys, tmp_path):
     np.save(tmp_path / "truth.npy", np.arange(90) % 3)
     np.save(tmp_path / "X.npy", example().spaces["0% wrong"])
-    arguments = ("--truth", tmp_path / "truth.npy", "--raw", tmp_path / "X.npy")
+    arguments = ("--truth", tmp_path / "truth.npy", "--input", tmp_path / "X.npy")
     code, out, _ = run(capsys, "rank", folder, *QUICK, *arguments)
     assert code == 0
-    assert "Had we known the truth" in out
-    assert "rank raw" in out
+    assert "Agreement with the true labels" in out
+    assert "rank_input" in out
 
 
 def test_partitions_and_spaces_can_be_chosen(folder, capsys):
@@ -189,7 +189,7 @@ def test_identical_partitions_have_nothing_to_rank(tmp_path, capsys):
 
 
 def test_a_partition_with_one_cluster_is_ranked_last_with_the_reason(folder, capsys):
-    ws.save_run(folder, np.zeros(90, int), name="lump")
+    ws.save_run(folder, None, np.zeros(90, int), name="lump")
     code, out, _ = run(capsys, "rank", folder, *QUICK)
     assert code == 0
     assert "'lump' in '0% wrong': silhouette needs at least 2 clusters, got 1" in out
@@ -210,7 +210,7 @@ def broken(folder, kind):
         np.save(some / "embedding.npy", X)
     elif kind == "wrong n":
         shutil.rmtree(some)
-        ws.save_run(folder, np.arange(80) % 3, np.zeros((80, 2)), name="20% wrong")
+        ws.save_run(folder, np.zeros((80, 2)), np.arange(80) % 3, name="20% wrong")
     elif kind == "wrong dtype":
         np.save(some / "embedding.npy", np.full((90, 3), "x"))
     elif kind == "noise":

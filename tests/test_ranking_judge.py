@@ -29,21 +29,21 @@ def test_the_call_equals_its_steps():
     found = ws.judge(runs, ["silhouette", "davies_bouldin"], n_draws=6, X=runs.spaces["s0"])
     scores = ws.score_runs(runs, ["silhouette", "davies_bouldin"])
     result = ws.ace(scores)
-    np.testing.assert_array_equal(found.result.scores, result.scores)
-    sure = ws.sureness(runs, scores, result, n_draws=6)
-    np.testing.assert_array_equal(found.ranking.sureness.ranks, sure.ranks)
+    np.testing.assert_array_equal(found.answer.scores, result.scores)
+    sure = ws.rank_confidence(runs, scores, result, n_draws=6)
+    np.testing.assert_array_equal(found.ranking.confidence.ranks, sure.ranks)
     np.testing.assert_allclose(
-        found.ranking.baselines["raw"], ws.raw(runs.spaces["s0"], runs)["silhouette"]
+        found.ranking.baselines["input"], ws.input_scores(runs.spaces["s0"], runs)
     )
-    assert set(found.ranking.beside) == {"davies_bouldin"}
-    assert found.choice.partition == found.ranking.best == "0% wrong"
+    assert set(found.ranking.by_other_index) == {"davies_bouldin"}
+    assert found.details.partition == found.ranking.best == "0% wrong"
 
 
 def test_options_of_ace_reach_it():
     found = ws.judge(made(), n_draws=0, dip=False, links="hits", alpha=None)
     assert found.scores.dip is None
-    assert found.result.options["links"] == "hits"
-    assert found.ranking.sureness is None
+    assert found.answer.options["links"] == "hits"
+    assert found.ranking.confidence is None
     with pytest.raises(TypeError, match="unexpected keyword"):
         ws.judge(made(), n_draws=0, colour="red")
 
@@ -63,8 +63,8 @@ def test_an_index_that_cannot_rank_does_not_cost_the_answer(monkeypatch):
     ws.register_index("always one", lambda X, labels: 1.0, direction=1)
     found = ws.judge(made(), ["silhouette", "always one"], n_draws=0)
     assert found.ranking.best == "0% wrong"
-    assert found.ranking.beside == {}
-    assert "always one does not stand beside" in found.explain()
+    assert found.ranking.by_other_index == {}
+    assert "always one could not rank the runs" in found.explain()
     with pytest.raises(NothingToRank):
         ws.judge(made(), ["always one"], n_draws=0)
 

@@ -38,7 +38,7 @@ def test_runs_and_truth_add_their_sections(folder, tmp_path):
         main(["report", str(folder / "result"), "-o", str(page), *given, "--title", "A & B"]) == 0
     )
     text = page.read_text("utf-8")
-    assert "Had we known the truth" in text
+    assert "Agreement with the true labels" in text
     assert "<title>A &amp; B</title>" in text
 
 
@@ -72,4 +72,4 @@ def test_ranking_writes_the_page_at_once(folder, tmp_path):
     arguments = ["--draws", "0", "--no-cache", "--report", str(page), "--truth"]
     runs = ["rank", str(folder / "runs.npz"), *arguments, str(folder / "truth.npy")]
     assert main(runs) == 0
-    assert "Had we known the truth" in page.read_text("utf-8")
+    assert "Agreement with the true labels" in page.read_text("utf-8")

@@ -17,8 +17,8 @@ SPACE = np.arange(8.0).reshape(4, 2)
 
 @pytest.fixture
 def folder(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="good")
-    save_run(tmp_path, LABELS, SPACE, name="bad")
+    save_run(tmp_path, SPACE, LABELS, name="good")
+    save_run(tmp_path, SPACE, LABELS, name="bad")
     return tmp_path
 
 
@@ -43,7 +43,7 @@ def test_a_folder_without_runs_says_what_it_holds(tmp_path):
 
 
 def test_one_run_is_loaded(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="only")
+    save_run(tmp_path, SPACE, LABELS, name="only")
     assert load_runs(tmp_path).names == ("only",)
 
 
@@ -66,8 +66,8 @@ def test_a_missing_file_is_named_with_its_run(folder, kind):
 
 def test_a_wrong_number_of_objects_names_the_run(tmp_path):
     for name in ("a", "b"):
-        save_run(tmp_path, LABELS, SPACE, name=name)
-    save_run(tmp_path, LABELS[:3], SPACE[:3], name="A-short")
+        save_run(tmp_path, SPACE, LABELS, name=name)
+    save_run(tmp_path, SPACE[:3], LABELS[:3], name="A-short")
     with pytest.raises(
         ValueError, match="run 'A-short' must have the 4 objects that run 'a' has, got 3"
     ):
@@ -75,8 +75,8 @@ def test_a_wrong_number_of_objects_names_the_run(tmp_path):
 
 
 def test_ids_in_another_order_name_the_run_and_the_position(tmp_path):
-    save_run(tmp_path, LABELS, name="a", ids=list("pqrs"))
-    save_run(tmp_path, LABELS, name="b", ids=list("pqsr"))
+    save_run(tmp_path, None, LABELS, name="a", ids=list("pqrs"))
+    save_run(tmp_path, None, LABELS, name="b", ids=list("pqsr"))
     with pytest.raises(
         ValueError, match="ids of run 'b' must equal .*'s' in place of 'r' at position 2"
     ):
@@ -209,7 +209,7 @@ def test_a_file_name_that_is_not_utf8_is_refused_readably(tmp_path, name):
 
 @pytest.mark.skipif(os.name != "posix", reason="file names are bytes only on POSIX")
 def test_a_saved_run_whose_folder_was_renamed_to_bytes_keeps_its_name(tmp_path):
-    path = save_run(tmp_path, LABELS, name="good")
+    path = save_run(tmp_path, None, LABELS, name="good")
     try:
         os.rename(os.fsencode(path), os.path.join(os.fsencode(tmp_path), b"caf\xe9"))
     except OSError:

@@ -70,7 +70,7 @@ def test_one_archive_may_hold_many_runs(tmp_path):
     )
     runs = load_runs(path)
     assert runs.names == ("a", "c", "deep/er")
-    assert runs.pairing.tolist() == [0, -1]
+    assert runs.made_in.tolist() == [0, -1]
     assert runs.ids.tolist() == IDS.tolist()
     check_run(runs["a"])
 
@@ -87,7 +87,7 @@ def test_runs_saved_to_one_archive_come_back(tmp_path):
     assert again.names == runs.names
     check_run(again["a/\\b"])
     assert again["鳥"].labels.tolist() == ["0", "0", "1", "1", "-1"]
-    assert again.pairing.tolist() == [0, 0]
+    assert again.made_in.tolist() == [0, 0]
     assert (again[0].params, again[0].metadata) == ({"k": 2}, {"x": None})
     with pytest.raises(FileExistsError, match="path must be new"):
         runs.save(tmp_path / "all.npz")
@@ -108,12 +108,12 @@ def test_a_folder_with_plain_arrays_is_a_run_of_its_name(tmp_path):
 
 
 def test_one_run_folder_may_be_loaded_by_itself(tmp_path):
-    path = save_run(tmp_path, LABELS, SPACE, name="a")
+    path = save_run(tmp_path, SPACE, LABELS, name="a")
     assert load_runs(path).names == ("a",)
 
 
 def test_all_forms_may_lie_side_by_side_with_other_files(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="folder")
+    save_run(tmp_path, SPACE, LABELS, name="folder")
     np.savez(tmp_path / "archive.npz", labels=LABELS)
     np.save(tmp_path / "flat.labels.npy", LABELS)
     np.save(tmp_path / "flat.embedding.npy", SPACE)

@@ -204,7 +204,7 @@ def test_spaces_and_partitions_need_not_be_paired():
     assert runs.names == ("a", "b", "c", "d")
     assert list(runs.spaces) == ["a", "c"]
     assert list(runs.partitions) == ["a", "b", "d"]
-    assert runs.pairing.tolist() == [0, 1, -1]
+    assert runs.made_in.tolist() == [0, 1, -1]
     assert not runs.paired
     assert runs.n_objects == 4
     assert runs.params["a"] == {"k": 2}
@@ -217,7 +217,7 @@ def test_runs_that_are_all_paired_say_so():
         {"p": SPACE}, {"k2": [0, 0, 1, 1], "k3": [0, 0, 1, 2]}, pairs={"k2": "p", "k3": "p"}
     )
     assert runs.paired
-    assert runs.pairing.tolist() == [0, 0]
+    assert runs.made_in.tolist() == [0, 0]
     assert not Runs.from_parts({"p": SPACE}).paired
 
 
@@ -226,7 +226,7 @@ def test_twelve_labelings_can_be_judged_in_four_spaces():
     labels = {f"k{i}": [0, i % 2, 1, 1] for i in range(12)}
     runs = Runs.from_parts(spaces, labels, ids=["p", "q", "r", "s"])
     assert (len(runs.spaces), len(runs.partitions)) == (4, 12)
-    assert (runs.pairing == -1).all()
+    assert (runs.made_in == -1).all()
     assert runs.ids.tolist() == ["p", "q", "r", "s"]
 
 
@@ -250,7 +250,7 @@ def test_a_subset_keeps_order_and_drops_only_what_was_left_out():
     judged = runs.subset(spaces=["a"], partitions=["b", "d"])
     assert list(judged.spaces) == ["a"]
     assert list(judged.partitions) == ["b", "d"]
-    assert judged.pairing.tolist() == [-1, -1]
+    assert judged.made_in.tolist() == [-1, -1]
     with pytest.raises(ValueError, match="spaces must be among 'a', 'c', got 'b'"):
         runs.subset(spaces=["b"])
     with pytest.raises(NoRuns, match="at least one run, got none"):

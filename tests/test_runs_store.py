@@ -32,7 +32,7 @@ def names_in(folder) -> list[str]:
 def test_a_run_comes_back_as_it_was_saved(tmp_path):
     params, metadata = {"k": 3, "rates": [0.1, 0.2]}, {"note": "ä", "seconds": 1.5}
     path = save_run(
-        tmp_path, LABELS, SPACE, name="first", params=params, metadata=metadata, ids=list("abcdef")
+        tmp_path, SPACE, LABELS, name="first", params=params, metadata=metadata, ids=list("abcdef")
     )
     assert path == tmp_path / "first"
     assert names_in(path) == ["embedding.npy", "ids.npy", "labels.npy", "run.json"]
@@ -46,7 +46,7 @@ def test_a_run_comes_back_as_it_was_saved(tmp_path):
 
 
 def test_the_manifest_is_plain_json_with_version_shapes_and_checksums(tmp_path):
-    path = save_run(tmp_path, LABELS, SPACE, name="a")
+    path = save_run(tmp_path, SPACE, LABELS, name="a")
     manifest = json.loads((path / "run.json").read_text("utf-8"))
     assert (manifest["format"], manifest["version"], manifest["name"]) == ("wellsep-run", 1, "a")
     entry = manifest["files"]["embedding"]
@@ -55,13 +55,13 @@ def test_the_manifest_is_plain_json_with_version_shapes_and_checksums(tmp_path):
 
 
 def test_text_labels_are_stored_without_pickle(tmp_path):
-    path = save_run(tmp_path, np.array(["b", "ä", "b"], dtype=object), name="a")
+    path = save_run(tmp_path, None, np.array(["b", "ä", "b"], dtype=object), name="a")
     assert np.load(path / "labels.npy", allow_pickle=False).dtype.kind == "U"
     assert load_runs(tmp_path)["a"].labels.tolist() == ["b", "ä", "b"]
 
 
 def test_embeddings_are_mapped_and_shared_while_held(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
     first = runs.open_space("a")
     assert isinstance(first, np.memmap)
@@ -71,7 +71,7 @@ def test_embeddings_are_mapped_and_shared_while_held(tmp_path):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc to count open files")
 def test_a_space_that_nobody_holds_costs_no_file_handle(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
     before = len(os.listdir("/proc/self/fd"))
     space = runs.open_space("a")
@@ -82,7 +82,7 @@ def test_a_space_that_nobody_holds_costs_no_file_handle(tmp_path):
 
 
 def test_loading_opens_no_embedding(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
     (tmp_path / "a" / "embedding.npy").unlink()
     assert runs["a"].n_features == 3
@@ -91,7 +91,7 @@ def test_loading_opens_no_embedding(tmp_path):
 
 
 def test_loaded_runs_survive_pickle(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     runs = load_runs(tmp_path)
     opened = runs.open_space("a")
     copy = pickle.loads(pickle.dumps(runs))
@@ -100,8 +100,8 @@ def test_loaded_runs_survive_pickle(tmp_path):
 
 
 def test_a_space_and_a_partition_may_be_saved_apart(tmp_path):
-    save_run(tmp_path, None, SPACE, name="pca")
-    save_run(tmp_path, LABELS, name="k3", space="pca")
+    save_run(tmp_path, SPACE, None, name="pca")
+    save_run(tmp_path, None, LABELS, name="k3", space="pca")
     runs = load_runs(tmp_path)
     assert list(runs.spaces) == ["pca"]
     assert list(runs.partitions) == ["k3"]
@@ -111,7 +111,7 @@ def test_a_space_and_a_partition_may_be_saved_apart(tmp_path):
 def test_an_embedding_with_nan_is_kept_and_refused_when_opened(tmp_path):
     space = SPACE.copy()
     space[4, 2] = np.nan
-    save_run(tmp_path, LABELS, space, name="diverged")
+    save_run(tmp_path, space, LABELS, name="diverged")
     runs = load_runs(tmp_path)
     with pytest.raises(
         ValueError, match="embedding of run 'diverged' must be finite, got nan at row 4"
@@ -121,7 +121,7 @@ def test_an_embedding_with_nan_is_kept_and_refused_when_opened(tmp_path):
 
 def test_runs_without_a_name_are_numbered(tmp_path):
     for k in range(3):
-        save_run(tmp_path, LABELS + k)
+        save_run(tmp_path, None, LABELS + k)
     assert load_runs(tmp_path).names == ("run-1", "run-2", "run-3")
 
 
@@ -132,20 +132,20 @@ def test_a_number_taken_meanwhile_is_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "_free_name", lambda folder, number: next(taken))
     (tmp_path / "run-1").mkdir()
     (tmp_path / "run-1" / "something").touch()
-    assert save_run(tmp_path, LABELS).name == "run-2"
+    assert save_run(tmp_path, None, LABELS).name == "run-2"
     assert load_runs(tmp_path).names == ("run-2",)
 
 
 def test_names_are_sorted_as_people_count(tmp_path):
     for name in ("k10", "k9", "k2", "b"):
-        save_run(tmp_path, LABELS, name=name)
+        save_run(tmp_path, None, LABELS, name=name)
     assert load_runs(tmp_path).names == ("b", "k2", "k9", "k10")
     assert sorted(["1", "a1", "a", "10", "2"], key=natural_key) == ["1", "2", "10", "a", "a1"]
     assert natural_key("9" * 5000) > natural_key("8" * 5000)
 
 
 def test_runs_are_opened_from_where_they_were_loaded(tmp_path, monkeypatch):
-    save_run(tmp_path / "runs", LABELS, SPACE, name="a")
+    save_run(tmp_path / "runs", SPACE, LABELS, name="a")
     monkeypatch.chdir(tmp_path)
     runs = load_runs("runs")
     monkeypatch.chdir("/")
@@ -155,7 +155,7 @@ def test_runs_are_opened_from_where_they_were_loaded(tmp_path, monkeypatch):
 def test_writers_that_replace_the_same_run_at_once_all_succeed(tmp_path):
     def write(number):
         for _ in range(20):
-            save_run(tmp_path, np.full(6, number), name="a", overwrite=True)
+            save_run(tmp_path, None, np.full(6, number), name="a", overwrite=True)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
@@ -166,7 +166,7 @@ def test_writers_that_replace_the_same_run_at_once_all_succeed(tmp_path):
 
 def test_writers_without_names_share_a_folder(tmp_path):
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda number: save_run(tmp_path, np.full(6, number)), range(40)))
+        list(pool.map(lambda number: save_run(tmp_path, None, np.full(6, number)), range(40)))
     runs = load_runs(tmp_path, verify=True)
     assert runs.names == tuple(f"run-{number}" for number in range(1, 41))
     assert {labels[0] for labels in runs.partitions.values()} == set(range(40))
@@ -193,7 +193,7 @@ def test_writers_without_names_share_a_folder(tmp_path):
     ],
 )
 def test_any_name_lives_in_the_manifest_and_its_folder_is_safe(tmp_path, name):
-    path = save_run(tmp_path / "runs", LABELS, name=name)
+    path = save_run(tmp_path / "runs", None, LABELS, name=name)
     assert path.parent == tmp_path / "runs"
     assert names_in(tmp_path) == ["runs"]
     assert set(path.name) <= set(
@@ -216,19 +216,19 @@ def test_different_names_get_different_folders(names):
 
 
 def test_a_run_is_not_overwritten_unasked(tmp_path):
-    save_run(tmp_path, LABELS, name="a/b")
+    save_run(tmp_path, None, LABELS, name="a/b")
     with pytest.raises(FileExistsError, match="run 'a/b' must be new in .*overwrite=True"):
-        save_run(tmp_path, LABELS[::-1], name="a/b")
+        save_run(tmp_path, None, LABELS[::-1], name="a/b")
     np.testing.assert_array_equal(load_runs(tmp_path)["a/b"].labels, LABELS)
-    save_run(tmp_path, LABELS[::-1], name="a/b", overwrite=True)
+    save_run(tmp_path, None, LABELS[::-1], name="a/b", overwrite=True)
     np.testing.assert_array_equal(load_runs(tmp_path)["a/b"].labels, LABELS[::-1])
     assert names_in(tmp_path) == ["a%2Fb"]
 
 
 def test_a_run_may_be_overwritten_with_itself_while_mapped(tmp_path):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     run = load_runs(tmp_path)["a"]
-    save_run(tmp_path, run.labels, run.embedding, name="a", params={"again": 1}, overwrite=True)
+    save_run(tmp_path, run.embedding, run.labels, name="a", params={"again": 1}, overwrite=True)
     again = load_runs(tmp_path)["a"]
     assert again.params == {"again": 1}
     np.testing.assert_array_equal(again.embedding, SPACE)
@@ -260,7 +260,7 @@ while True:
     child = os.fork()
     if child == 0:
         arm(after)
-        store.save_run(f"{folder}/{after}", labels, np.ones((6, 2)), name="a", overwrite=True)
+        store.save_run(f"{folder}/{after}", np.ones((6, 2)), labels, name="a", overwrite=True)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     after += 1
@@ -304,7 +304,7 @@ def test_a_writer_killed_at_any_step_leaves_all_or_nothing(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to kill a writer at every step")
 def test_a_writer_killed_while_replacing_leaves_the_old_run_or_the_new(tmp_path):
     for after in range(30):
-        save_run(tmp_path / str(after), LABELS, SPACE, name="a")
+        save_run(tmp_path / str(after), SPACE, LABELS, name="a")
     steps = run_killed(tmp_path)
     assert 10 < steps <= 30
     news = []
@@ -327,7 +327,7 @@ def test_what_a_killed_writer_left_is_ignored_and_removed_when_old(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "labels.npy").write_bytes(b"half")
     age(tmp_path / ".dead.tmp", 4000)
-    save_run(tmp_path, LABELS, name="a")
+    save_run(tmp_path, None, LABELS, name="a")
     assert names_in(tmp_path) == [".alive.tmp", "a"]
     assert load_runs(tmp_path).names == ("a",)
 
@@ -338,15 +338,15 @@ def full_disk(*args, **kwargs):
 
 @pytest.mark.parametrize("step", ["fsync", "rename"])
 def test_a_full_disk_gives_a_sentence_and_keeps_the_old_run(tmp_path, monkeypatch, step):
-    save_run(tmp_path, LABELS, SPACE, name="a")
+    save_run(tmp_path, SPACE, LABELS, name="a")
     with monkeypatch.context() as patch:
         patch.setattr(os, step, full_disk)
         sentence = "run '[ab]' must be saved completely, got: No space left on device"
         with pytest.raises(OSError, match=sentence) as caught:
-            save_run(tmp_path, LABELS, SPACE, name="b")
+            save_run(tmp_path, SPACE, LABELS, name="b")
         assert caught.value.errno == errno.ENOSPC
         with pytest.raises(OSError, match=sentence):
-            save_run(tmp_path, LABELS[::-1], name="a", overwrite=True)
+            save_run(tmp_path, None, LABELS[::-1], name="a", overwrite=True)
     assert names_in(tmp_path) == ["a"]
     np.testing.assert_array_equal(load_runs(tmp_path, verify=True)["a"].labels, LABELS)
 
@@ -357,7 +357,7 @@ def test_a_full_disk_reported_without_a_number_is_told_too(tmp_path, monkeypatch
 
     monkeypatch.setattr("numpy.lib.format.write_array", short)
     with pytest.raises(OSError, match="run 'a' must be saved completely, got: 16 requested and 3"):
-        save_run(tmp_path, LABELS, name="a")
+        save_run(tmp_path, None, LABELS, name="a")
     assert names_in(tmp_path) == []
 
 
@@ -380,20 +380,20 @@ def test_a_read_only_folder_gives_a_sentence(tmp_path, monkeypatch):
     with pytest.raises(
         PermissionError, match="run 'a' must be saved completely, got: Permission denied"
     ):
-        save_run(tmp_path, LABELS, name="a")
+        save_run(tmp_path, None, LABELS, name="a")
 
 
 def test_saving_into_a_file_gives_a_sentence(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("kept")
     with pytest.raises(FileExistsError, match="folder must be a folder, got the file"):
-        save_run(file, LABELS, name="a")
+        save_run(file, None, LABELS, name="a")
     assert file.read_text() == "kept"
 
 
 def test_bad_input_writes_nothing(tmp_path):
     with pytest.raises(ValueError, match="run 'a' must have the same number of objects"):
-        save_run(tmp_path / "runs", LABELS[:3], SPACE, name="a")
+        save_run(tmp_path / "runs", SPACE, LABELS[:3], name="a")
     assert names_in(tmp_path) == []
 
 

@@ -18,7 +18,7 @@ pytestmark = needs_shared
 @functools.cache
 def scores_of(case: str) -> Scores:
     indices = tuple(INDEX_NAMES.values())
-    return score_runs(case_runs(case), indices, reduction="pca-scaled", n_drawn=0)
+    return score_runs(case_runs(case), indices, projection="pca-scaled", n_plotted=0)
 
 
 def stored_scores(case: str, index: str) -> np.ndarray:

@@ -59,7 +59,7 @@ def test_scores_come_back_with_names_gaps_and_pairing(tmp_path):
     np.testing.assert_array_equal(again.values["silhouette"], first.values["silhouette"])
     assert again.partitions == ("ä", "y", "z")
     assert again.spaces == ("a", "b/<i>")
-    np.testing.assert_array_equal(again.pairing, first.pairing)
+    np.testing.assert_array_equal(again.made_in, first.made_in)
     assert again.why("a", "y") == "the value is undefined"
     assert again.why("b/<i>", "y") == "the value is infinite"
     assert again.why("a", "z") is None

@@ -67,7 +67,9 @@ def test_a_second_call_finds_all_in_the_cache(tmp_path, counted):
     assert counted == []
     np.testing.assert_array_equal(again.values["silhouette"], first.values["silhouette"])
     np.testing.assert_array_equal(again.dip.pvalue, first.dip.pvalue)
-    np.testing.assert_array_equal(again.coordinates.planes[2], first.coordinates.planes[2])
+    np.testing.assert_array_equal(
+        again.plot_coordinates.planes[2], first.plot_coordinates.planes[2]
+    )
 
 
 def test_an_interrupted_call_continues_where_it_stopped(tmp_path, counted):
@@ -100,8 +102,8 @@ def test_a_new_run_is_scored_alone_in_known_spaces(tmp_path, counted):
     "changed",
     [
         {"indices": ["calinski_harabasz"]},
-        {"reduction": "pca-scaled"},
-        {"random_state": 5, "n_drawn": 7},
+        {"projection": "pca-scaled"},
+        {"random_state": 5, "n_plotted": 7},
     ],
 )
 def test_other_settings_do_not_meet_in_the_cache(tmp_path, counted, changed):
@@ -133,7 +135,7 @@ def test_more_partitions_than_spaces_are_welcome():
     scores = score_runs(Runs.from_parts({"only": runs.spaces["run 0"]}, parts))
     assert scores.values["silhouette"].shape == (1, 4)
     assert not scores.is_paired
-    assert ws.ace(scores, dip=False).kind == "single space"
+    assert ws.ace(scores, dip=False).won_by == "single space"
 
 
 def test_a_partition_of_one_cluster_is_undefined_with_its_reason():
@@ -178,13 +180,17 @@ def test_a_folder_is_not_runs():
 
 
 def test_coordinates_are_of_the_same_objects_in_every_space():
-    scores = score_runs(made_runs(), n_drawn=10)
-    assert len(scores.coordinates.objects) == 10
-    assert [p.shape for p in scores.coordinates.planes] == [(10, 2)] * 3
-    X = made_runs().spaces["run 0"][scores.coordinates.objects]
-    np.testing.assert_allclose(scores.coordinates.planes[0], X, rtol=1e-6)
-    assert scores.coordinates.axes == ("columns", "principal components", "principal components")
-    assert score_runs(made_runs(), n_drawn=0).coordinates is None
+    scores = score_runs(made_runs(), n_plotted=10)
+    assert len(scores.plot_coordinates.objects) == 10
+    assert [p.shape for p in scores.plot_coordinates.planes] == [(10, 2)] * 3
+    X = made_runs().spaces["run 0"][scores.plot_coordinates.objects]
+    np.testing.assert_allclose(scores.plot_coordinates.planes[0], X, rtol=1e-6)
+    assert scores.plot_coordinates.axes == (
+        "columns",
+        "principal components",
+        "principal components",
+    )
+    assert score_runs(made_runs(), n_plotted=0).plot_coordinates is None
 
 
 def test_the_plane_of_a_space_keeps_its_two_widest_directions():

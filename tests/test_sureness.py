@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import NothingToRank, Scores, Sureness, ace, score_runs, sureness
+from wellsep.evaluate import (
+    NothingToRank,
+    RankConfidence,
+    Scores,
+    ace,
+    rank_confidence,
+    score_runs,
+)
 from wellsep.evaluate import halves as halves_module
 from wellsep.evaluate.halfdips import half_dips
 from wellsep.evaluate.halves import draw_halves, score_halves
@@ -69,13 +76,13 @@ def test_values_on_half_samples_are_those_of_the_index(name, given):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("reduction", ["pca-scaled", "pca", "components"])
-def test_dips_of_half_samples_are_those_of_the_test(reduction):
+@pytest.mark.parametrize("projection", ["pca-scaled", "pca", "components"])
+def test_dips_of_half_samples_are_those_of_the_test(projection):
     X = points() + 100
     halves = draw_halves(N, 5, 6, np.random.default_rng(2))
-    found = half_dips(X, halves, np.arange(5), reduction)
+    found = half_dips(X, halves, np.arange(5), projection)
     expected = [
-        ws.multimodality(X[halves.objects(draw)], reduction=reduction).pvalue for draw in range(5)
+        ws.multimodality(X[halves.objects(draw)], projection=projection).pvalue for draw in range(5)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
@@ -87,7 +94,7 @@ def test_a_column_constant_in_the_half_switches_scaling_off_there():
     halves = draw_halves(N, 2, 6, np.random.default_rng(2))
     found = half_dips(X, halves, np.arange(2), "pca-scaled")
     expected = [
-        ws.multimodality(X[halves.objects(draw)], reduction="pca-scaled").pvalue
+        ws.multimodality(X[halves.objects(draw)], projection="pca-scaled").pvalue
         for draw in range(2)
     ]
     np.testing.assert_allclose(found, expected, rtol=1e-8)
@@ -148,13 +155,13 @@ def made(wrong=(0.0, 0.1, 0.5), n=120, spaces=4, seed=0):
             for p in wrong
         },
     )
-    scores = score_runs(runs, n_drawn=0)
+    scores = score_runs(runs, n_plotted=0)
     return runs, scores, ace(scores)
 
 
 def test_a_clear_winner_is_sure():
     runs, scores, result = made(wrong=(0.0, 0.25, 0.6))
-    sure = sureness(runs, scores, result, n_draws=20)
+    sure = rank_confidence(runs, scores, result, n_draws=20)
     assert sure.ranks.shape == (20, 3)
     assert sure.probability_best.tolist() == [1, 0, 0]
     assert sure.interval.tolist() == [[1, 1], [2, 2], [3, 3]]
@@ -168,8 +175,8 @@ def test_equals_share_the_chance_of_being_best():
         {f"s{i}": rng.normal(size=(200, 3)) for i in range(4)},
         {f"p{j}": rng.integers(0, 3, 200) for j in range(10)},
     )
-    scores = score_runs(runs, n_drawn=0)
-    sure = sureness(runs, scores, ace(scores), n_draws=60)
+    scores = score_runs(runs, n_plotted=0)
+    sure = rank_confidence(runs, scores, ace(scores), n_draws=60)
     assert sure.probability_best.sum() == pytest.approx(1)
     assert sure.probability_best.max() < 0.6
     assert (sure.interval[:, 1] - sure.interval[:, 0]).mean() > 3
@@ -178,7 +185,7 @@ def test_equals_share_the_chance_of_being_best():
 def test_the_same_state_gives_the_same_answer_and_another_another():
     runs, scores, result = made(wrong=(0.2, 0.21, 0.22))
     first, again, other = (
-        sureness(runs, scores, result, n_draws=12, random_state=s) for s in (1, 1, 2)
+        rank_confidence(runs, scores, result, n_draws=12, random_state=s) for s in (1, 1, 2)
     )
     np.testing.assert_array_equal(first.ranks, again.ranks)
     assert not np.array_equal(first.ranks, other.ranks)
@@ -186,7 +193,7 @@ def test_the_same_state_gives_the_same_answer_and_another_another():
 
 def test_threads_do_not_change_the_answer():
     runs, scores, result = made(wrong=(0.2, 0.21, 0.22))
-    one, two = (sureness(runs, scores, result, n_draws=10, n_jobs=j) for j in (1, 2))
+    one, two = (rank_confidence(runs, scores, result, n_draws=10, n_jobs=j) for j in (1, 2))
     np.testing.assert_array_equal(one.ranks, two.ranks)
 
 
@@ -197,22 +204,22 @@ def test_every_half_is_tested_for_modes_again_unless_told_otherwise():
     spaces = {f"s{i}": rng.normal(size=(120, 1)) + 2.9 * truth[:, None] for i in range(3)}
     labels = {f"p{j}": np.where(rng.random(120) < 0.1 * j, 1 - truth, truth) for j in range(4)}
     runs = Runs.from_parts(spaces, labels)
-    scores = score_runs(runs, n_drawn=0)
-    kept = sureness(runs, scores, ace(scores), n_draws=10, redo_dip=False)
-    again = sureness(runs, scores, ace(scores), n_draws=10)
+    scores = score_runs(runs, n_plotted=0)
+    kept = rank_confidence(runs, scores, ace(scores), n_draws=10, redo_dip=False)
+    again = rank_confidence(runs, scores, ace(scores), n_draws=10)
     assert kept.ranks.shape == again.ranks.shape == (10, 4)
 
 
 def test_progress_counts_the_spaces():
     told = []
     runs, scores, result = made()
-    sureness(runs, scores, result, n_draws=2, progress=lambda *seen: told.append(seen[:2]))
+    rank_confidence(runs, scores, result, n_draws=2, progress=lambda *seen: told.append(seen[:2]))
     assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_sureness_survives_the_disk(tmp_path):
-    first = sureness(*made(), n_draws=4)
-    again = Sureness.load(first.save(tmp_path / "sure"))
+    first = rank_confidence(*made(), n_draws=4)
+    again = RankConfidence.load(first.save(tmp_path / "sure"))
     np.testing.assert_array_equal(again.ranks, first.ranks)
     assert again.level == first.level
 
@@ -221,16 +228,16 @@ def test_scores_of_other_runs_are_refused():
     runs, scores, result = made()
     others, _, _ = made(wrong=(0.3, 0.4))
     with pytest.raises(ValueError, match="must be of these runs"):
-        sureness(others, scores, result)
+        rank_confidence(others, scores, result)
     bare = Scores.from_matrix(
         scores.values["silhouette"], spaces=scores.spaces, partitions=scores.partitions
     )
     with pytest.raises(ValueError, match="must come from score_runs"):
-        sureness(runs, bare, ace(bare, dip=False))
+        rank_confidence(runs, bare, ace(bare, dip=False))
 
 
 def test_three_objects_have_no_halves():
     runs = Runs.from_parts({"s": [[0.0], [1.0], [5.0]]}, {"a": [0, 0, 1], "b": [0, 1, 1]})
-    scores = score_runs(runs, n_drawn=0)
+    scores = score_runs(runs, n_plotted=0)
     with pytest.raises(NothingToRank, match="at least 4 objects, got 3"):
-        sureness(runs, scores, ace(scores, dip=False))
+        rank_confidence(runs, scores, ace(scores, dip=False))

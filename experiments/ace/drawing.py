@@ -156,7 +156,7 @@ def draw_scatter(place: Path, path: Path) -> None:
         except ValueError:
             ax.axis("off")
             continue
-        ways = {"paired": answer.baselines["paired"], "ace": answer.scores}
+        ways = {"paired": answer.baselines["own_space"], "ace": answer.scores}
         for way, scores in ways.items():
             ax.plot(scores, one.truth["nmi"], "o", ms=3.5, color=COLOUR[way], alpha=0.8, mew=0)
         ax.set_title(f"{METHODS[method]}, {SETS[name][0]}\n{TASKS[task].lower()}", fontsize=8)

@@ -120,8 +120,8 @@ def approaches(one: Kept, index: str) -> dict[str, np.ndarray]:
         answer = ws.ace(one.scores, index=label)
     except ValueError:  # undefined everywhere, or nothing to tell apart
         return ways
-    ways |= {"paired": answer.baselines["paired"], "pooled": answer.baselines["pooled"]}
-    ways |= {"pooled, no dip": answer.baselines["pooled_all"], "ace": answer.scores}
+    ways |= {"paired": answer.baselines["own_space"], "pooled": answer.baselines["mean_admitted"]}
+    ways |= {"pooled, no dip": answer.baselines["mean_all"], "ace": answer.scores}
     for name, options in ABLATIONS.items():
         ways[name] = ws.ace(one.scores, index=label, **options).scores
     return ways

@@ -72,7 +72,7 @@ def train_and_score(place: Path) -> None:
             warnings.simplefilter("ignore")  # small trainings end before they converge
             estimator.fit(images)
         ws.save_run(
-            place / RUNS / experiment, estimator.labels_, estimator.embedding_, name=title,
+            place / RUNS / experiment, estimator.embedding_, estimator.labels_, name=title,
             params=settings, metadata={"random_state": 0},
         )  # fmt: skip
         nmi = ws.nmi_score(y, estimator.labels_)

@@ -55,7 +55,7 @@ def score_experiment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # empty densities and the like: NaN with its reason
         scores = ws.score_runs(
-            runs, tuple(INDICES), convention="ace", reduction="pca-scaled", n_drawn=0,
+            runs, tuple(INDICES), convention="ace", projection="pca-scaled", n_plotted=0,
             progress=told, cache=cache, device=device,
         )  # fmt: skip
         scores.save(folder / "scores")
@@ -154,7 +154,7 @@ def write_spaces(path: Path, runs: ws.Runs) -> None:
         writer.writerow(["space", "reduction", "statistic", "pvalue", "relative_gap", "defined"])
         for run in runs:
             for reduction in REDUCTIONS:
-                seen = ws.multimodality(run.embedding, reduction=reduction, random_state=0)
+                seen = ws.multimodality(run.embedding, projection=reduction, random_state=0)
                 values = (seen.statistic, seen.pvalue, seen.relative_gap)
                 cells = (f"{v:.6g}" if np.isfinite(v) else "" for v in values)
                 writer.writerow([run.name, reduction, *cells, int(seen.defined)])

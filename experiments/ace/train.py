@@ -218,7 +218,7 @@ def fit(place: Place, job: Job, X: np.ndarray) -> dict[str, Any]:
         facts |= {"seed": job.seed, "preset": place.preset, "epochs": model.n_iter_}
         # The paths and labels a training started from say nothing to a reader of the run.
         ws.save_run(
-            place.runs / job.experiment, model.labels_, model.embedding_,
+            place.runs / job.experiment, model.embedding_, model.labels_,
             name=job.name, params=params, metadata=facts,
         )  # fmt: skip
     return facts

@@ -125,7 +125,7 @@ def variants(case: Case, index: str) -> Iterable[tuple[str, str, np.ndarray]]:
     matrix = matrix_of(scores, label)
     ranks = ranks_of(matrix)
     stay = passing(scores.dip.pvalue)
-    pooled = answer.baselines["pooled"]
+    pooled = answer.baselines["mean_admitted"]
 
     yield "weights", "PageRank", ace
     yield "weights", "HITS", ws.ace(scores, index=label, links="hits").scores
@@ -152,7 +152,7 @@ def variants(case: Case, index: str) -> Iterable[tuple[str, str, np.ndarray]]:
 
     yield "pooling", "ACE", ace
     yield "pooling", "pooled values", pooled
-    yield "pooling", "paired", answer.baselines["paired"]
+    yield "pooling", "paired", answer.baselines["own_space"]
     yield "pooling", "pooled ranks", ranks[stay].mean(axis=0)
     yield "pooling", "pooled ranks, no screen", ranks.mean(axis=0)
     yield "pooling", "median ranks", np.median(ranks[stay], axis=0)

@@ -66,7 +66,7 @@ def runs_from_mlflow(
     >>> folder = tempfile.TemporaryDirectory()
     >>> for k in (2, 3):
     ...     labels = [i % k for i in range(6)]
-    ...     _ = log_run(labels, tracking_uri=folder.name, name=f"k{k}", params={"k": k})
+    ...     _ = log_run(None, labels, tracking_uri=folder.name, name=f"k{k}", params={"k": k})
     >>> runs_from_mlflow(folder.name).params
     {'k2': {'k': 2}, 'k3': {'k': 3}}
     """
@@ -97,8 +97,8 @@ def runs_from_mlflow(
 
 
 def log_run(
-    labels: Any,
-    embedding: Any = None,
+    embedding: Any,
+    labels: Any = None,
     *,
     tracking_uri: str | os.PathLike[str] | None = None,
     experiment: str | None = None,
@@ -109,14 +109,14 @@ def log_run(
     metadata: Any = None,
     ids: Any = None,
 ) -> str:
-    """Log labels and embedding to MLflow, as `runs_from_mlflow` reads them.
+    """Log embedding and labels to MLflow, as `runs_from_mlflow` reads them.
 
     Without ``run_id`` a new run is made and finished; with one, the artifacts are added to that
     run, which stays open. Params, metrics and artifacts go in before the run counts as finished.
 
     Parameters
     ----------
-    labels, embedding, params, metadata, ids
+    embedding, labels, params, metadata, ids
         As in `wellsep.save_run`.
     tracking_uri : str or path, optional
         Where to; by default what MLflow is set to.

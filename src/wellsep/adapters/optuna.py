@@ -59,7 +59,7 @@ def runs_from_optuna(
     >>> folder = tempfile.TemporaryDirectory()
     >>> def objective(trial):
     ...     k = trial.suggest_int("k", 2, 4)
-    ...     attach_run(trial, [i % k for i in range(12)], folder=folder.name)
+    ...     attach_run(trial, None, [i % k for i in range(12)], folder=folder.name)
     ...     return k
     >>> study = optuna.create_study(sampler=optuna.samplers.RandomSampler(0))
     >>> study.optimize(objective, n_trials=2)
@@ -87,21 +87,21 @@ def runs_from_optuna(
 
 def attach_run(
     trial: Any,
-    labels: Any,
-    embedding: Any = None,
+    embedding: Any,
+    labels: Any = None,
     *,
     folder: str | os.PathLike[str] | None = None,
     artifact_store: Any = None,
     metadata: Any = None,
     ids: Any = None,
 ) -> None:
-    """Leave labels and embedding of a trial where `runs_from_optuna` finds them.
+    """Leave embedding and labels of a trial where `runs_from_optuna` finds them.
 
     Parameters
     ----------
     trial : optuna.Trial
         The trial inside its objective.
-    labels, embedding, metadata, ids
+    embedding, labels, metadata, ids
         As in `wellsep.save_run`; the params are the trial's.
     folder : path, optional
         Save a run folder here, under a folder of the study's name (so that ``load_runs`` reads
@@ -118,7 +118,7 @@ def attach_run(
     given = {"params": trial.params, "metadata": metadata, "ids": ids}
     if folder is not None:
         parent = Path(folder) / safe_name(trial.study.study_name)
-        place = save_run(parent, labels, embedding, name=called, overwrite=True, **given)
+        place = save_run(parent, embedding, labels, name=called, overwrite=True, **given)
         relative = place.relative_to(folder).as_posix()
         trial.set_user_attr(ATTRIBUTE, {"folder": str(place.resolve()), "relative": relative})
         return

@@ -36,7 +36,7 @@ def demo(
     page = folder / "report.html"
     ws.render_report(judgement, page, runs=runs, truth=digits.y)
     if as_json:
-        print_json(judgement.to_dict() | {"had_we_known": known.table(), "page": str(page)})
+        print_json(judgement.to_dict() | {"agreement_with_truth": known.table(), "page": str(page)})
         return
     print_line(
         f"{len(digits.X)} handwritten digits, {len(runs)} runs: k-means with K = "
@@ -60,8 +60,8 @@ def make_runs(X: Any, folder: Path) -> Any:
                 labels = KMeans(k, n_init=2, random_state=0).fit_predict(Z)
                 ws.save_run(
                     folder,
-                    labels,
                     Z,
+                    labels,
                     name=f"{name}, K={k}",
                     params={"space": name, "K": k},
                     overwrite=True,

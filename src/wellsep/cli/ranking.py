@@ -37,7 +37,7 @@ def rank(
     ],
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", "-i", help="Index; the first answers, others stand beside it."),
+        typer.Option("--index", "-i", help="Index; the first decides, the others are shown."),
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
     json_path: Annotated[
@@ -45,9 +45,13 @@ def rank(
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Keep all records in this folder.")] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="True classes, for 'had we known' only.")
+        Path | None,
+        typer.Option(help="True classes, compared with the ranking after it is made."),
     ] = None,
-    raw: Annotated[Path | None, typer.Option(help="The input data, for the raw baseline.")] = None,
+    input_data: Annotated[
+        Path | None,
+        typer.Option("--input", help="The data the runs were made from, scored as a baseline."),
+    ] = None,
     spaces: Annotated[Pattern, typer.Option(help="Only these spaces: X_pca,X_scvi")] = None,
     labels: Annotated[Pattern, typer.Option(help="Only these partitions: 'leiden_*'")] = None,
     name: Annotated[str | None, typer.Option(help="MLflow experiment or Optuna study.")] = None,
@@ -55,10 +59,12 @@ def rank(
     noise: Annotated[
         str, typer.Option(help="What the label -1 means: error, exclude, cluster, singletons.")
     ] = "error",
-    draws: Annotated[int, typer.Option(help="Half-samples that say how sure; 0: none.")] = 100,
-    dip: Annotated[bool, typer.Option(help="Leave out spaces without modes.")] = True,
+    draws: Annotated[int, typer.Option(help="Half-samples for the certainty; 0: none.")] = 100,
+    dip: Annotated[
+        bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
+    ] = True,
     dip_alpha: Annotated[float, typer.Option(help="Level of the dip test.")] = 0.05,
-    reduction: Annotated[
+    projection: Annotated[
         str,
         typer.Option(help="How the dip test sees a space: pca, pca-scaled, components, distances."),
     ] = "pca",
@@ -81,7 +87,7 @@ def rank(
     scheduler: Annotated[
         str | None, typer.Option(help="A Dask cluster that scores the spaces: tcp://host:8786.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the half-samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the half-samples.")] = 0,
 ) -> None:
     """Rank the partitions of a folder of runs by ACE, and say why and how surely.
 
@@ -108,10 +114,10 @@ def rank(
             runs,
             [parse_index(text) for text in index or ["silhouette"]],
             n_draws=draws,
-            X=None if raw is None else _read_raw(raw),
+            X=None if input_data is None else _read_input(input_data),
             noise=noise,
             convention=convention,
-            reduction=reduction,
+            projection=projection,
             n_jobs=jobs,
             device=device,
             cache=kept,
@@ -128,7 +134,9 @@ def rank(
             outliers=outliers,
         )
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
-        findings = judgement.to_dict() | ({} if known is None else {"had_we_known": known.table()})
+        findings = judgement.to_dict() | (
+            {} if known is None else {"agreement_with_truth": known.table()}
+        )
         if save is not None:
             judgement.save(save)
         if json_path not in (None, "-"):
@@ -245,7 +253,7 @@ def _read_truth(path: Path, runs: Runs) -> Any:
     return classes
 
 
-def _read_raw(path: Path) -> Any:
+def _read_input(path: Path) -> Any:
     from wellsep.tables import read_matrix
 
     return read_matrix(path)
@@ -260,7 +268,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
-    notes = " ".join(judgement.result.notes)
+    notes = " ".join(judgement.answer.notes)
     if notes:  # what the answer rests on comes before the answer
         print_line(notes)
     table = judgement.ranking.table()
@@ -269,7 +277,7 @@ def print_judgement(judgement: Judgement) -> None:
     print_table(
         list(zip(*shown.values(), strict=True)),
         list(shown),
-        title=f"Ranking by ACE ({judgement.result.index})",
+        title=f"Ranking by ACE ({judgement.answer.index})",
         caption=f"Not shown for want of room: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.ranking.explanation:
@@ -280,4 +288,4 @@ def print_judgement(judgement: Judgement) -> None:
 def print_agreement(known: Agreement) -> None:
     table = known.table()
     rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title="Had we known the truth")
+    print_table(rows, list(table), title="Agreement with the true labels")

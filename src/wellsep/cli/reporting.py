@@ -21,7 +21,7 @@ def report(
         typer.Option(help="The runs that were ranked, or the data K was chosen on."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="True classes: colours and 'had we known' only.")
+        Path | None, typer.Option(help="True classes, for colours and comparison only.")
     ] = None,
     layout: Annotated[str, typer.Option(help="pca, tsne or umap.")] = "pca",
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,

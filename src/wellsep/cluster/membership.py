@@ -1,4 +1,4 @@
-"""Who hardly belongs: objects on the fence between clusters, and objects their neighbours leave."""
+"""Objects that fit their cluster badly: borderline ones, and ones without neighbours in it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class MembershipReport:
     margins : ndarray of shape (n,)
         Its distance to the nearest plane between its prototype and a rival's; negative where the
         rival's prototype is nearer.
-    fences : ndarray of shape (n,)
+    relative_margins : ndarray of shape (n,)
         The margin over half the distance of the two prototypes: 1 at its own prototype or beyond,
-        0 on the fence.
+        0 halfway between them.
     rivals : ndarray of shape (n,)
         The cluster beyond that plane.
     disagreements : ndarray of shape (n,)
         LCD, see ``local_connectivity``: how far its neighbours pull aside.
-    support : ndarray of shape (n,)
+    n_witnesses : ndarray of shape (n,)
         How many neighbours stand between it and its prototype.
-    suits : ndarray of shape (n,)
+    better_cluster : ndarray of shape (n,)
         The cluster that would suit it best: the one whose members among its nearest neighbours
-        back it most, its own if none does better (``better`` of ``local_connectivity``).
-    on_fence : ndarray of int
-        Positions of the objects with the smallest `fences`, the smallest first.
-    unsupported : ndarray of int
+        back it most, its own if none does better (as in ``local_connectivity``).
+    borderline : ndarray of int
+        Positions of the objects with the smallest `relative_margins`, the smallest first.
+    isolated : ndarray of int
         Positions of the objects with the highest `disagreements`, the highest first.
     n_neighbors : int
     """
@@ -50,20 +50,20 @@ class MembershipReport:
     ids: np.ndarray
     labels: np.ndarray
     margins: np.ndarray
-    fences: np.ndarray
+    relative_margins: np.ndarray
     rivals: np.ndarray
     disagreements: np.ndarray
-    support: np.ndarray
-    suits: np.ndarray
-    on_fence: np.ndarray
-    unsupported: np.ndarray
+    n_witnesses: np.ndarray
+    better_cluster: np.ndarray
+    borderline: np.ndarray
+    isolated: np.ndarray
     n_neighbors: int
 
     @property
     def worst(self) -> np.ndarray:
         """Positions of the objects of either list, those of both lists first."""
-        both = self.on_fence[np.isin(self.on_fence, self.unsupported)]
-        listed = [*both, *self.on_fence, *self.unsupported]
+        both = self.borderline[np.isin(self.borderline, self.isolated)]
+        listed = [*both, *self.borderline, *self.isolated]
         return np.array(list(dict.fromkeys(int(p) for p in listed)), dtype=np.intp)
 
     def columns(self, positions: np.ndarray | None = None) -> dict[str, list[Any]]:
@@ -72,27 +72,28 @@ class MembershipReport:
         return {
             "id": self.ids[rows].tolist(),
             "label": self.labels[rows].tolist(),
-            "suits": self.suits[rows].tolist(),
+            "better_cluster": self.better_cluster[rows].tolist(),
             "margin": self.margins[rows].tolist(),
-            "fence": self.fences[rows].tolist(),
+            "relative_margin": self.relative_margins[rows].tolist(),
             "rival": self.rivals[rows].tolist(),
             "lcd": self.disagreements[rows].tolist(),
-            "support": self.support[rows].tolist(),
+            "n_witnesses": self.n_witnesses[rows].tolist(),
             "reason": [self.reason(int(row)) for row in rows],
         }
 
     def reason(self, position: int) -> str:
         """One object's case in a sentence."""
-        label, rival, suits = (a[position] for a in (self.labels, self.rivals, self.suits))
+        label, rival = self.labels[position], self.rivals[position]
+        better = self.better_cluster[position]
         parts = []
         if self.margins[position] < 0:
             parts.append(f"nearer to the prototype of {rival}")
-        elif position in self.on_fence:
-            parts.append(f"on the fence towards {rival}")
-        if position in self.unsupported:
+        elif position in self.borderline:
+            parts.append(f"borderline with {rival}")
+        if position in self.isolated:
             parts.append("its neighbours pull aside")
-        if suits != label:
-            parts.append(f"its nearest neighbours back {suits}")
+        if better != label:
+            parts.append(f"its nearest neighbours back {better}")
         return ", ".join(parts) or "fits"
 
     def to_frame(self, *, every: bool = False) -> Any:
@@ -106,31 +107,33 @@ class MembershipReport:
 
     def summary(self) -> str:
         """The report in a sentence or two."""
-        moved = int((self.suits != self.labels).sum())
+        moved = int((self.better_cluster != self.labels).sum())
         wrong = int((self.margins < 0).sum())
         lines = [
             f"{moved} of {len(self.labels)} objects would suit another cluster better; "
             f"{wrong} lie nearer to another prototype."
         ]
-        if len(self.on_fence):
-            first = self.on_fence[0]
-            lines.append(f"Nearest to the fence: {self.ids[first]} ({self.reason(int(first))}).")
-        if len(self.unsupported):
-            first = self.unsupported[0]
+        if len(self.borderline):
+            first = self.borderline[0]
+            lines.append(f"Most borderline: {self.ids[first]} ({self.reason(int(first))}).")
+        if len(self.isolated):
+            first = self.isolated[0]
             lines.append(
-                f"Least supported: {self.ids[first]}, LCD {self.disagreements[first]:.3g} of at "
+                f"Most isolated: {self.ids[first]}, LCD {self.disagreements[first]:.3g} of at "
                 f"most {self.n_neighbors / 2:g}."
             )
         return " ".join(lines)
 
     def __repr__(self) -> str:
         return (
-            f"MembershipReport({len(self.labels)} objects, {len(self.on_fence)} on the fence, "
-            f"{len(self.unsupported)} unsupported)"
+            f"MembershipReport({len(self.labels)} objects, {len(self.borderline)} borderline, "
+            f"{len(self.isolated)} isolated)"
         )
 
     def _repr_html_(self) -> str:
-        return html_box("Who hardly belongs", [self.summary()], html_table(self.columns()))
+        return html_box(
+            "Objects that fit their cluster badly", [self.summary()], html_table(self.columns())
+        )
 
 
 def membership_report(
@@ -144,10 +147,10 @@ def membership_report(
     noise: str = "exclude",
     n_jobs: int | None = None,
 ) -> MembershipReport:
-    """Find the objects on the fence and the unsupported ones, and where they would fit better.
+    """Find the borderline and the isolated objects, and where they would fit better.
 
-    On the fence: a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) / (2‖μ_j−μ_l‖), the
-    distance x of cluster j would have to move to become another's. Unsupported: a high local
+    Borderline: a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) / (2‖μ_j−μ_l‖), the
+    distance x of cluster j would have to move to become another's. Isolated: a high local
     connectivity disagreement, see ``local_connectivity``.
 
     Parameters
@@ -185,7 +188,7 @@ def membership_report(
     >>> X = [[0.0], [1.0], [2.0], [4.9], [9.0], [10.0], [11.0]]
     >>> report = ws.membership_report(X, [0, 0, 0, 0, 1, 1, 1], n_worst=1, n_neighbors=2)
     >>> report.columns()["id"], report.columns()["reason"]
-    ([3], ['on the fence towards 1'])
+    ([3], ['borderline with 1'])
     >>> report.margins.round(2).tolist()
     [5.99, 4.99, 3.99, 1.09, 3.01, 4.01, 5.01]
     """
@@ -204,21 +207,19 @@ def membership_report(
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0
     margins, gaps, rivals = _nearest_planes(X, codes, prototypes)
-    fences = np.where(gaps > 0, margins / np.where(gaps > 0, gaps / 2, 1.0), np.nan)
+    relative_margins = np.where(gaps > 0, margins / np.where(gaps > 0, gaps / 2, 1.0), np.nan)
     own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
     return MembershipReport(
         ids=names,
         labels=own,
         margins=margins,
-        fences=fences,
+        relative_margins=relative_margins,
         rivals=np.where(np.isnan(margins), own, classes[rivals]),
         disagreements=connectivity.objects,
-        support=connectivity.support,
-        suits=connectivity.better,
-        on_fence=_first(fences, n_worst),
-        unsupported=_first(
-            np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst
-        ),
+        n_witnesses=connectivity.n_witnesses,
+        better_cluster=connectivity.better_cluster,
+        borderline=_first(relative_margins, n_worst),
+        isolated=_first(np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst),
         n_neighbors=connectivity.n_neighbors,
     )
 

@@ -256,8 +256,8 @@ class DeepClusterer(
     ) -> None:
         save_run(
             Path(self.checkpoint_dir) / "runs",
-            labels,
             embedding,
+            labels,
             name=f"{stage}-{epoch:05d}",
             params=self._run_params(),
             metadata={"stage": stage, "epoch": epoch, "loss": self._trainer.history[-1]["loss"]},
@@ -398,7 +398,7 @@ class DeepClusterer(
         if self.history_:
             facts["loss"] = self.history_[-1]["loss"]
         return save_run(
-            folder, self.labels_, self.embedding_,
+            folder, self.embedding_, self.labels_,
             name=name, params=self._run_params(), metadata=facts | (metadata or {}), ids=ids,
         )  # fmt: skip
 

@@ -2,36 +2,36 @@
 
 from .ace import ace
 from .agreement import Agreement, agreement
-from .baselines import paired, pooled, raw
-from .choice import Choice, describe_choice
+from .baselines import input_scores, mean_scores, own_space_scores
+from .details import PartitionDetails, partition_details
 from .judgement import Judgement, judge
 from .ranking import Ranking, rank
 from .result import AceResult, Dropped, Subgroup
 from .scores import Coordinates, Dip, NothingToRank, Scores
 from .scoring import score_runs
-from .sureness import Sureness, sureness
+from .sureness import RankConfidence, rank_confidence
 
 __all__ = [
     "AceResult",
     "Agreement",
-    "Choice",
     "Coordinates",
     "Dip",
     "Dropped",
     "Judgement",
     "NothingToRank",
+    "PartitionDetails",
+    "RankConfidence",
     "Ranking",
     "Scores",
     "Subgroup",
-    "Sureness",
     "ace",
     "agreement",
-    "describe_choice",
+    "input_scores",
     "judge",
-    "paired",
-    "pooled",
+    "mean_scores",
+    "own_space_scores",
+    "partition_details",
     "rank",
-    "raw",
+    "rank_confidence",
     "score_runs",
-    "sureness",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from .._checks import check_choice, check_fraction, check_number
-from .baselines import UNDEFINED, fill_undefined, paired, passing_spaces
+from .baselines import UNDEFINED, fill_undefined, own_space_scores, passing_spaces
 from .correlation import CORRELATIONS, RankAgreement, tied_classes
 from .explain import listing
 from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
@@ -26,8 +26,8 @@ SPLIT_ABOVE = 5  # groups with more spaces than this are looked at again (phase 
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
 
 
-class _Choice(NamedTuple):
-    kind: str
+class _Winner(NamedTuple):
+    won_by: str
     winners: tuple[int, ...]
     spaces: tuple[int, ...]
     weights: np.ndarray
@@ -145,9 +145,9 @@ def ace(
     dropped = _dropped_spaces(scores, passed, varying)
     base: dict[str, np.ndarray] = {}
     if scores.is_paired:
-        base["paired"] = freeze(paired(scores, index=index, undefined=undefined))
-    base["pooled"] = freeze(matrix[passed.kept].mean(axis=0))
-    base["pooled_all"] = freeze(matrix.mean(axis=0))
+        base["own_space"] = freeze(own_space_scores(scores, index=index, undefined=undefined))
+    base["mean_admitted"] = freeze(matrix[passed.kept].mean(axis=0))
+    base["mean_all"] = freeze(matrix.mean(axis=0))
     common: dict[str, Any] = dict(
         index=index,
         direction=int(scores.directions[index]),
@@ -169,11 +169,11 @@ def ace(
         baselines=base,
         dip_pvalue=scores.dip.pvalue if dip and scores.dip is not None else None,
         dip_adjusted=None if passed.adjusted is None else freeze(passed.adjusted),
-        no_space_passed=passed.none_passed,
+        no_space_admitted=passed.none_passed,
         n_clusters=scores.n_clusters,
         coverage=scores.coverage,
         undefined=gaps,
-        fill=fill,
+        undefined_value=fill,
         notes=_notes(scores, dip),
     )
     if len(varying) == 1:
@@ -181,7 +181,7 @@ def ace(
             **common,
             dropped=dropped,
             scores=freeze(matrix[varying[0]]),
-            kind="single space",
+            won_by="single space",
             winning_spaces=tuple(varying),
             weights=freeze([1.0]),
         )
@@ -196,24 +196,24 @@ def ace(
     else:
         first = density_groups(agreement.distance, tolerance=tie_tolerance)
     labels = split_groups(rows, first.labels, tolerance=tie_tolerance)
-    # steps 6 and 7: link analysis and choice
+    # steps 6 and 7: link analysis and winner
     subgroups = tuple(
         _weigh(np.flatnonzero(labels == label), rows, edges, first.labels, LINKS[links])
         for label in range(labels.max(initial=-1) + 1)
     )
     outside = np.flatnonzero(first.labels < 0)
-    choice = _choose(subgroups, outside, rows, outliers == "compete", tie_tolerance)
+    winner = _choose(subgroups, outside, rows, outliers == "compete", tie_tolerance)
     place = np.array(varying)
-    if choice.kind == "group":
+    if winner.won_by == "group":
         names = (scores.spaces[place[i]] for i in outside)
         dropped += tuple(Dropped(n, "grouping", _why_outside(grouping, eps)) for n in names)
     return AceResult(
         **common,
         dropped=dropped,
-        scores=freeze(choice.scores),
-        kind=choice.kind,
-        winning_spaces=_positions(place, choice.spaces),
-        weights=freeze(choice.weights),
+        scores=freeze(winner.scores),
+        won_by=winner.won_by,
+        winning_spaces=_positions(place, winner.spaces),
+        weights=freeze(winner.weights),
         agreement=freeze(agreement.correlation),
         pvalue=freeze(agreement.pvalue),
         adjusted=None if adjusted is None else freeze(adjusted),
@@ -227,9 +227,9 @@ def ace(
             Subgroup(_positions(place, s.members), s.group, s.weights, s.n_edges, s.mean, s.scores)
             for s in subgroups
         ),
-        winners=choice.winners,
+        winners=winner.winners,
         fallback=first.fallback,
-        outlier_test=choice.test,
+        outlier_test=winner.test,
     )
 
 
@@ -288,7 +288,7 @@ def _weigh(members, rows, edges, groups, link) -> Subgroup:
     )
 
 
-def _choose(subgroups, outside, rows, compete, tolerance) -> _Choice:
+def _choose(subgroups, outside, rows, compete, tolerance) -> _Winner:
     """The subgroup with the largest mean; those that tie share the win. No group: best outlier."""
     test = None
     if subgroups:
@@ -296,7 +296,7 @@ def _choose(subgroups, outside, rows, compete, tolerance) -> _Choice:
         members = np.concatenate([subgroups[i].members for i in best])
         weights = np.concatenate([subgroups[i].weights for i in best]) / len(best)
         answer = np.mean([subgroups[i].scores for i in best], axis=0)
-        group = _Choice("group", best, _sorted(members), weights[np.argsort(members)], answer, None)
+        group = _Winner("group", best, _sorted(members), weights[np.argsort(members)], answer, None)
         if not compete or len(outside) == 0:
             return group
     alone = outside[list(_largest(rows[outside].mean(axis=1), tolerance))]
@@ -311,7 +311,7 @@ def _choose(subgroups, outside, rows, compete, tolerance) -> _Choice:
         if not outcome.pvalue < OUTLIER_LEVEL:
             return group._replace(test=test)
     weights = np.full(len(alone), 1.0 / len(alone))
-    return _Choice("outlier", (), _sorted(alone), weights, answer, test)
+    return _Winner("outlier", (), _sorted(alone), weights, answer, test)
 
 
 def _largest(values, tolerance) -> tuple[int, ...]:

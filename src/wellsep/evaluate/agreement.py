@@ -1,4 +1,4 @@
-"""Had we known the truth: how well each way of ranking agrees with it. The only place it enters."""
+"""How well each way of ranking agrees with true labels. The only place where they enter."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Agreement(Record):
     ----------
     partitions : tuple of str
     external : dict "nmi" and "acc" to (M,) values of every partition
-    correlations : dict of ranking name ("ace", "paired", "pooled" …) to a dict with
-        ``spearman nmi``, ``kendall nmi``, ``spearman acc``, ``kendall acc``
+    correlations : dict of ranking name ("ace", "own_space", "mean_admitted" …) to a dict with
+        ``spearman_nmi``, ``kendall_nmi``, ``spearman_acc``, ``kendall_acc``
     picks : dict of ranking name to the partitions it puts first
     """
 
@@ -43,11 +43,11 @@ class Agreement(Record):
         """Columns: each way of ranking, its correlations, what it would have picked."""
         names = list(self.correlations)
         columns: dict[str, list[Any]] = {"ranking": names}
-        for key, title in _TITLES.items():
-            columns[title] = [self.correlations[name][key] for name in names]
-        columns["picks"] = [", ".join(self.picks[name]) for name in names]
+        for key in self.correlations[names[0]]:
+            columns[key] = [self.correlations[name][key] for name in names]
+        columns["pick"] = [", ".join(self.picks[name]) for name in names]
         for measure, values in self.external.items():
-            columns[f"its {measure.upper()}"] = [
+            columns[f"{measure}_of_pick"] = [
                 float(np.mean([values[self.partitions.index(p)] for p in self.picks[name]]))
                 for name in names
             ]
@@ -60,15 +60,7 @@ class Agreement(Record):
         return pd.DataFrame(self.table())
 
     def _repr_html_(self) -> str:
-        return html_box("Had we known the truth", table=html_table(self.table()))
-
-
-_TITLES = {
-    "spearman nmi": "r_s NMI",
-    "kendall nmi": "τ_b NMI",
-    "spearman acc": "r_s ACC",
-    "kendall acc": "τ_b ACC",
-}
+        return html_box("Agreement with the true labels", table=html_table(self.table()))
 
 
 def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
@@ -113,7 +105,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels)))
     rankings = {"ace": ranking.score, **ranking.baselines}
-    rankings |= {f"ace by {name}": scores for name, scores in ranking.beside.items()}
+    rankings |= {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
     external = {name: freeze(v) for name, v in values.items()}
     picks = {
         name: tuple(
@@ -124,7 +116,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     }
     found = {
         name: {
-            f"{kind} {measure}": _correlation(kind, scores, truth_scores)
+            f"{kind}_{measure}": _correlation(kind, scores, truth_scores)
             for measure, truth_scores in external.items()
             for kind in ("spearman", "kendall")
         }

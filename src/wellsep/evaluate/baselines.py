@@ -1,4 +1,4 @@
-"""What stands beside ACE: paired, pooled and raw scores, and the two steps they share with it.
+"""Simple baselines: own-space, mean and input scores, and the two steps they share with ACE.
 
 All scores here are turned so that larger is better.
 """
@@ -92,26 +92,40 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
     return Passed(np.flatnonzero(stays), adjusted, False)
 
 
-def paired(scores: Scores, *, index: str | None = None, undefined: str = "worst") -> np.ndarray:
-    """Score of every partition in the space it was made in (the diagonal), larger is better.
+def own_space_scores(
+    scores: Scores, *, index: str | None = None, undefined: str = "worst"
+) -> np.ndarray:
+    """Return the score of every partition in the space it was made in, larger is better.
+
+    Parameters
+    ----------
+    scores : Scores
+    index : str, optional
+        The first of `scores` by default.
+    undefined : {"worst", "error"}
+        As in :func:`wellsep.ace`.
+
+    Returns
+    -------
+    ndarray of shape (M,)
 
     Examples
     --------
-    >>> from wellsep.evaluate import Scores, paired
-    >>> paired(Scores.from_matrix([[0.2, 0.5], [0.1, 0.4]]))
+    >>> from wellsep.evaluate import Scores, own_space_scores
+    >>> own_space_scores(Scores.from_matrix([[0.2, 0.5], [0.1, 0.4]]))
     array([0.2, 0.4])
     """
     if not scores.is_paired:
-        alone = scores.partitions[int(np.flatnonzero(scores.pairing < 0)[0])]
+        alone = scores.partitions[int(np.flatnonzero(scores.made_in < 0)[0])]
         raise ValueError(
-            "paired must know the space each partition was made in, "
-            f"got none for {alone!r}; use pooled or ace instead."
+            f"Partition {alone!r} has no space of its own, so it has no own-space score. "
+            "Use mean_scores or ace."
         )
     matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    return matrix[scores.pairing, np.arange(matrix.shape[1])]
+    return matrix[scores.made_in, np.arange(matrix.shape[1])]
 
 
-def pooled(
+def mean_scores(
     scores: Scores,
     *,
     index: str | None = None,
@@ -119,48 +133,69 @@ def pooled(
     dip_alpha: float = 0.05,
     undefined: str = "worst",
 ) -> np.ndarray:
-    """Mean score of every partition over the spaces that pass the dip test (or over all).
+    """Return the mean score of every partition over the spaces that the dip test admits.
+
+    Parameters
+    ----------
+    scores : Scores
+    index : str, optional
+        The first of `scores` by default.
+    dip : bool
+        False: the mean over all spaces.
+    dip_alpha, undefined
+        As in :func:`wellsep.ace`.
+
+    Returns
+    -------
+    ndarray of shape (M,), larger is better
 
     Examples
     --------
-    >>> from wellsep.evaluate import Scores, pooled
-    >>> pooled(Scores.from_matrix([[0.25, 0.5], [0.75, 1.0]]), dip=False)
+    >>> from wellsep.evaluate import Scores, mean_scores
+    >>> mean_scores(Scores.from_matrix([[0.25, 0.5], [0.75, 1.0]]), dip=False)
     array([0.5 , 0.75])
     """
     matrix = fill_undefined(scores, index, undefined=undefined).matrix
     return matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept].mean(axis=0)
 
 
-def raw(
+def input_scores(
     X: Any,
     runs: Any,
     *,
-    indices: Any = ("silhouette",),
+    index: Any = "silhouette",
     noise: str = "error",
     convention: str | None = None,
     device: Any = None,
     n_jobs: int | None = None,
-) -> dict[str, np.ndarray]:
-    """Score of every partition in the input space `X`, per index, larger is better; NaN undefined.
+) -> np.ndarray:
+    """Return the score of every partition in the data that the runs were made from.
 
     Parameters
     ----------
     X : array-like of shape (n, p)
+        The data that the runs were made from.
     runs : Runs, or a mapping of names to label vectors
-    indices, noise, convention, device, n_jobs : as in :func:`wellsep.score_partitions`
+    index : str or (str, dict)
+        A name from ``wellsep.INDICES``, alone or with options.
+    noise, convention, device, n_jobs
+        As in :func:`wellsep.score_partitions`.
+
+    Returns
+    -------
+    ndarray of shape (M,), larger is better, NaN where undefined
 
     Examples
     --------
     >>> import wellsep as ws
     >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
-    >>> ws.raw(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})["silhouette"].round(3)
+    >>> ws.input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
     array([ 0.802, -0.39 ])
     """
     from ..indices import score_partitions
 
     labels = getattr(runs, "partitions", runs)
     result = score_partitions(
-        X, dict(labels), indices, noise=noise, convention=convention, device=device, n_jobs=n_jobs
+        X, dict(labels), (index,), noise=noise, convention=convention, device=device, n_jobs=n_jobs
     )
-    values = np.asarray(result.values, dtype=float) * np.asarray(result.directions)
-    return {name: values[:, i] for i, name in enumerate(result.indices)}
+    return np.asarray(result.values[:, 0], dtype=float) * result.directions[0]

@@ -12,7 +12,7 @@ from .records import freeze
 
 def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
     """Positions of at most `most` objects, in order."""
-    check_count("n_drawn", most, minimum=0)
+    check_count("n_plotted", most, minimum=0)
     if n <= most:
         return np.arange(n)
     rng = np.random.default_rng(random_state)

@@ -13,14 +13,14 @@ from .correlation import tied_classes
 if TYPE_CHECKING:
     from .ranking import Ranking
     from .result import AceResult
-    from .sureness import Sureness
+    from .sureness import RankConfidence
 
 MOST = 8  # names written out before a list is cut
 BASELINES = {
-    "paired": "Paired scores (each partition in its own space)",
-    "pooled": "Pooled scores (mean over the spaces that pass)",
-    "pooled_all": "Pooled scores over all spaces",
-    "raw": "Raw scores (the input space)",
+    "own_space": "Own-space scores (each partition in the space it was made in)",
+    "mean_admitted": "Mean scores over the spaces that pass",
+    "mean_all": "Mean scores over all spaces",
+    "input": "Input scores (the data that the runs were made from)",
 }
 
 
@@ -50,7 +50,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def explain_ace(result: AceResult, sureness: Sureness | None = None) -> list[str]:
+def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:
     """The whole story, one paragraph per step."""
     steps = (
         _question(result),
@@ -61,8 +61,8 @@ def explain_ace(result: AceResult, sureness: Sureness | None = None) -> list[str
         _groups(result),
         _winner(result),
         _answer(result),
-        _beside(result),
-        _how_sure(result, sureness),
+        _baselines(result),
+        _how_sure(result, confidence),
     )
     paragraphs = (" ".join(step) for step in steps)
     return [paragraph for paragraph in paragraphs if paragraph]
@@ -81,12 +81,12 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         yield "The dip test was not asked for, so every space may judge."
     elif len(result.untested) == len(result.spaces):
         yield "The dip test is undefined in every space, so every space may judge."
-    elif result.no_space_passed:
+    elif result.no_space_admitted:
         yield (
             "No space passes the dip test for more than one mode "
             f"(Holm, level {result.options['dip_alpha']:g}): either there are no clusters, or they "
             "do not show along the tested direction. All spaces are kept; read the answer with "
-            "care, beside the pooled scores."
+            "care, next to the mean scores."
         )
     else:
         gone = [d for d in result.dropped if d.step == "dip"]
@@ -117,7 +117,8 @@ def _undefined(result: AceResult) -> Iterator[str]:
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
-        f"({result.fill:.4g}), for instance {partition!r} in {space!r}: {reason.rstrip('.')}."
+        f"({result.undefined_value:.4g}), for instance {partition!r} in {space!r}: "
+        f"{reason.rstrip('.')}."
     )
 
 
@@ -157,13 +158,13 @@ def _groups(result: AceResult) -> Iterator[str]:
 
 
 def _winner(result: AceResult) -> Iterator[str]:
-    if result.kind == "single space":
+    if result.won_by == "single space":
         return
     heavy = np.argsort(-result.weights, kind="stable")
     names = [result.spaces[result.winning_spaces[i]] for i in heavy]
     weights = result.weights[heavy]
     shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
-    if result.kind == "outlier":
+    if result.won_by == "outlier":
         yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
         if result.outlier_test:
             yield (
@@ -208,13 +209,16 @@ def _answer(result: AceResult) -> Iterator[str]:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
             share = min(result.coverage[i] for i in low)
-            yield f"Note that it counts only {share:.0%} of the objects; the rest is noise to it."
+            yield (
+                f"It puts {share:.0%} of the objects into clusters and calls the other "
+                f"{1 - share:.0%} noise; noise is not scored."
+            )
 
 
-def _beside(result: AceResult) -> Iterator[str]:
+def _baselines(result: AceResult) -> Iterator[str]:
     place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
     for name, scores in result.baselines.items():
-        if name == "pooled_all" and np.array_equal(scores, result.baselines["pooled"]):
+        if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
             continue
         pick = np.flatnonzero(ranks(scores, tolerance=result.options["tie_tolerance"]) == 1)
         if (place[pick] == 1).any():
@@ -224,8 +228,8 @@ def _beside(result: AceResult) -> Iterator[str]:
             yield f"{BASELINES[name]} pick {chosen}, which ACE ranks {place[pick].min()}."
 
 
-def _how_sure(result: AceResult, sureness: Sureness | None) -> Iterator[str]:
-    together = result.kind == "group" and len(result.winning_spaces) > 1
+def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
+    together = result.won_by == "group" and len(result.winning_spaces) > 1
     if together and result.agreement is not None and result.edges is not None:
         local = [result.retained.index(i) for i in result.winning_spaces]
         inner = result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)]
@@ -238,30 +242,30 @@ def _how_sure(result: AceResult, sureness: Sureness | None) -> Iterator[str]:
             yield "So they count alike, and their agreement may be chance."
     else:
         yield "How sure: one space alone gives the answer, and no other confirms it."
-    if sureness is None:
-        yield "The probability of being best was not asked for (see sureness)."
+    if confidence is None:
+        yield "How often each run is best was not computed (rank_confidence, or --draws)."
     else:
-        yield from describe_sureness(sureness, result)
+        yield from describe_confidence(confidence, result)
 
 
-def describe_sureness(sureness: Sureness, result: AceResult) -> Iterator[str]:
+def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
     """How often the answer stays the answer, and who else would win."""
-    chance = sureness.probability_best
+    chance = confidence.probability_best
     place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
-    low, high = sureness.interval[best]
+    low, high = confidence.interval[best]
     yield (
-        f"Over {sureness.n_draws} half-samples of the objects"
-        f"{' that also leave out spaces' if sureness.spaces_left_out else ''}, "
+        f"Over {confidence.n_draws} half-samples of the objects"
+        f"{' that also leave out spaces' if confidence.spaces_left_out else ''}, "
         f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
-        f"(rank {low:g} to {high:g} in {sureness.level:.0%})."
+        f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
     rival = int(max((i for i in range(len(chance)) if i != best), key=lambda i: chance[i]))
     if chance[rival] > chance[best]:
         yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:
         yield f"Next is {result.partitions[rival]!r} with {chance[rival]:.0%}."
-    yield from sureness.notes
+    yield from confidence.notes
 
 
 def ace_html(result: AceResult) -> str:

@@ -17,11 +17,11 @@ WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more tha
 AT_ONCE = 16  # half-samples projected together
 
 
-def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.ndarray:
+def half_dips(X: Any, halves: Halves, draws: np.ndarray, projection: str) -> np.ndarray:
     """p-value of the dip test for each of the half-samples `draws`, NaN where it is undefined.
 
     The first principal component of a half-sample follows from the sums of x and xx' over its
-    groups; all halves are then projected in one product. Other reductions are tested one by one.
+    groups; all halves are then projected in one product. Other projections are tested one by one.
     """
     X = to_numpy(check_data(X))
     n, d = X.shape
@@ -30,12 +30,12 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.n
         halves.chosen[draws], axis=0, return_index=True, return_inverse=True
     )
     distinct = draws[first]
-    if reduction in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
+    if projection in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
         with one_blas_thread():  # small matrices: threads would only wait for each other
-            found = _by_moments(X, halves, distinct, reduction == "pca-scaled")
+            found = _by_moments(X, halves, distinct, projection == "pca-scaled")
     else:
         found = [
-            multimodality(X[halves.objects(draw)], reduction=reduction, random_state=0).pvalue
+            multimodality(X[halves.objects(draw)], projection=projection, random_state=0).pvalue
             for draw in distinct
         ]
     return np.asarray(found)[again.reshape(-1)]

@@ -1,24 +1,27 @@
-"""The main job in one call, and all its records in one: scores, answers, ranking, choice."""
+"""The main job in one call, and all its records in one: scores, answers, confidence, details."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from .._checks import check_count
 from ..indices.scoring import IndexSpec
 from ..runs import Runs
 from .ace import ace
-from .baselines import raw as raw_scores
-from .choice import Choice, describe_choice
+from .baselines import input_scores
+from .details import PartitionDetails, partition_details
 from .ranking import Ranking, rank
-from .records import Record
+from .records import Record, freeze
 from .result import AceResult
 from .scores import NothingToRank, Scores
 from .scoring import Progress, score_runs
-from .sureness import sureness
+from .sureness import RankConfidence, rank_confidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,24 +31,42 @@ class Judgement(Record):
     Attributes
     ----------
     scores : Scores
-    results : tuple of AceResult
-        One per index; the first is the answer.
-    ranking : Ranking
-    choice : Choice or None
-        The chosen partition, object by object.
-    notes : sentences on indices that could not stand beside the first
+    answers : dict of judge to dict of index to AceResult
+        What each judge says by each index. The only judge so far is "ace".
+    confidence : RankConfidence or None
+        Of the deciding answer.
+    details : PartitionDetails or None
+        The best partition, object by object.
+    input_scores : ndarray of shape (M,) or None
+        Scores in the data that the runs were made from, by the deciding index.
+    notes : sentences on indices that could not rank the runs
+    judge : str
+        The judge that decides.
     """
 
     scores: Scores
-    results: tuple[AceResult, ...]
-    ranking: Ranking
-    choice: Choice | None = None
+    answers: Mapping[str, Mapping[str, AceResult]]
+    confidence: RankConfidence | None = None
+    details: PartitionDetails | None = None
+    input_scores: np.ndarray | None = None
     notes: tuple[str, ...] = ()
+    judge: str = "ace"
 
     @property
-    def result(self) -> AceResult:
-        """The answer."""
-        return self.results[0]
+    def answer(self) -> AceResult:
+        """The deciding judge's answer by the deciding index, the first one."""
+        return next(iter(self.answers[self.judge].values()))
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The partitions in the order of the answer."""
+        others = list(self.answers[self.judge].values())[1:]
+        return rank(
+            self.answer,
+            others=others,
+            confidence=self.confidence,
+            input_scores=self.input_scores,
+        )
 
     def explain(self) -> str:
         """Plain sentences: what fell out and why, which group won, and how sure one can be."""
@@ -53,7 +74,7 @@ class Judgement(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
-        result, ranking = self.result, self.ranking
+        result, ranking = self.answer, self.ranking
         names = result.spaces
         return {
             "best": list(ranking.winners),
@@ -66,7 +87,7 @@ class Judgement(Record):
             "winning_spaces": dict(
                 zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
             ),
-            "kind": result.kind,
+            "won_by": result.won_by,
             "groups": [[names[i] for i in group] for group in result.groups],
             "outliers": [names[i] for i in result.outliers],
             "dropped": [
@@ -83,7 +104,7 @@ class Judgement(Record):
                 "adjusted": result.adjusted,
                 "edges": result.edges,
             },
-            "beside": {r.index: list(r.scores) for r in self.results[1:]},
+            "other_indices": {k: list(v) for k, v in ranking.by_other_index.items()},
             "options": dict(result.options),
             "settings": dict(self.scores.settings),
         }  # fmt: skip
@@ -110,8 +131,8 @@ def judge(
     X: Any = None,
     noise: str = "error",
     convention: str | None = None,
-    reduction: str = "pca",
-    describe: bool = True,
+    projection: str = "pca",
+    details: bool = True,
     n_jobs: int | None = None,
     device: Any = None,
     cache: str | os.PathLike | None = None,
@@ -126,15 +147,16 @@ def judge(
     ----------
     runs : Runs
     indices : sequence of str or (str, dict)
-        The first is the answer, the others stand beside it.
+        The first index decides the ranking. The others are computed and shown next to it.
     n_draws : int
         Half-samples for the rank intervals; 0 for none.
     X : array-like of shape (n, p), optional
-        The input space, for the raw baseline.
-    noise, convention, reduction, n_jobs, device, cache, progress, random_state, scheduler
+        The data the runs were made from. If given, every partition is also scored there, as a
+        baseline.
+    noise, convention, projection, n_jobs, device, cache, progress, random_state, scheduler
         As in :func:`wellsep.score_runs`.
-    describe : bool
-        Also keep the silhouette widths and margins of the chosen partition.
+    details : bool
+        Also keep the silhouette widths and margins of the best partition.
     **options
         Of :func:`wellsep.ace`: ``dip``, ``alpha``, ``grouping``, ``links`` …
 
@@ -155,29 +177,29 @@ def judge(
     check_count("n_draws", n_draws, minimum=0)
     scores = score_runs(
         runs, indices, noise=noise, convention=convention, dip=options.get("dip", True),
-        reduction=reduction, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
+        projection=projection, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
         random_state=random_state, scheduler=scheduler,
     )  # fmt: skip
-    results: tuple[AceResult, ...] = (ace(scores, **options),)
+    answer = ace(scores, **options)
+    answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
     for index in scores.indices[1:]:
         try:
-            results += (ace(scores, index=index, **options),)
+            answers[index] = ace(scores, index=index, **options)
         except NothingToRank as reason:
-            notes += (f"{index} does not stand beside: {reason}",)
-    sure = None
+            notes += (f"{index} could not rank the runs: {reason}",)
+    confidence = None
     if n_draws:
-        sure = sureness(
-            runs, scores, results[0], n_draws=n_draws, n_jobs=n_jobs, device=device,
+        confidence = rank_confidence(
+            runs, scores, answer, n_draws=n_draws, n_jobs=n_jobs, device=device,
             progress=progress, random_state=random_state, scheduler=scheduler,
         )  # fmt: skip
-    raw = None
+    in_input = None
     if X is not None:
-        first = (scores.settings["indices"][results[0].index],)
-        raw = raw_scores(X, runs, indices=first, noise=noise, device=device, n_jobs=n_jobs)[
-            results[0].index
-        ]
-    ranking = rank(results[0], beside=results[1:], sureness=sure, raw=raw)
+        deciding = scores.settings["indices"][answer.index]
+        in_input = freeze(
+            input_scores(X, runs, index=deciding, noise=noise, device=device, n_jobs=n_jobs)
+        )
     policy = "exclude" if noise == "error" else noise
-    choice = describe_choice(runs, results[0], noise=policy, device=device) if describe else None
-    return Judgement(scores, results, ranking, choice, notes)
+    found = partition_details(runs, answer, noise=policy, device=device) if details else None
+    return Judgement(scores, {"ace": answers}, confidence, found, in_input, notes)

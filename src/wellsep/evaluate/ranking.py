@@ -1,9 +1,10 @@
-"""Ranking: the partitions in order, with ties, baselines and how sure each place is."""
+"""Ranking: the partitions in order, with ties, baselines and how certain each place is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from .explain import explain_ace, ranking_html, ranks
 from .records import Record, freeze
 from .result import AceResult
-from .sureness import Sureness
+from .sureness import RankConfidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,31 +21,66 @@ class Ranking(Record):
 
     Attributes
     ----------
-    names : tuple of str, in the order of the runs
-    score : ndarray of shape (M,)
-    rank : ndarray of shape (M,), 1 = best; ties share the better rank
-    index : the index that answered
-    baselines : dict of str to (M,) scores
-    beside : dict of index name to ACE's scores by that index
-    n_clusters, coverage : per partition, where known
-    sureness : Sureness or None
-    explanation : sentences
-    result : AceResult or None
-        The answer in full, for the page and the plots.
+    result : AceResult
+        The answer in full; all that is not listed here is derived from it.
+    by_other_index : dict of index name to ACE's scores by that index
+    confidence : RankConfidence or None
+    input_scores : ndarray of shape (M,) or None
+        Scores in the data that the runs were made from.
     """
 
-    names: tuple[str, ...]
-    score: np.ndarray
-    rank: np.ndarray
-    index: str
-    baselines: Mapping[str, np.ndarray]
-    beside: Mapping[str, np.ndarray] = field(default_factory=dict)
-    n_clusters: np.ndarray | None = None
-    coverage: np.ndarray | None = None
-    sureness: Sureness | None = None
-    explanation: tuple[str, ...] = ()
-    tie_tolerance: float = 1e-12
-    result: AceResult | None = None
+    result: AceResult
+    by_other_index: Mapping[str, np.ndarray] = field(default_factory=dict)
+    confidence: RankConfidence | None = None
+    input_scores: np.ndarray | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The partitions, in the order of the runs."""
+        return self.result.partitions
+
+    @property
+    def index(self) -> str:
+        """The index that decides."""
+        return self.result.index
+
+    @property
+    def score(self) -> np.ndarray:
+        """(M,) scores, larger is better."""
+        return self.result.scores
+
+    @property
+    def n_clusters(self) -> np.ndarray | None:
+        """(M,) numbers of clusters, where known."""
+        return self.result.n_clusters
+
+    @property
+    def coverage(self) -> np.ndarray | None:
+        """(M,) share of the objects that a partition puts into clusters, where known."""
+        return self.result.coverage
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Relative difference under which two scores are tied."""
+        return float(self.result.options["tie_tolerance"])
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """(M,) ranks, 1 = best; ties share the better rank."""
+        return freeze(ranks(self.score, tolerance=self.tie_tolerance))
+
+    @cached_property
+    def baselines(self) -> Mapping[str, np.ndarray]:
+        """Baseline name to (M,) scores: own_space, mean_admitted, mean_all, input."""
+        found = dict(self.result.baselines)
+        if self.input_scores is not None:
+            found["input"] = freeze(_worst_for_nan(self.input_scores))
+        return found
+
+    @cached_property
+    def explanation(self) -> tuple[str, ...]:
+        """What was done and how far to trust it, one paragraph per step."""
+        return tuple(explain_ace(self.result, self.confidence))
 
     @property
     def best(self) -> str:
@@ -64,17 +100,17 @@ class Ranking(Record):
 
     @property
     def interval(self) -> np.ndarray | None:
-        """(M, 2) lowest and highest rank over the half-samples, if sureness was asked for."""
-        return None if self.sureness is None else self.sureness.interval
+        """(M, 2) lowest and highest rank over the half-samples, where they were drawn."""
+        return None if self.confidence is None else self.confidence.interval
 
     @property
     def probability_best(self) -> np.ndarray | None:
         """(M,) share of the half-samples in which a partition is best."""
-        return None if self.sureness is None else self.sureness.probability_best
+        return None if self.confidence is None else self.confidence.probability_best
 
     def ranks_by(self, name: str) -> np.ndarray:
         """Ranks by a baseline or by another index."""
-        scores = {**self.baselines, **self.beside}
+        scores = {**self.baselines, **self.by_other_index}
         if name not in scores:
             raise ValueError(f"name must be one of {', '.join(scores)}, got {name!r}.")
         return ranks(scores[name], tolerance=self.tie_tolerance)
@@ -87,16 +123,16 @@ class Ranking(Record):
             "partition": [self.names[i] for i in order],
             "score": self.score[order].tolist(),
         }
-        if self.sureness is not None:
-            low_high = self.sureness.interval[order]
-            columns["rank interval"] = [f"{low:g}–{high:g}" for low, high in low_high]
-            columns["P(best)"] = self.sureness.probability_best[order].tolist()
+        if self.confidence is not None:
+            low, high = self.confidence.interval[order].T.astype(int).tolist()
+            columns["rank_low"], columns["rank_high"] = low, high
+            columns["p_best"] = self.confidence.probability_best[order].tolist()
         if self.n_clusters is not None:
             columns["clusters"] = self.n_clusters[order].tolist()
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
-        for name in (*self.baselines, *self.beside):
-            columns[f"rank {name}"] = self.ranks_by(name)[order].tolist()
+        for name in (*self.baselines, *self.by_other_index):
+            columns[f"rank_{name}"] = self.ranks_by(name)[order].tolist()
         return columns
 
     def to_frame(self) -> Any:
@@ -116,9 +152,9 @@ class Ranking(Record):
 def rank(
     result: AceResult,
     *,
-    beside: Sequence[AceResult] = (),
-    sureness: Sureness | None = None,
-    raw: Any = None,
+    others: Sequence[AceResult] = (),
+    confidence: RankConfidence | None = None,
+    input_scores: Any = None,
 ) -> Ranking:
     """Put the partitions in order.
 
@@ -126,12 +162,12 @@ def rank(
     ----------
     result : AceResult
         The answer.
-    beside : sequence of AceResult
-        The same runs by other indices, shown beside it.
-    sureness : Sureness, optional
-        From :func:`wellsep.sureness`: rank intervals and the probability of being best.
-    raw : array-like of shape (M,), optional
-        Scores in the input space, larger is better (see :func:`wellsep.raw`).
+    others : sequence of AceResult
+        The same runs by other indices, shown next to it.
+    confidence : RankConfidence, optional
+        From :func:`wellsep.rank_confidence`: rank intervals and the probability of being best.
+    input_scores : array-like of shape (M,), optional
+        From :func:`wellsep.input_scores`: scores in the data that the runs were made from.
 
     Returns
     -------
@@ -148,40 +184,24 @@ def rank(
     """
     if not isinstance(result, AceResult):
         raise TypeError(f"result must be an AceResult, got {type(result).__name__}.")
-    tolerance = result.options["tie_tolerance"]
-    others = {}
-    for other in beside:
+    by_other_index = {}
+    for other in others:
         if other.partitions != result.partitions:
-            raise ValueError("beside must rank the same partitions in the same order.")
-        others[other.index] = freeze(other.scores)
-    if sureness is not None and sureness.ranks.shape[1] != len(result.partitions):
+            raise ValueError("others must rank the same partitions in the same order.")
+        by_other_index[other.index] = freeze(other.scores)
+    if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
         raise ValueError(
-            f"sureness must be of the same {len(result.partitions)} partitions, "
-            f"got {sureness.ranks.shape[1]}."
+            f"confidence must be of the same {len(result.partitions)} partitions, "
+            f"got {confidence.ranks.shape[1]}."
         )
-    baselines = dict(result.baselines)
-    if raw is not None:
-        baselines["raw"] = freeze(raw, float)
-        if baselines["raw"].shape != result.scores.shape:
+    if input_scores is not None:
+        input_scores = freeze(input_scores, float)
+        if input_scores.shape != result.scores.shape:
             raise ValueError(
-                f"raw must have one score per partition ({len(result.partitions)}), "
-                f"got shape {baselines['raw'].shape}."
+                f"input_scores must have one score per partition ({len(result.partitions)}), "
+                f"got shape {input_scores.shape}."
             )
-        baselines["raw"] = freeze(_worst_for_nan(baselines["raw"]))
-    return Ranking(
-        names=result.partitions,
-        score=freeze(result.scores),
-        rank=freeze(ranks(result.scores, tolerance=tolerance)),
-        index=result.index,
-        baselines=baselines,
-        beside=others,
-        n_clusters=result.n_clusters,
-        coverage=result.coverage,
-        sureness=sureness,
-        explanation=tuple(explain_ace(result, sureness)),
-        tie_tolerance=tolerance,
-        result=result,
-    )
+    return Ranking(result, by_other_index, confidence, input_scores)
 
 
 def _worst_for_nan(scores: np.ndarray) -> np.ndarray:

@@ -51,9 +51,10 @@ class AceResult(Record):
     subgroups : tuple of Subgroup, after phase 2
     winners : positions in `subgroups` of the winner; several if they tie, none if a space alone won
     winning_spaces : positions of the spaces that give the answer, with `weights`
-    kind : {"group", "outlier", "single space"}
+    won_by : {"group", "outlier", "single space"}
     scores : ndarray of shape (M,), ACE's answer
-    baselines : dict of str to (M,) scores: "paired" (if the runs are), "pooled", "pooled_all"
+    baselines : dict of str to (M,) scores: "own_space" (if every partition has one),
+        "mean_admitted", "mean_all"
     n_clusters, coverage : per partition, where known
     undefined : tuple of (space, partition, reason)
     notes : sentences on what was unusual
@@ -67,13 +68,13 @@ class AceResult(Record):
     retained: tuple[int, ...]
     dropped: tuple[Dropped, ...]
     scores: np.ndarray
-    kind: str
+    won_by: str
     winning_spaces: tuple[int, ...]
     weights: np.ndarray
     baselines: Mapping[str, np.ndarray]
     dip_pvalue: np.ndarray | None = None
     dip_adjusted: np.ndarray | None = None
-    no_space_passed: bool = False
+    no_space_admitted: bool = False
     agreement: np.ndarray | None = None
     pvalue: np.ndarray | None = None
     adjusted: np.ndarray | None = None
@@ -87,7 +88,7 @@ class AceResult(Record):
     n_clusters: np.ndarray | None = None
     coverage: np.ndarray | None = None
     undefined: tuple[tuple[str, str, str], ...] = ()
-    fill: float | None = None
+    undefined_value: float | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property

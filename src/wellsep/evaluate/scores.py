@@ -25,7 +25,7 @@ class Dip(Record):
     statistic: np.ndarray  # (L,)
     pvalue: np.ndarray  # (L,), NaN where the test is undefined
     notes: tuple[str, ...] = ()  # one per space, "" = nothing to say
-    reduction: str = "pca"
+    projection: str = "pca"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Scores(Record):
     directions : dict of str to int
         +1 if larger is better, -1 if smaller is better.
     spaces, partitions : tuple of str
-    pairing : ndarray of shape (M,)
+    made_in : ndarray of shape (M,)
         For each partition the space it was made in, -1 where there is none.
     reasons : dict of str to dict
         ``reasons[index]["'partition' in 'space'"]``: why a value is undefined.
@@ -62,7 +62,7 @@ class Scores(Record):
     n_objects : int
     dims : ndarray of shape (L,)
         Columns of each space.
-    coordinates : Coordinates or None
+    plot_coordinates : Coordinates or None
     settings : dict
         How the scores were made (noise policy, convention, version).
     """
@@ -71,7 +71,7 @@ class Scores(Record):
     directions: Mapping[str, int]
     spaces: tuple[str, ...]
     partitions: tuple[str, ...]
-    pairing: np.ndarray
+    made_in: np.ndarray
     reasons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     coverage: np.ndarray | None = None
     n_clusters: np.ndarray | None = None
@@ -80,7 +80,7 @@ class Scores(Record):
     ids: np.ndarray | None = None
     n_objects: int = 0
     dims: np.ndarray | None = None
-    coordinates: Coordinates | None = None
+    plot_coordinates: Coordinates | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -133,7 +133,7 @@ class Scores(Record):
             directions={index: direction},
             spaces=_names(spaces, n_spaces, "space" if not paired else "run"),
             partitions=_names(partitions, n_partitions, "partition" if not paired else "run"),
-            pairing=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
+            made_in=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
             dip=dip,
         )
 
@@ -158,7 +158,7 @@ class Scores(Record):
     @property
     def is_paired(self) -> bool:
         """Whether every partition was made in one of the spaces."""
-        return bool((self.pairing >= 0).all())
+        return bool((self.made_in >= 0).all())
 
     def check_index(self, index: str | None) -> str:
         """The index to use: the named one, or the first."""

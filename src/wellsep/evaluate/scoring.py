@@ -47,8 +47,8 @@ def score_runs(
     noise: str = "error",
     convention: str | None = None,
     dip: bool = True,
-    reduction: str = "pca",
-    n_drawn: int = 2000,
+    projection: str = "pca",
+    n_plotted: int = 2000,
     n_jobs: int | None = None,
     device: Any = None,
     cache: str | os.PathLike | None = None,
@@ -71,9 +71,9 @@ def score_runs(
         "ace" computes what the authors of ACE computed.
     dip : bool
         Also test every space for more than one mode.
-    reduction : {"pca", "pca-scaled", "components", "distances"}
+    projection : {"pca", "pca-scaled", "components", "distances"}
         How the dip test sees a space, see :func:`wellsep.multimodality`.
-    n_drawn : int
+    n_plotted : int
         Objects whose coordinates are kept for drawing; 0 for none.
     n_jobs, device : as in :func:`wellsep.score_partitions`
     cache : path, optional
@@ -113,10 +113,10 @@ def score_runs(
         raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
     partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
     digests = tuple(_digest(codes) for codes in partitions.codes)
-    drawn = drawn_objects(runs.n_objects, n_drawn, random_state)
+    drawn = drawn_objects(runs.n_objects, n_plotted, random_state)
     labels = tuple(index.label(params) for index, params in asked)
 
-    job = _Job(labels, indices, convention, dip, reduction, drawn, n_jobs, device)
+    job = _Job(labels, indices, convention, dip, projection, drawn, n_jobs, device)
     with open_client(scheduler) as client:
         if client is not None:
             found = _score_remotely(client, runs, spaces, partitions, digests, job, cache, progress)
@@ -138,7 +138,7 @@ def score_runs(
         },
         spaces=spaces,
         partitions=names,
-        pairing=freeze(runs.pairing),
+        made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
         coverage=freeze(partitions.coverage),
         n_clusters=freeze(partitions.n_clusters),
@@ -147,12 +147,12 @@ def score_runs(
         ids=None if runs.ids is None else freeze(runs.ids),
         n_objects=runs.n_objects,
         dims=freeze([runs[name].n_features for name in spaces]),
-        coordinates=_join_planes(drawn, found) if len(drawn) else None,
+        plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         settings={
             "indices": {label: (i.name, p) for label, (i, p) in zip(labels, asked, strict=True)},
             "noise": noise,
             "convention": convention,
-            "reduction": reduction if dip else None,
+            "projection": projection if dip else None,
             "version": __version__,
         },
     )
@@ -164,14 +164,14 @@ class _Job:
     indices: Any
     convention: str | None
     dip: bool
-    reduction: str
+    projection: str
     drawn: np.ndarray
     n_jobs: int | None
     device: Any
 
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
-        facts = (__version__, embedding_digest, self.labels, self.dip and self.reduction,
+        facts = (__version__, embedding_digest, self.labels, self.dip and self.projection,
                  _digest(self.drawn), str(self.device))  # fmt: skip
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
@@ -283,9 +283,9 @@ def _compute(
         return SpaceScores(digests, result.values, reasons, known.dip, known.plane, known.axes)
     test = None
     if job.dip:
-        seen = multimodality(X, reduction=job.reduction, random_state=0)
+        seen = multimodality(X, projection=job.projection, random_state=0)
         one = freeze([seen.statistic]), freeze([seen.pvalue])
-        test = Dip(*one, (seen.note,), job.reduction)
+        test = Dip(*one, (seen.note,), job.projection)
     flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
     return SpaceScores(digests, result.values, reasons, test, flat, axes)
 
@@ -316,7 +316,7 @@ def _join_dips(found: list[SpaceScores]) -> Dip:
         freeze(np.concatenate([t.statistic for t in tests])),
         freeze(np.concatenate([t.pvalue for t in tests])),
         tuple(t.notes[0] for t in tests),
-        tests[0].reduction,
+        tests[0].projection,
     )
 
 

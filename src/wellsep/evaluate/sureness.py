@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Sureness(Record):
+class RankConfidence(Record):
     """Ranks of M partitions over B resampled evaluations.
 
     Attributes
@@ -51,7 +51,7 @@ class Sureness(Record):
     notes: tuple[str, ...] = ()
 
 
-def sureness(
+def rank_confidence(
     runs: Runs,
     scores: Scores,
     result: AceResult,
@@ -66,7 +66,7 @@ def sureness(
     progress: Callable[[int, int, str], None] | None = None,
     random_state: Any = 0,
     scheduler: Any = None,
-) -> Sureness:
+) -> RankConfidence:
     """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
 
     Each draw takes half of the objects without replacement (the spread of half-samples is that of
@@ -99,7 +99,7 @@ def sureness(
 
     Returns
     -------
-    Sureness
+    RankConfidence
 
     Examples
     --------
@@ -110,7 +110,7 @@ def sureness(
     >>> halves = {"three": truth, "two": truth > 0, "random": rng.integers(0, 3, 120)}
     >>> runs = ws.Runs.from_parts(spaces, halves)
     >>> scores = ws.score_runs(runs)
-    >>> sure = ws.sureness(runs, scores, ws.ace(scores), n_draws=10)
+    >>> sure = ws.rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
     >>> sure.probability_best.tolist(), sure.interval[0].tolist()
     ([1.0, 0.0, 0.0], [1, 1])
     """
@@ -143,7 +143,7 @@ def sureness(
     name, params = scores.settings["indices"][result.index]
     values = np.empty((n_draws, n_spaces, len(partitions)))
     pvalues = np.ones((n_draws, n_spaces))
-    reduction = scores.settings.get("reduction") or "pca"
+    projection = scores.settings.get("projection") or "pca"
     test = bool(result.options["dip"]) and scores.dip is not None
     # A component that all objects leave undefined is an accident in every half of them.
     undefined = np.isnan(scores.dip.pvalue) if test else np.zeros(n_spaces, bool)  # type: ignore[union-attr]
@@ -152,7 +152,7 @@ def sureness(
         (kept == i).any(axis=1) & (test and redo_dip and not undefined[i]) for i in range(n_spaces)
     ]
     used = {s: (np.flatnonzero(draws),) for s, draws in zip(scores.spaces, drawn_in, strict=True)}
-    shared = (partitions, name, dict(params), halves, reduction, n_jobs, device)
+    shared = (partitions, name, dict(params), halves, projection, n_jobs, device)
     for space, (found, dips) in each_space(
         runs, scores.spaces, _resample, shared, used, scheduler=scheduler, progress=progress
     ):
@@ -188,14 +188,14 @@ def _resample(
     index: str,
     params: dict[str, Any],
     halves: Halves,
-    reduction: str,
+    projection: str,
     n_jobs: int | None,
     device: Any,
     used: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Values of one space on all half-samples, and dips on those that are used."""
     values = score_halves(X, partitions, index, params, halves, n_jobs=n_jobs, device=device)
-    return values, half_dips(X, halves, used, reduction) if len(used) else None
+    return values, half_dips(X, halves, used, projection) if len(used) else None
 
 
 def summarise(
@@ -206,7 +206,7 @@ def summarise(
     *,
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
-) -> Sureness:
+) -> RankConfidence:
     """Intervals and probabilities from the ranks of all draws.
 
     Examples
@@ -220,7 +220,7 @@ def summarise(
     tail = (1 - level) / 2
     low = np.quantile(places, tail, axis=0, method="inverted_cdf")
     high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
-    return Sureness(
+    return RankConfidence(
         ranks=freeze(places),
         probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)),
         interval=freeze(np.column_stack([low, high])),
@@ -247,9 +247,9 @@ def _sub_scores(
         values={index: values[kept]},
         directions={index: scores.directions[index]},
         spaces=tuple(scores.spaces[i] for i in kept),
-        pairing=np.full(len(scores.partitions), -1),
+        made_in=np.full(len(scores.partitions), -1),
         reasons={},
         dip=dip,
         dims=None,
-        coordinates=None,
+        plot_coordinates=None,
     )

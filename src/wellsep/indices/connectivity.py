@@ -31,9 +31,9 @@ class LocalConnectivity:
         The highest LCD in each cluster.
     maximum, mean : float
         MaxLCD and AvgLCD: maximum and mean of `clusters`.
-    support : ndarray of shape (n,), int
-        How many neighbours stand between the object and its prototype, at most `n_neighbors`.
-    better : ndarray of shape (n,)
+    n_witnesses : ndarray of shape (n,), int
+        How many neighbours lie between the object and its prototype, at most `n_neighbors`.
+    better_cluster : ndarray of shape (n,)
         The label of the cluster whose members among the object's nearest neighbours back it most;
         its own label where none is better, -1 for noise.
     labels : ndarray of shape (K,)
@@ -49,8 +49,8 @@ class LocalConnectivity:
     clusters: np.ndarray
     maximum: float
     mean: float
-    support: np.ndarray
-    better: np.ndarray
+    n_witnesses: np.ndarray
+    better_cluster: np.ndarray
     labels: np.ndarray
     radii: np.ndarray
     n_neighbors: int
@@ -120,7 +120,7 @@ def local_connectivity(
     >>> import wellsep as ws
     >>> X = [[0.0, 0.0], [3.0, 0.0], [4.0, 3.0], [8.0, 0.0]]
     >>> lcd = ws.local_connectivity(X, [0, 0, 0, 0], centers=[[0.0, 0.0]], n_neighbors=3)
-    >>> lcd.objects.round(4).tolist(), lcd.support.tolist()
+    >>> lcd.objects.round(4).tolist(), lcd.n_witnesses.tolist()
     ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
     """
     data = check_data(X)
@@ -137,8 +137,8 @@ def local_connectivity(
         clusters=found.clusters,
         maximum=float(found.clusters.max()),
         mean=float(found.clusters.mean()),
-        support=found.support,
-        better=_better(X, partition, prototypes, found.radii, t, n_jobs, there),
+        n_witnesses=found.support,
+        better_cluster=_better(X, partition, prototypes, found.radii, t, n_jobs, there),
         labels=partition.classes[0],
         radii=found.radii,
         n_neighbors=t,

@@ -103,8 +103,8 @@ def centers_of(estimator: Any, labels: np.ndarray) -> np.ndarray | None:
 def answer_of(result: Any) -> AceResult:
     """ACE's answer of whatever result holds it."""
     if isinstance(result, Judgement):
-        return result.result
-    if isinstance(result, Ranking) and result.result is not None:
+        return result.answer
+    if isinstance(result, Ranking):
         return result.result
     if isinstance(result, AceResult):
         return result

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..evaluate import PartitionDetails
 from .figures import Silhouettes, Strips
 from .looking import names_of
 from .packing import pack
-from .people import lcd_figure, margin_figure, silhouette_figure, tried
-from .planes import encoded
+from .people import disagreements_of, margins_of, silhouettes_of
 
 PROFILE = 120  # points of a silhouette profile
 STRIP = 2400  # marks of a strip plot, over all clusters
@@ -33,62 +34,38 @@ class Chosen:
     notes: tuple[str, ...]
 
 
-def chosen_figure(
-    partition: str, space: str, X: Any, labels: Any, *, widths: Any = None, margins: Any = None
-) -> Chosen:
-    """Silhouette widths, margins and LCD of a partition; what is undefined is said in the notes.
-
-    X may be None: then only widths and margins that are given are shown.
-    """
-    codes, clusters = encoded(labels)
-    silhouettes = strip = lcd = rivals = None
-    notes: list[str] = []
-    if X is not None or widths is not None:
-        silhouettes, why = tried(silhouette_figure, X, labels, widths=widths)
-        notes += [f"Silhouette widths are undefined: {why}."] if why else []
-    if X is not None or margins is not None:
-        strip, why = tried(margin_figure, X, labels, values=margins)
-        notes += [f"Margins are undefined: {why}."] if why else []
-    if X is not None:
-        lcd, why = tried(lcd_figure, X, labels)
-        notes += [f"Local connectivity is undefined: {why}."] if why else []
-        rivals = nearest_rival(np.asarray(X, dtype=float), codes, len(clusters))
-    else:
-        notes.append("Local connectivity is not shown: the page was made without the runs.")
-    values = {}
-    for key, figure in (("width", silhouettes), ("margin", strip), ("lcd", lcd)):
-        if figure is not None:
-            values[key] = _per_object(figure, len(codes))
+def chosen_figure(details: PartitionDetails) -> Chosen:
+    """Figures of silhouette widths, margins and LCD, from what was judged."""
+    codes, clusters = details.codes, details.clusters
+    figures: list[tuple[str, Callable[..., Any], np.ndarray]] = [
+        ("width", silhouettes_of, details.widths),
+        ("margin", margins_of, details.margins),
+        ("lcd", disagreements_of, details.disagreements),
+    ]
+    known = {
+        key: (draw(codes, clusters, values), values)
+        for key, draw, values in figures
+        if np.isfinite(values).any()
+    }
+    silhouettes, strip, lcd = (known.get(key, (None,))[0] for key, _, _ in figures)
     return Chosen(
-        partition, space, codes, clusters, rivals, silhouettes, strip, lcd, values, tuple(notes)
+        details.partition,
+        details.space,
+        codes,
+        clusters,
+        details.nearest if (details.nearest >= 0).any() else None,
+        silhouettes,
+        strip,
+        lcd,
+        {key: np.where(codes < 0, np.nan, values) for key, (_, values) in known.items()},
+        details.notes,
     )
 
 
-def nearest_rival(X: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray | None:
-    """Of each object the other cluster whose separating plane is nearest; None for one cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> nearest_rival(np.array([[0.0], [1.0], [4.0], [9.0]]), np.array([0, 0, 1, 2]), 3).tolist()
-    [1, 1, 0, 1]
-    """
-    if k < 2:
-        return None
-    means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
-    apart = np.sqrt(((means[:, None] - means[None]) ** 2).sum(axis=2))
-    np.fill_diagonal(apart, np.nan)
-    apart[apart == 0] = np.nan
-    near = (means**2).sum(axis=1) - 2 * X @ means.T
-    own = np.maximum(codes, 0)
-    ways = (near - near[np.arange(len(X)), own][:, None]) / (2 * apart[own])
-    return np.where(codes < 0, -1, np.where(np.isnan(ways), np.inf, ways).argmin(axis=1))
-
-
 def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
-    """The objects to look at: on the fence, unsupported, or with the lowest widths."""
+    """The objects to look at: borderline, isolated, or with the lowest widths."""
     why: dict[int, list[str]] = {}
-    for figure, said in ((chosen.margins, "on the fence"), (chosen.lcd, "unsupported")):
+    for figure, said in ((chosen.margins, "borderline"), (chosen.lcd, "isolated")):
         for i in [] if figure is None else figure.worst:
             why.setdefault(int(i), []).append(said)
     if "width" in chosen.values:
@@ -100,15 +77,17 @@ def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
     margins = chosen.values.get("margin")
     if margins is not None:
         for i, reasons in why.items():
-            if margins[i] < 0 and "on the fence" in reasons:
-                reasons[reasons.index("on the fence")] = "on the wrong side"
+            if margins[i] < 0 and "borderline" in reasons:
+                reasons[reasons.index("borderline")] = "on the wrong side"
     rows = sorted(why, key=lambda i: (-len(why[i]), i))
     table: dict[str, list[Any]] = {
         "object": names_of(ids, np.array(rows, dtype=np.intp)),
         "cluster": [chosen.clusters[chosen.codes[i]] for i in rows],
     }
     if chosen.rivals is not None:
-        table["rival"] = [chosen.clusters[chosen.rivals[i]] for i in rows]
+        table["rival"] = [
+            chosen.clusters[r] if (r := int(chosen.rivals[i])) >= 0 else "" for i in rows
+        ]
     for key, values in chosen.values.items():
         table[key] = [float(values[i]) for i in rows]
     table["why"] = [", ".join(why[i]) for i in rows]
@@ -166,11 +145,3 @@ def _profile(widths: np.ndarray) -> np.ndarray:
     if len(widths) <= PROFILE:
         return widths
     return widths[np.linspace(0, len(widths) - 1, PROFILE).round().astype(np.intp)]
-
-
-def _per_object(figure: Silhouettes | Strips, n: int) -> np.ndarray:
-    values = np.full(n, np.nan)
-    columns = figure.widths if isinstance(figure, Silhouettes) else figure.values
-    for objects, column in zip(figure.objects, columns, strict=True):
-        values[objects] = column
-    return values

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import stats
 
 from .._checks import check_data, to_numpy
+from ..evaluate.details import object_details
 from ..evaluate.explain import ranks
 from ..indices import clustering_accuracy, nmi_score
 from ..runs import Runs
@@ -36,7 +37,7 @@ def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str
         "kind": "choice of k",
         "partitions": names,
         "spaces": [SPACE],
-        "pairing": [0] * len(names),
+        "made_in": [0] * len(names),
         "best": int(np.flatnonzero(curves.k == best)[0]),
         "table": table_payload(table),
         "explanation": chosen.explain().splitlines(),
@@ -50,7 +51,8 @@ def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str
     else:
         rows = X[np.asarray(chosen.objects)]
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
-        shown = chosen_figure(f"K = {best}", space, rows, chosen.labels_for(best))
+        details = object_details(rows, chosen.labels_for(best), f"K = {best}", space)
+        shown = chosen_figure(details)
         objects = draw_objects(len(rows), 1, len(names), None)
         xy, axes = coordinates(rows, objects, layout)
         partitions = dict(zip(names, chosen.labels, strict=True))
@@ -125,9 +127,9 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
     }
     signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
     table: dict[str, list[Any]] = {"ranking": list(chosen.indices)}
-    for measure, title in (("nmi", "NMI"), ("acc", "ACC")):
-        for kind, sign in (("spearman", "r_s"), ("kendall", "τ_b")):
-            table[f"{sign} {title}"] = [
+    for measure in external:
+        for kind in ("spearman", "kendall"):
+            table[f"{kind}_{measure}"] = [
                 _correlation(kind, signed[:, i], external[measure])
                 for i in range(len(chosen.indices))
             ]
@@ -136,9 +138,9 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
         known = np.flatnonzero(np.isfinite(signed[:, i]))
         first = known[ranks(signed[known, i]) == 1] if len(known) else known
         picks.append(tuple(names[j] for j in first))
-    table["picks"] = [", ".join(pick) or "–" for pick in picks]
-    for measure, title in (("nmi", "NMI"), ("acc", "ACC")):
-        table[f"its {title}"] = [
+    table["pick"] = [", ".join(pick) or "–" for pick in picks]
+    for measure in external:
+        table[f"{measure}_of_pick"] = [
             float(np.mean([external[measure][names.index(p)] for p in pick]))
             if pick
             else float("nan")

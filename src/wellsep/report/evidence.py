@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from .._checks import to_numpy
-from ..evaluate import AceResult, Choice, Judgement, Ranking, Scores, rank
+from ..evaluate import (
+    AceResult,
+    Judgement,
+    PartitionDetails,
+    Ranking,
+    Scores,
+    partition_details,
+    rank,
+)
 from ..runs import Runs
 
 
@@ -18,15 +26,18 @@ class Evidence:
     """A ranking and what is known about it; None where it was not given."""
 
     ranking: Ranking
-    result: AceResult | None
     scores: Scores | None = None
-    choice: Choice | None = None
+    details: PartitionDetails | None = None
     runs: Runs | None = None
     truth: np.ndarray | None = None
 
     @property
+    def result(self) -> AceResult:
+        return self.ranking.result
+
+    @property
     def spaces(self) -> tuple[str, ...]:
-        return () if self.result is None else self.result.spaces
+        return self.result.spaces
 
     @property
     def ids(self) -> np.ndarray | None:
@@ -38,8 +49,8 @@ class Evidence:
     def n_objects(self) -> int:
         if self.runs is not None:
             return self.runs.n_objects
-        if self.choice is not None:
-            return len(self.choice.codes)
+        if self.details is not None:
+            return len(self.details.codes)
         return 0 if self.scores is None else self.scores.n_objects
 
     @property
@@ -49,29 +60,29 @@ class Evidence:
         return {} if self.scores is None else self.scores.params
 
     @property
-    def pairing(self) -> np.ndarray:
+    def made_in(self) -> np.ndarray:
         """(M,) for each partition the space it was made in, -1 where none is known."""
         place = {name: i for i, name in enumerate(self.spaces)}
         if self.scores is not None and self.scores.spaces == self.spaces:
-            return np.asarray(self.scores.pairing)
+            return np.asarray(self.scores.made_in)
         if self.runs is not None:
             spaces, names = list(self.runs.spaces), list(self.runs.partitions)
-            made = {n: spaces[p] for n, p in zip(names, self.runs.pairing, strict=True) if p >= 0}
+            made = {n: spaces[p] for n, p in zip(names, self.runs.made_in, strict=True) if p >= 0}
             return np.array([place.get(made.get(n, ""), -1) for n in self.ranking.names])
         return np.array([place.get(name, -1) for name in self.ranking.names])
 
 
 def gather(result: Judgement | Ranking | AceResult, *, runs: Any, truth: Any) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    scores = choice = None
+    scores = details = None
     if isinstance(result, Judgement):
-        ranking, answer = result.ranking, result.result
-        scores, choice = result.scores, result.choice
+        ranking, scores, details = result.ranking, result.scores, result.details
     else:
         ranking = rank(result) if isinstance(result, AceResult) else result
-        answer = ranking.result  # type: ignore[assignment]
     if runs is not None:
-        _check_runs(ranking, answer, runs)
+        _check_runs(ranking, runs)
+        if details is None:
+            details = partition_details(runs, ranking.result)
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
@@ -80,18 +91,17 @@ def gather(result: Judgement | Ranking | AceResult, *, runs: Any, truth: Any) ->
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    return Evidence(ranking, answer, scores, choice, runs, truth)
+    return Evidence(ranking, scores, details, runs, truth)
 
 
-def _check_runs(ranking: Ranking, answer: AceResult | None, runs: Any) -> None:
+def _check_runs(ranking: Ranking, runs: Any) -> None:
     if not isinstance(runs, Runs):
         raise TypeError(
             f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
         )
-    spaces = () if answer is None else answer.spaces
     for what, names, there in (
         ("partition", ranking.names, runs.partitions),
-        ("space", spaces, runs.spaces),
+        ("space", ranking.result.spaces, runs.spaces),
     ):
         missing = [name for name in names if name not in there]
         if missing:

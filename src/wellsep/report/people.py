@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import UndefinedIndex
 from ..indices import local_connectivity, margins, silhouette_samples
 from .figures import Silhouettes, Strips
 from .planes import encoded
@@ -15,7 +14,7 @@ from .planes import encoded
 N_WORST = 12
 
 
-def silhouette_figure(X: Any, labels: Any, *, widths: Any = None, **options: Any) -> Silhouettes:
+def silhouette_figure(X: Any, labels: Any, **options: Any) -> Silhouettes:
     """Silhouette widths cluster by cluster, the greatest first.
 
     Examples
@@ -24,10 +23,13 @@ def silhouette_figure(X: Any, labels: Any, *, widths: Any = None, **options: Any
     >>> found.clusters, found.widths[0].round(2).tolist(), round(found.mean, 2)
     (('0', '1'), [0.78, 0.71], 0.75)
     """
-    codes, clusters = encoded(labels)
-    if widths is None:
-        widths = np.asarray(silhouette_samples(X, labels, **options), dtype=float)
-    kept = _sorted_by_cluster(np.asarray(widths, dtype=float), codes, len(clusters))
+    widths = np.asarray(silhouette_samples(X, labels, **options), dtype=float)
+    return silhouettes_of(*encoded(labels), widths)
+
+
+def silhouettes_of(codes: np.ndarray, clusters: tuple[str, ...], widths: np.ndarray) -> Silhouettes:
+    """The same figure from widths (n,) that are known."""
+    kept = _sorted_by_cluster(widths, codes, len(clusters))
     values = tuple(widths[objects] for objects in kept)
     return Silhouettes(
         clusters=clusters,
@@ -39,7 +41,7 @@ def silhouette_figure(X: Any, labels: Any, *, widths: Any = None, **options: Any
     )
 
 
-def margin_figure(X: Any, labels: Any, *, values: Any = None, **options: Any) -> Strips:
+def margin_figure(X: Any, labels: Any, **options: Any) -> Strips:
     """Distance of every object to the nearest plane between clusters; negative is the wrong side.
 
     Examples
@@ -47,13 +49,16 @@ def margin_figure(X: Any, labels: Any, *, values: Any = None, **options: Any) ->
     >>> margin_figure([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).values[0].tolist()
     [2.5, 1.5]
     """
-    codes, clusters = encoded(labels)
-    if values is None:
-        values = margins(X, labels, **options)
-    return _strips("margin", "margin", np.asarray(values, dtype=float), codes, clusters, -1)
+    values = np.asarray(margins(X, labels, **options), dtype=float)
+    return margins_of(*encoded(labels), values)
 
 
-def lcd_figure(X: Any, labels: Any, *, n_neighbors: int = 5, values: Any = None) -> Strips:
+def margins_of(codes: np.ndarray, clusters: tuple[str, ...], values: np.ndarray) -> Strips:
+    """The same figure from margins (n,) that are known."""
+    return _strips("margin", "margin", values, codes, clusters, -1)
+
+
+def lcd_figure(X: Any, labels: Any, *, n_neighbors: int = 5) -> Strips:
     """Local connectivity disagreement of every object: how far its neighbours pull aside.
 
     Examples
@@ -61,21 +66,15 @@ def lcd_figure(X: Any, labels: Any, *, n_neighbors: int = 5, values: Any = None)
     >>> lcd_figure([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).kind
     'lcd'
     """
-    codes, clusters = encoded(labels)
-    if values is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of small clusters: the page shows sizes
-            values = local_connectivity(X, labels, n_neighbors=n_neighbors).objects
-    title = "local connectivity disagreement"
-    return _strips("lcd", title, np.asarray(values, dtype=float), codes, clusters, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of small clusters: the page shows sizes
+        values = local_connectivity(X, labels, n_neighbors=n_neighbors).objects
+    return disagreements_of(*encoded(labels), np.asarray(values, dtype=float))
 
 
-def tried(function: Any, *args: Any, **options: Any) -> tuple[Any, str]:
-    """The figure, or None with the reason why it is undefined."""
-    try:
-        return function(*args, **options), ""
-    except UndefinedIndex as reason:
-        return None, str(reason).rstrip(".")
+def disagreements_of(codes: np.ndarray, clusters: tuple[str, ...], values: np.ndarray) -> Strips:
+    """The same figure from disagreements (n,) that are known."""
+    return _strips("lcd", "local connectivity disagreement", values, codes, clusters, 1)
 
 
 def _strips(

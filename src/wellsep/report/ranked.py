@@ -31,24 +31,18 @@ def ranking_page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         "index": ranking.index,
         "partitions": list(ranking.names),
         "spaces": list(evidence.spaces),
-        "pairing": evidence.pairing,
+        "made_in": evidence.made_in,
         "best": int(ranking.order[0]),
         "table": table_payload(table),
         "explanation": list(ranking.explanation),
     }
-    steps = None
-    if result is None:
-        missing["why"] = (
-            "How the answer came about is not shown: this ranking was saved without it."
-        )
-    else:
-        steps = steps_figure(result)
-        data |= why_payload(evidence, steps)
-        if result.agreement is None:
-            missing["agreement"] = "There is no agreement to show: one space alone is left."
-        if "dips" not in data:
-            missing["dips"] = "The dip test was not asked for."
-    chosen = _chosen(evidence)
+    steps = steps_figure(result)
+    data |= why_payload(evidence, steps)
+    if result.agreement is None:
+        missing["agreement"] = "There is no agreement to show: one space alone is left."
+    if "dips" not in data:
+        missing["dips"] = "The dip test was not asked for."
+    chosen = None if evidence.details is None else chosen_figure(evidence.details)
     look = _look(evidence, chosen, layout)
     if look is None:
         missing["look"] = (
@@ -94,8 +88,6 @@ def ranking_page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
 def why_payload(evidence: Evidence, steps: Steps) -> dict[str, Any]:
     """Steps, heat map, graph and dip tests as the page's script reads them."""
     result = evidence.result
-    if result is None:
-        return {}
     found: dict[str, Any] = {
         "steps": {
             "order": steps.order,
@@ -138,7 +130,7 @@ def truth_panels(evidence: Evidence) -> TruthPanels:
     ranking = evidence.ranking
     found = agreement(ranking, evidence.runs, evidence.truth)
     scores = {"ace": ranking.score, **ranking.baselines}
-    scores |= {f"ace by {name}": values for name, values in ranking.beside.items()}
+    scores |= {f"ace_by_{name}": values for name, values in ranking.by_other_index.items()}
     names = tuple(found.correlations)
     return TruthPanels(
         names=names,
@@ -150,27 +142,10 @@ def truth_panels(evidence: Evidence) -> TruthPanels:
     )
 
 
-def _chosen(evidence: Evidence) -> Chosen | None:
-    result, choice, runs = evidence.result, evidence.choice, evidence.runs
-    if result is None:
-        return None
-    if choice is not None:
-        known = {"widths": choice.widths, "margins": choice.margins}
-        partition, space = choice.partition, choice.space
-        if runs is None:
-            return chosen_figure(partition, space, None, _codes_or(choice), **known)
-        return chosen_figure(partition, space, runs.spaces[space], runs.partitions[partition])
-    if runs is None:
-        return None
-    partition = evidence.ranking.best
-    space = result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
-    return chosen_figure(partition, space, runs.spaces[space], runs.partitions[partition])
-
-
 def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None:
     runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
-    kept = None if scores is None else scores.coordinates
-    if evidence.result is None or (runs is None and (kept is None or not kept.planes)):
+    kept = None if scores is None else scores.plot_coordinates
+    if runs is None and (kept is None or not kept.planes):
         return None
     n_spaces, n_partitions = len(evidence.spaces), len(ranking.names)
     if kept is not None and kept.planes and (layout == "pca" or runs is None):
@@ -208,9 +183,7 @@ def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None
 def _sides(evidence: Evidence) -> dict[str, list[int]]:
     """Spaces that give the answer, heaviest first; the others, those that fell out first."""
     result = evidence.result
-    if result is None:
-        return {"selected": [], "excluded": []}
-    own = evidence.pairing[evidence.ranking.order[0]]
+    own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
     selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, s))
@@ -236,7 +209,7 @@ def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
 def _sure(evidence: Evidence) -> tuple[str, ...]:
     ranking, result = evidence.ranking, evidence.result
     found = []
-    sure = ranking.sureness
+    sure = ranking.confidence
     if sure is not None:
         first = ranking.names.index(ranking.best)
         share = float(sure.probability_best[first])
@@ -253,15 +226,15 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
                 f"Next is {ranking.names[second]!r} with {sure.probability_best[second]:.0%}."
             )
     else:
-        found.append("How sure that is was not asked for.")
-    if result is not None and len(result.winning_spaces) == 1 and len(result.spaces) > 1:
+        found.append("Certainty was not computed. Run again with --draws 100.")
+    if len(result.winning_spaces) == 1 and len(result.spaces) > 1:
         found.append("One space alone gives the answer, and no other confirms it.")
-    if result is not None and result.untested:
+    if result.untested:
         found.append(
             f"The dip test is undefined in {listing(map(repr, result.untested), most=3)}; "
             "no space was left out for that."
         )
-    if result is not None and result.no_space_passed:
+    if result.no_space_admitted:
         found.append(
             "No space passes the dip test for more than one mode: "
             "there may be no clusters at all, so read the answer with care."
@@ -269,7 +242,10 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
     if ranking.coverage is not None:
         low = min(float(ranking.coverage[ranking.names.index(name)]) for name in ranking.winners)
         if low < 1:
-            found.append(f"It counts only {low:.0%} of the objects; the rest is noise to it.")
+            found.append(
+                f"It puts {low:.0%} of the objects into clusters and calls the other {1 - low:.0%} "
+                "noise; noise is not scored."
+            )
     return tuple(found)
 
 
@@ -280,20 +256,12 @@ def _from_to(low: float, high: float) -> str:
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     ranking, result = evidence.ranking, evidence.result
     found = [(f"{len(ranking.names):,}", "runs")]
-    if result is not None:
-        found.append((f"{len(result.spaces):,}", "spaces"))
-        winning = len(result.winning_spaces)
-        found.append((f"{winning:,}", f"winning space{'' if winning == 1 else 's'}"))
+    found.append((f"{len(result.spaces):,}", "spaces"))
+    winning = len(result.winning_spaces)
+    found.append((f"{winning:,}", f"winning space{'' if winning == 1 else 's'}"))
     if evidence.n_objects:
         found.append((f"{evidence.n_objects:,}", "objects"))
     if ranking.n_clusters is not None:
         ks = sorted({int(ranking.n_clusters[ranking.names.index(n)]) for n in ranking.winners})
         found.append((listing(map(str, ks), most=3), "clusters in the best"))
     return tuple(found)
-
-
-def _codes_or(choice: Any) -> np.ndarray:
-    """The labels of a choice again, noise as -1."""
-    if not (choice.codes < 0).any():
-        return np.asarray(choice.clusters)[choice.codes]
-    return np.asarray(choice.codes)

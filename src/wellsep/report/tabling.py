@@ -12,10 +12,10 @@ from .figures import Column, RankingTable
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
-    "paired": ("paired", "Rank by the score of each partition in the space it was made in."),
-    "pooled": ("pooled", "Rank by the mean score over the spaces that pass the dip test."),
-    "pooled_all": ("pooled, all", "Rank by the mean score over all spaces."),
-    "raw": ("raw", "Rank by the score in the input space."),
+    "own_space": ("own space", "Rank by the score of each partition in the space it was made in."),
+    "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
+    "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
+    "input": ("input", "Rank by the score in the data that the runs were made from."),
 }
 
 
@@ -33,7 +33,7 @@ def ranking_table(
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
     >>> table = ranking_table(ws.rank(ws.ace(scores, dip=False)))
     >>> [column.key for column in table.columns]
-    ['rank', 'name', 'score', 'rank:pooled']
+    ['rank', 'name', 'score', 'rank:mean_admitted']
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
@@ -50,8 +50,8 @@ def ranking_table(
             1,
         ),
     ]
-    if ranking.sureness is not None:
-        sure = ranking.sureness
+    if ranking.confidence is not None:
+        sure = ranking.confidence
         low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
         said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
         columns.insert(1, Column("interval", "rank interval", "interval", low_high, said, -1))
@@ -78,7 +78,7 @@ def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
     found = []
     for name in ranking.baselines:
         scores = ranking.baselines
-        if name == "pooled_all" and np.array_equal(scores[name], scores.get("pooled", ())):
+        if name == "mean_all" and np.array_equal(scores[name], scores["mean_admitted"]):
             continue
         label, said = BASELINES.get(name, (name, f"Rank by {name}."))
         ranks = _take(ranking.ranks_by(name), order)
@@ -88,7 +88,7 @@ def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
 
 def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -> list[Column]:
     """Every index with its own sign, as the winning spaces see it; else ACE's scores by it."""
-    if scores is not None and ranking.result is not None and scores.partitions == ranking.names:
+    if scores is not None and scores.partitions == ranking.names:
         return [
             Column(
                 f"index:{name}",
@@ -111,7 +111,7 @@ def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -
             f"ACE's score by {name}, turned so that larger is better.",
             1,
         )
-        for name, values in ranking.beside.items()
+        for name, values in ranking.by_other_index.items()
     ]
 
 

@@ -26,7 +26,7 @@ def steps_figure(result: AceResult) -> Steps:
     steps = [Step("spaces", n, f"{_count(n, 'space')} judge the partitions.", (True,) * n)]
     modal = [f != "dip" for f in fate]
     if result.options["dip"]:
-        if result.no_space_passed:
+        if result.no_space_admitted:
             sentence = "No space passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
         else:
@@ -118,7 +118,7 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
         statistic=np.full(n, np.nan) if dip is None else np.asarray(dip.statistic),
         pvalue=np.asarray(result.dip_pvalue, float),
         adjusted=np.asarray(result.dip_adjusted, float),
-        passed=np.array([f != "dip" for f in fates(result)]) & (not result.no_space_passed),
+        passed=np.array([f != "dip" for f in fates(result)]) & (not result.no_space_admitted),
         notes=tuple(notes),
         alpha=float(result.options["dip_alpha"]),
     )
@@ -177,9 +177,9 @@ def space_order(result: AceResult) -> np.ndarray:
 
 def _winning(result: AceResult) -> str:
     n = len(result.winning_spaces)
-    if result.kind == "single space":
+    if result.won_by == "single space":
         return "One space is left; its scores are the answer."
-    if result.kind == "outlier":
+    if result.won_by == "outlier":
         return "A space outside the groups gives the answer: its mean score is the largest."
     if len(result.subgroups) == 1:
         return f"{_count(n, 'space')} together give the answer, each by its weight."

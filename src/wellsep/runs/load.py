@@ -65,7 +65,8 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
     >>> from wellsep.runs import load_runs, save_run
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for k in (2, 10):
-    ...         _ = save_run(folder, [i % k for i in range(20)], name=f"k{k}", params={"k": k})
+    ...         labels = [i % k for i in range(20)]
+    ...         _ = save_run(folder, None, labels, name=f"k{k}", params={"k": k})
     ...     load_runs(folder)
     Runs(0 spaces × 2 partitions of 20 objects)
       k2   2 clusters

@@ -49,7 +49,7 @@ class Runs:
     ... ])
     >>> runs.names, runs.n_objects, runs.paired
     (('a', 'b'), 3, True)
-    >>> runs.spaces["b"].shape, runs.partitions["a"].tolist(), runs.pairing.tolist()
+    >>> runs.spaces["b"].shape, runs.partitions["a"].tolist(), runs.made_in.tolist()
     ((3, 2), [0, 0, 1], [0, 1])
     """
 
@@ -156,19 +156,19 @@ class Runs:
         return {run.name: run.metadata for run in self.runs}
 
     @property
-    def pairing(self) -> np.ndarray:
+    def made_in(self) -> np.ndarray:
         """For every partition the index of the space it was made in, or -1; in their orders."""
         place: dict[str | None, int] = {name: i for i, name in enumerate(self.spaces)}
         made = (run.name if run.has_embedding else run.space for run in self.runs if run.has_labels)
-        pairing = np.fromiter((place.get(name, -1) for name in made), np.intp)
-        pairing.flags.writeable = False
-        return pairing
+        made_in = np.fromiter((place.get(name, -1) for name in made), np.intp)
+        made_in.flags.writeable = False
+        return made_in
 
     @property
     def paired(self) -> bool:
         """Whether every partition knows its space."""
-        pairing = self.pairing
-        return bool(len(pairing) and (pairing >= 0).all())
+        made_in = self.made_in
+        return bool(len(made_in) and (made_in >= 0).all())
 
     def open_space(self, name: str) -> np.ndarray:
         """The embedding called ``name``, memory-mapped where it is on disk.
@@ -196,7 +196,7 @@ class Runs:
         >>> runs = Runs.from_parts({"a": [[0.0], [1.0]], "b": [[2.0], [1.0]]},
         ...                        {"a": [0, 1], "b": [0, 0]})
         >>> judged = runs.subset(spaces=["b"])
-        >>> list(judged.spaces), list(judged.partitions), judged.pairing.tolist()
+        >>> list(judged.spaces), list(judged.partitions), judged.made_in.tolist()
         (['b'], ['a', 'b'], [-1, 0])
         """
         kept = self._chosen(names, self.names, "names")

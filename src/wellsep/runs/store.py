@@ -31,8 +31,8 @@ _LEFT_BEHIND = 3600.0  # seconds without a change after which a temporary folder
 
 def save_run(
     folder: str | os.PathLike[str],
-    labels: Any,
-    embedding: Any = None,
+    embedding: Any,
+    labels: Any = None,
     *,
     name: str | None = None,
     params: Any = None,
@@ -51,11 +51,12 @@ def save_run(
     ----------
     folder : path
         Made when absent. Many processes may save into it at once.
-    labels : array-like of shape (n_objects,) or None
+    embedding : array-like of shape (n_objects, n_features) or None
+        The space the partition was made in; None if there is none. float32 stays float32. Its
+        values are not checked here, so that no result is lost; NaN is refused when the space is
+        opened.
+    labels : array-like of shape (n_objects,), optional
         The partition; None for a space without one.
-    embedding : array-like of shape (n_objects, n_features), optional
-        The space the partition was made in; float32 stays float32. Its values are not checked
-        here, so that no result is lost; NaN is refused when the space is opened.
     name : str, optional
         Any text; it is kept in ``run.json``, and the folder is called after it with unsafe
         characters percent-encoded. By default run-1, run-2, …
@@ -73,10 +74,16 @@ def save_run(
     >>> import tempfile
     >>> from wellsep.runs import load_runs, save_run
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = save_run(folder, [0, 0, 1], [[0.0], [0.1], [5.0]], name="k=2", params={"k": 2})
+    ...     path = save_run(folder, [[0.0], [0.1], [5.0]], [0, 0, 1], name="k=2", params={"k": 2})
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
+    if embedding is not None and np.ndim(embedding) == 1:
+        given = "None" if labels is None else "embedding"
+        raise ValueError(
+            "embedding must have a row per object and a column per feature, got one dimension; "
+            f"the labels come second: save_run(folder, {given}, labels)."
+        )
     run = Run(
         name="run-1" if name is None else check_name(name),
         labels=labels,

@@ -47,7 +47,7 @@ def runs_as_html(runs: Runs) -> str:
 
 def _summary(runs: Runs) -> str:
     spaces, partitions = len(runs.spaces), len(runs.partitions)
-    known = int((runs.pairing >= 0).sum())
+    known = int((runs.made_in >= 0).sum())
     if known == partitions:
         paired = "paired"
     elif known == 0:

@@ -14,7 +14,7 @@ from .holm import holm
 from .null import generator
 from .projections import Components, Distances, pairwise_distances, principal_components
 
-REDUCTIONS = ("pca", "pca-scaled", "components", "distances")
+PROJECTIONS = ("pca", "pca-scaled", "components", "distances")
 # Eigenvalues closer than this are equal up to the rounding of the data, and a component between
 # them has no direction. PCA scores stored in float32 come out with gaps near 1e-7.
 SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
@@ -29,7 +29,7 @@ class Multimodality:
     statistic, pvalue : float
         The dip and its p-value; NaN where the test is undefined. With several components: those of
         the component with the smallest p, after Holm's correction.
-    reduction : str
+    projection : str
         How the space was brought to one dimension.
     scaled : bool
         Whether columns were brought to unit variance.
@@ -50,7 +50,7 @@ class Multimodality:
 
     statistic: float
     pvalue: float
-    reduction: str
+    projection: str
     scaled: bool
     relative_gap: float
     defined: bool
@@ -65,7 +65,7 @@ class Multimodality:
 def multimodality(
     X: Any,
     *,
-    reduction: str = "pca",
+    projection: str = "pca",
     n_components: int = 5,
     max_pairs: int = 2_000_000,
     method: str = "table",
@@ -82,7 +82,7 @@ def multimodality(
     ----------
     X : array-like of shape (n, d)
         The space; at least two objects. float32 is read in float64, block by block.
-    reduction : {"pca", "pca-scaled", "components", "distances"}
+    projection : {"pca", "pca-scaled", "components", "distances"}
         ``"pca"``: the first principal component. Undefined where the two largest eigenvalues are
         equal, as those of whitened features are: the answer then says so.
         ``"pca-scaled"``: the same after scaling columns to unit variance, no scaling at all if
@@ -116,7 +116,7 @@ def multimodality(
     >>> round(result.statistic, 4), result.pvalue < 0.001
     (0.1108, True)
     """
-    check_choice("reduction", reduction, REDUCTIONS)
+    check_choice("projection", projection, PROJECTIONS)
     check_choice("method", method, METHODS)
     check_count("n_components", n_components)
     check_count("max_pairs", max_pairs)
@@ -129,12 +129,12 @@ def multimodality(
     def test(z: np.ndarray) -> DipResult:
         return dip_test(z, method=method, n_simulations=n_simulations, random_state=rng)
 
-    if reduction == "distances":
+    if projection == "distances":
         view = pairwise_distances(X, max_pairs, rng)
         results, gap, n_used = [test(view.values)], np.nan, view.n_objects
     else:
-        k = n_components if reduction == "components" else 1
-        view = principal_components(X, k, scale=reduction == "pca-scaled")
+        k = n_components if projection == "components" else 1
+        view = principal_components(X, k, scale=projection == "pca-scaled")
         results, gap, n_used = [test(z) for z in view.scores.T], float(view.gaps.min()), len(X)
     defined = not gap < SMALLEST_GAP[X.dtype]  # NaN is no gap at all: nothing to choose from
     pvalues = [result.pvalue for result in results]
@@ -143,11 +143,11 @@ def multimodality(
     return Multimodality(
         statistic=results[best].statistic if defined else np.nan,
         pvalue=float(adjusted[best]) if defined else np.nan,
-        reduction=reduction,
+        projection=projection,
         scaled=view.scaled,
         relative_gap=gap,
         defined=defined,
-        note=" ".join(_notes(view.constant, reduction, gap, defined, n_used, len(X))),
+        note=" ".join(_notes(view.constant, projection, gap, defined, n_used, len(X))),
         statistics=tuple(result.statistic for result in results) if defined else (),
         pvalues=tuple(pvalues) if defined else (),
         method=method,
@@ -157,25 +157,25 @@ def multimodality(
 
 
 REMEDY = {
-    "pca-scaled": "use reduction='pca' if the columns differ in variance, else 'distances'",
-    "pca": "use reduction='distances'",
-    "components": "use reduction='distances', or fewer components",
+    "pca-scaled": "use projection='pca' if the columns differ in variance, else 'distances'",
+    "pca": "use projection='distances'",
+    "components": "use projection='distances', or fewer components",
 }
 
 
 def _notes(
-    constant: np.ndarray, reduction: str, gap: float, defined: bool, n_used: int, n: int
+    constant: np.ndarray, projection: str, gap: float, defined: bool, n_used: int, n: int
 ) -> list[str]:
     notes = []
     if constant.all():
         return ["All objects coincide, so there is nothing to split and p is 1."]
-    if constant.any() and reduction in ("pca-scaled", "distances"):
+    if constant.any() and projection in ("pca-scaled", "distances"):
         notes.append(f"Column {int(constant.argmax())} is constant, so no column was scaled.")
     if not defined:
-        which = "a" if reduction == "components" else "the first"
+        which = "a" if projection == "components" else "the first"
         notes.append(
             f"Undefined, because the eigenvalue of {which} principal component equals the next one "
-            f"(relative gap {gap:.1e}), so the component has no direction; {REMEDY[reduction]}."
+            f"(relative gap {gap:.1e}), so the component has no direction; {REMEDY[projection]}."
         )
     if n_used < n:
         notes.append(

@@ -61,8 +61,8 @@ W.chooseRun = function (run) {
   W.choose('run', run);
   W.say(`${W.data.partitions[run]} is chosen.`);
 };
-W.spaceOf = (run) => W.data.pairing[run];
-W.runOf = (space) => W.data.pairing.indexOf(space);
+W.spaceOf = (run) => W.data.made_in[run];
+W.runOf = (space) => W.data.made_in.indexOf(space);
 W.chooseSpace = function (space) {
   const run = W.runOf(space);
   if (run >= 0) W.chooseRun(run);

@@ -18,8 +18,8 @@
       const left = (at % across) * wide, top = Math.floor(at / across) * tall;
       const [from, to] = room(W.range(truth.scores[at]));
       const x = W.scale(from, to, left + 40, left + wide - 18), y = W.scale(low, high, top + tall - 48, top + 44);
-      W.text(svg, left + 8, top + 14, W.cut(name.replace('pooled_all', 'pooled, all'), 26), {class: 'strong'});
-      W.text(svg, left + 8, top + 30, `r_s ${W.show(Number((truth.table['r_s NMI'][at] ?? NaN).toFixed(2)))} with NMI`);
+      W.text(svg, left + 8, top + 14, W.cut(name.replaceAll('_', ' '), 26), {class: 'strong'});
+      W.text(svg, left + 8, top + 30, `r_s ${W.show(Number((truth.table.spearman_nmi[at] ?? NaN).toFixed(2)))} with NMI`);
       for (const t of W.ticks(low, high, 3)) {
         svg.append(W.make('line', {x1: left + 40, x2: left + wide - 14, y1: y(t), y2: y(t), class: 'grid'}));
         W.text(svg, left + 35, y(t) + 4, W.show(t), {'text-anchor': 'end'});

@@ -1,0 +1,153 @@
+"""One partition, object by object: which objects fit their cluster and which do not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_data, to_numpy
+from wellsep.compute.engines import open_space
+from wellsep.evaluate.explain import ranks
+from wellsep.evaluate.records import Record, freeze
+from wellsep.evaluate.result import AceResult
+from wellsep.indices import local_connectivity, margins, silhouette_samples
+from wellsep.partitions import Partitions, encode
+from wellsep.runs import Runs
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionDetails(Record):
+    """One partition seen from one space.
+
+    Attributes
+    ----------
+    partition, space : names
+    codes : (n,) cluster of each object, -1 = not counted
+    clusters : tuple of str, the label of each code
+    widths : (n,) silhouette widths, NaN where not counted or undefined
+    margins : (n,) distance to the nearest separating plane, negative on the wrong side
+    nearest : (n,) code of the other cluster behind that plane, -1 where there is none
+    disagreements : (n,) local connectivity disagreement (LCD), NaN where not counted or undefined
+    notes : sentences on what could not be computed
+    """
+
+    partition: str
+    space: str
+    codes: np.ndarray
+    clusters: tuple[str, ...]
+    widths: np.ndarray
+    margins: np.ndarray
+    nearest: np.ndarray
+    disagreements: np.ndarray
+    notes: tuple[str, ...] = ()
+
+
+def partition_details(
+    runs: Runs,
+    result: AceResult,
+    *,
+    partition: str | None = None,
+    space: str | None = None,
+    noise: str = "exclude",
+    device: Any = None,
+) -> PartitionDetails:
+    """Compute silhouette width, margin and LCD of every object in the best partition.
+
+    Parameters
+    ----------
+    runs : Runs
+    result : AceResult
+    partition : str, optional
+        The best one by default (of several that tie, the first by name).
+    space : str, optional
+        By default the space that counts most in the answer.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        As in :func:`wellsep.score_partitions`.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+
+    Returns
+    -------
+    PartitionDetails
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
+    >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
+    >>> result = ws.ace(ws.score_runs(runs), dip=False)
+    >>> details = ws.partition_details(runs, result)
+    >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
+    ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
+    """
+    if partition is None:
+        place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+        partition = min(result.partitions[i] for i in np.flatnonzero(place == 1))
+    if space is None:
+        space = result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
+    X, labels = runs.spaces[space], runs.partitions[partition]
+    return object_details(X, labels, partition, space, noise=noise, device=device)
+
+
+def object_details(
+    X: Any, labels: Any, partition: str, space: str, *, noise: str = "exclude", device: Any = None
+) -> PartitionDetails:
+    """The details of any labels of X; `partition` and `space` say what they are called."""
+    encoded = encode(labels, noise=noise, name=partition)
+    X = open_space(check_data(X), device=device).X
+    notes: list[str] = []
+
+    def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
+                return freeze(function(), float)
+        except UndefinedIndex as reason:
+            notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
+            return freeze(np.full(len(labels), np.nan))
+
+    return PartitionDetails(
+        partition,
+        space,
+        codes=freeze(encoded.codes[0]),
+        clusters=tuple(str(label) for label in encoded.classes[0]),
+        widths=values_of(
+            "Silhouette widths are", lambda: silhouette_samples(X, labels, noise=noise)
+        ),
+        margins=values_of("Margins are", lambda: margins(X, labels, noise=noise)),
+        nearest=freeze(nearest_clusters(X, encoded)),
+        disagreements=values_of(
+            "Local connectivity is", lambda: local_connectivity(X, labels, noise=noise).objects
+        ),
+        notes=tuple(notes),
+    )
+
+
+def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
+    """Of each object the other cluster whose separating plane is nearest, -1 where there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wellsep.partitions import encode
+    >>> nearest_clusters(np.array([[0.0], [1.0], [4.0], [9.0]]), encode([0, 0, 1, 2])).tolist()
+    [1, 1, 0, 1]
+    """
+    codes, k = partition.codes[0], len(partition.classes[0])
+    if k < 2:
+        return np.full(len(codes), -1)
+    X = to_numpy(X).astype(np.float64, copy=False)
+    X = X - X.mean(axis=0)
+    means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
+    apart = np.sqrt(((means[:, None] - means[None]) ** 2).sum(axis=2))
+    apart[apart == 0] = np.nan  # the own cluster, and centres that coincide
+    near = (means**2).sum(axis=1) - 2 * X @ means.T
+    own = np.maximum(codes, 0)
+    ways = (near - near[np.arange(len(X)), own][:, None]) / (2 * apart[own])
+    nearest = np.where(np.isnan(ways), np.inf, ways).argmin(axis=1)
+    none = (codes < 0) | np.isnan(ways).all(axis=1)
+    return np.where(none, -1, nearest)
