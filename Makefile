@@ -20,12 +20,13 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_N
 WORKERS ?= logical
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: help demo test lint types fast-suite test-slow bench bench-gpu bench-page docs clean
+.PHONY: help demo test lint types fast-suite test-slow test-experiments bench bench-gpu bench-page docs clean
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
 	@echo "make test       ruff, mypy and the fast test suite"
 	@echo "make test-slow  the tests that take longer, with more random examples"
+	@echo "make test-experiments  the tests of experiments/; some read the folder in WELLSEP_DATA"
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
 	@echo "make bench-page the table in README.md and docs/benchmarks.md, from the last results"
@@ -48,6 +49,9 @@ fast-suite: $(TEST_STAMP)
 
 test-slow: $(TEST_STAMP)
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "slow and not gpu"
+
+test-experiments: $(TEST_STAMP)
+	$(PYTEST) -m "not gpu" experiments/tests
 
 bench: $(TEST_STAMP)
 	@for file in benchmarks/bench_*.py; do \

@@ -57,7 +57,11 @@ def read(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     path = Path(path)
     if not path.is_file():
         return []
-    text = path.read_text(encoding="utf-8")
+    return parse(path.read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """Rows of the text of a CSV, as `read` gives them."""
     whole = text[: text.rfind("\n") + 1]
     return [
         {name: _value(name, cell) for name, cell in row.items()}
@@ -142,16 +146,9 @@ def replace_between(text: str, marker: str, block: str) -> str:
 
 
 def data_folder() -> Path | None:
-    """The folder of data sets: WELLSEP_DATA, or ../shared/data beside the checkout, or None.
-
-    Sets WELLSEP_DATA, so that `wellsep.load_dataset` looks there.
-    """
+    """The folder of data sets that WELLSEP_DATA names; None where it names no folder."""
     named = os.environ.get("WELLSEP_DATA")
-    folder = Path(named) if named else ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        return None
-    os.environ["WELLSEP_DATA"] = str(folder)
-    return folder
+    return Path(named) if named and Path(named).is_dir() else None
 
 
 _BEGAN = time.perf_counter()

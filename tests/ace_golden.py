@@ -6,7 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 import numpy as np
-from golden import SHARED, read_arrays, read_json
+from golden import ORACLES, read_arrays, read_json
 
 from wellsep.evaluate import Scores
 from wellsep.runs import Run, Runs
@@ -54,9 +54,7 @@ class Cell(NamedTuple):
 
 @functools.cache
 def case_names() -> list[str]:
-    if SHARED is None:
-        return []
-    return sorted(path.stem for path in (SHARED / "reference" / "ace").glob("*.json"))
+    return sorted(path.stem for path in (ORACLES / "ace").glob("*.json"))
 
 
 def record(case: str) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""Fixtures every test may use: golden values, real data, and the hypothesis profiles."""
+"""Fixtures every test may use: real data, a Dask client, and the hypothesis profiles."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
-from golden import SHARED, WHY_ABSENT, read_case
+from datafolder import real_data  # noqa: F401
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -18,28 +17,6 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("fast"), max_examples=300)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    """The folder with `reference/` and `data/`; the test is skipped where it is absent."""
-    if SHARED is None:
-        pytest.skip(WHY_ABSENT)
-    return SHARED
-
-
-@pytest.fixture(scope="session")
-def golden(shared):
-    """A function from the name of a reference case, such as "iris", to its `golden.Case`."""
-    return read_case
-
-
-@pytest.fixture
-def real_data(shared, monkeypatch) -> Path:
-    """Let `load_dataset` find the real sets; returns their folder."""
-    folder = shared / "data"
-    monkeypatch.setenv("WELLSEP_DATA", str(folder))
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,29 +1,17 @@
-"""Reads the golden values, found beside the checkout or in the folder WELLSEP_SHARED names."""
+"""Reads the golden values in `tests/oracles`; its README says what software made them."""
 
 from __future__ import annotations
 
 import functools
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-WHY_ABSENT = "no folder `shared` with golden values beside the checkout or in WELLSEP_SHARED"
-
-
-def _find_shared() -> Path | None:
-    named = os.environ.get("WELLSEP_SHARED")
-    candidates = [Path(named)] if named else [ROOT.parent / "shared", ROOT / "shared"]
-    return next((folder for folder in candidates if (folder / "reference").is_dir()), None)
-
-
-SHARED = _find_shared()
-needs_shared = pytest.mark.skipif(SHARED is None, reason=WHY_ABSENT)
+ORACLES = ROOT / "tests" / "oracles"
 
 
 @dataclass(frozen=True)
@@ -58,18 +46,14 @@ def number(value: Any) -> Any:
 
 @functools.cache
 def read_json(relative: str) -> Any:
-    """A file of `reference/`, such as "cfq.json" or "indices/sas_iris.json", as stored."""
-    if SHARED is None:
-        pytest.skip(WHY_ABSENT)
-    return json.loads((SHARED / "reference" / relative).read_text())
+    """A file of `oracles/`, such as "cfq.json" or "indices/sas_iris.json", as stored."""
+    return json.loads((ORACLES / relative).read_text(encoding="utf-8"))
 
 
 @functools.cache
 def read_arrays(relative: str) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file of `reference/`."""
-    if SHARED is None:
-        pytest.skip(WHY_ABSENT)
-    with np.load(SHARED / "reference" / relative, allow_pickle=False) as arrays:
+    """The arrays of an .npz file of `oracles/`."""
+    with np.load(ORACLES / relative, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
@@ -92,11 +76,9 @@ def read_case(name: str) -> Case:
 
 
 def case_names() -> list[str]:
-    """Names of all reference cases that hold labellings; empty where the folder is absent."""
-    if SHARED is None:
-        return []
-    paths = sorted((SHARED / "reference" / "indices").glob("*.json"))
-    return [path.stem for path in paths if "labelings" in json.loads(path.read_text())]
+    """Names of all reference cases that hold labellings."""
+    stems = sorted(path.stem for path in (ORACLES / "indices").glob("*.json"))
+    return [stem for stem in stems if "labelings" in read_json(f"indices/{stem}.json")]
 
 
 def labelled_cases() -> list[tuple[str, str]]:

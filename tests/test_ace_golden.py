@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
-from golden import needs_shared
 
 from wellsep.evaluate import NothingToRank, ace, mean_scores, own_space_scores
 from wellsep.evaluate.ace import edge_weights
 from wellsep.evaluate.correlation import spearman
-
-pytestmark = needs_shared
 
 # Decided by the last digit of a score, which counts as tied here.
 LAST_DIGIT = {

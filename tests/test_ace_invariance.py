@@ -7,13 +7,11 @@ import functools
 import numpy as np
 import pytest
 from ace_golden import case_names, case_runs
-from golden import needs_shared
 from scipy.stats import ortho_group
 
 from wellsep.evaluate import AceResult, NothingToRank, ace, score_runs
 from wellsep.runs import Run, Runs
 
-pytestmark = needs_shared
 # all three keep their values when a space is turned or moved; the dip's projection does too
 INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 

@@ -12,11 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ace_golden import case_names, cells, filled, matrices, record
-from golden import needs_shared
 
 from wellsep.evaluate import NothingToRank, Scores, ace
-
-pytestmark = needs_shared
 
 PINS = json.loads((Path(__file__).parent / "data" / "ace_pins.json").read_text())
 OPEN = [c for c in cells() if c.stored.get("robust") is False]

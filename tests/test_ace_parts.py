@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import needs_shared, read_arrays, read_json
+from golden import read_arrays, read_json
 from scipy import stats
 
 from wellsep.evaluate.correlation import average_ranks, kendall, spearman, tied_classes
@@ -17,7 +17,6 @@ def line(*points: float) -> np.ndarray:
     return np.abs(x[:, None] - x)
 
 
-@needs_shared
 @pytest.mark.parametrize("seed", ["seed1", "seed2"])
 def test_the_peers_statistics_are_reproduced(seed):
     rows = read_arrays("indices/ace_stats.npz")[seed]

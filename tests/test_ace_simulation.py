@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import needs_shared, read_arrays, read_json
+from golden import read_arrays, read_json
 from scipy.stats import kendalltau, spearmanr
 
 from wellsep.evaluate import Scores, ace
 
-pytestmark = needs_shared
 MEASURES = [("nmi", "spearman"), ("nmi", "kendall"), ("acc", "spearman"), ("acc", "kendall")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import labelled_cases, needs_shared, read_arrays, read_case, read_json
+from golden import labelled_cases, read_arrays, read_case, read_json
 
 import wellsep as ws
 from wellsep.compute.engines import open_space
@@ -39,7 +39,6 @@ def _parts(X, y, variant):
     return cubic(spectrum, float(within.sum()), int(partitions.n_clusters[0]), variant)
 
 
-@needs_shared
 @pytest.mark.parametrize(("k", "r2", "expected_r2", "ccc"), SAS_WARD)
 def test_sas_cluster_is_reproduced_in_every_printed_digit(k, r2, expected_r2, ccc):
     arrays = read_arrays("indices/sas_iris.npz")
@@ -48,7 +47,6 @@ def test_sas_cluster_is_reproduced_in_every_printed_digit(k, r2, expected_r2, cc
     assert round(ws.ccc_score(arrays["X"], arrays[f"y__ward{k}"]), 2) == ccc
 
 
-@needs_shared
 @pytest.mark.parametrize(("k", "expected_r2", "ccc"), [(2, 0.51539, 14.806), (3, 0.62728, 25.021)])
 def test_sas_fastclus_is_reproduced_in_every_printed_digit(k, expected_r2, ccc):
     arrays = read_arrays("indices/sas_iris.npz")
@@ -57,7 +55,6 @@ def test_sas_fastclus_is_reproduced_in_every_printed_digit(k, expected_r2, ccc):
     assert round(ws.ccc_score(X, y, variant="fastclus"), 3) == ccc
 
 
-@needs_shared
 def test_the_number_of_dimensions_jumps_where_sas_jumps():
     arrays, stored = read_arrays("indices/sas_iris.npz"), read_json("indices/sas_iris.json")
     expected = [int(stored["ward"][f"ward{k}"]["check_sarle"][3]) for k in range(2, 16)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import labelled_cases, needs_shared, read_case
+from golden import labelled_cases, read_case
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
@@ -34,7 +34,6 @@ def test_the_papers_definition_is_reproduced(name, labelling):
     assert ws.cdbw_score(case.X, case.labels[labelling]) == pytest.approx(expected, rel=1e-10)
 
 
-@needs_shared
 def test_only_the_tied_case_is_left_out():
     assert set(labelled_cases()) - set(CLEAR) == TIED
 

@@ -35,10 +35,10 @@ def test_digits_are_clustered_in_two_minutes(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_path_integral_agrees_with_the_partitions_depicts_authors_published(number, shared):
+def test_path_integral_agrees_with_the_partitions_depicts_authors_published(number, real_data):
     import numpy as np
 
-    with np.load(shared / "data" / "depict_mnist_test.npz") as file:
+    with np.load(real_data / "depict_mnist_test.npz") as file:
         embedding, published = file[f"Z{number}"], file[f"rho{number}"]
     found = path_integral(embedding, 10)
     assert normalized_mutual_info_score(published, found) > 0.96

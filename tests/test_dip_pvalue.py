@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from golden import ROOT, needs_shared, read_arrays, read_json
+from golden import ROOT, read_arrays, read_json
 from scipy.stats import kstest
 
 from wellsep.spaces import dip_statistic, dip_test, null_dips
@@ -35,14 +34,12 @@ def sample(name):
     return read_arrays("indices/dip_samples.npz")[name], golden
 
 
-@needs_shared
 @pytest.mark.parametrize("name", LARGER_THAN_TEN)
 def test_the_table_agrees_with_that_of_r_to_a_hundredth(name):
     x, golden = sample(name)
     assert dip_test(x).pvalue == pytest.approx(golden["R_p_table"], abs=0.01)
 
 
-@needs_shared
 @pytest.mark.parametrize("name", SIMULATED_ELSEWHERE)
 def test_the_table_agrees_with_a_hundred_thousand_simulations_of_another_program(name):
     # Four standard errors of those simulations at most; R's own table is off by up to .009.
@@ -50,7 +47,6 @@ def test_the_table_agrees_with_a_hundred_thousand_simulations_of_another_program
     assert dip_test(x).pvalue == pytest.approx(golden["py_p_boot_1e5_seed12345"], abs=0.0065)
 
 
-@needs_shared
 @pytest.mark.parametrize("name", ["unif_n50", "bimodal_n150", "n4", "n5", "weak_bimodal_n1000"])
 def test_monte_carlo_agrees_with_the_two_thousand_simulations_of_r(name):
     x, golden = sample(name)
@@ -146,19 +142,6 @@ def test_the_table_is_what_it_promises():
     assert (table.simulations[table.n <= 200] >= 1_000_000).all()
     assert (np.diff(table.quantiles, axis=1) >= 0).all()
     assert (ROOT / "src/wellsep/spaces/dip_null.csv").stat().st_size < 100_000
-
-
-def test_the_script_makes_the_rows_of_the_table_again():
-    pytest.importorskip("numba", reason="a million samples need the extra `fast`")
-    path = ROOT / "experiments" / "dip_table" / "simulate.py"
-    spec = importlib.util.spec_from_file_location("dip_table_simulate", path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    lines = (ROOT / "src/wellsep/spaces/dip_null.csv").read_text().splitlines()
-    stored = np.array(lines[1 + script.SIZES.index(6)].split(","), dtype=float)
-    assert script.quantiles_of(6) == pytest.approx(stored[2:], abs=2e-6)
-    assert pytest.approx(null_table().probabilities) == script.PROBABILITIES
-    assert null_table().n.tolist() == script.SIZES
 
 
 def test_smoothing_moves_no_quantile_by_more_than_its_error():

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from golden import needs_shared, read_arrays, read_json
+from golden import read_arrays, read_json
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -75,7 +75,6 @@ def _distance_with_mode(v, below, upto, mode) -> float:
     return answer.fun
 
 
-@needs_shared
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_statistic_equals_that_of_r(name):
     expected = read_json("indices/dip_samples.json")["samples"][name]["R_dip"]
@@ -83,7 +82,6 @@ def test_the_statistic_equals_that_of_r(name):
     assert dip_statistic(x) == pytest.approx(expected, abs=1e-12)
 
 
-@needs_shared
 @pytest.mark.parametrize("name", SAME_INTERVAL)
 def test_the_modal_interval_equals_that_of_r(name):
     x = read_arrays("indices/dip_samples.npz")[name]

@@ -53,7 +53,7 @@ def test_every_claimed_value_is_reproduced(name, labelling):
     assert wrong == {}
 
 
-def test_the_claims_meet_stored_values_in_every_software(shared):
+def test_the_claims_meet_stored_values_in_every_software():
     met = {software for case in labelled_cases() for software, _ in _stored(*case)}
     assert met == set(CLAIMS)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import labelled_cases, needs_shared, read_case, read_json
+from golden import labelled_cases, read_case, read_json
 
 import wellsep as ws
-
-pytestmark = needs_shared
 
 # (group of stored values, software, our call, why some cases differ)
 CLAIMS = {

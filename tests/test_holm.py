@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import needs_shared, read_json
+from golden import read_json
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wellsep.spaces import holm
 
 
-@needs_shared
 @pytest.mark.parametrize("case", ["seed1", "seed2"])
 def test_adjusted_values_and_decisions_equal_those_of_r_and_statsmodels(case):
     golden = read_json("indices/ace_stats.json")["cases"][case]

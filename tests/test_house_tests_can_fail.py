@@ -8,7 +8,9 @@ import pytest
 from deadtests import defects, unseeded
 from golden import ROOT
 
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
+TESTS = sorted(
+    path for folder in ("tests", "experiments/tests") for path in (ROOT / folder).rglob("*.py")
+)
 
 
 def name_of(path: Path) -> str:

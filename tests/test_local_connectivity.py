@@ -85,8 +85,8 @@ def test_clusters_hold_the_maximum_of_their_objects_and_the_two_measures_sum_the
     assert found.mean == pytest.approx(np.mean(highest))
 
 
-def test_whole_numbers_with_many_ties_equal_exact_arithmetic(shared):
-    X = np.load(shared / "data" / "wifi_localization.npz")["X"]
+def test_whole_numbers_with_many_ties_equal_exact_arithmetic(real_data):
+    X = np.load(real_data / "wifi_localization.npz")["X"]
     labels = KMeans(4, n_init=1, random_state=0).fit_predict(X.astype(float))
     values, sizes = lcd_of_integers(X, labels, 5)
     found = ws.local_connectivity(X, labels)
@@ -285,8 +285,8 @@ def test_memory_stays_far_below_a_table_of_all_pairs(d):
 @pytest.mark.parametrize(
     ("name", "k", "avg", "most"), [("wifi_localization", 4, 1.29, 1.36), ("avila", 12, 1.17, 1.34)]
 )
-def test_k_means_comes_near_the_replicated_table(shared, name, k, avg, most):
-    X = np.load(shared / "data" / f"{name}.npz")["X"].astype(float)
+def test_k_means_comes_near_the_replicated_table(real_data, name, k, avg, most):
+    X = np.load(real_data / f"{name}.npz")["X"].astype(float)
     found = [
         ws.local_connectivity(
             X, KMeans(k, init="random", n_init=1, random_state=seed).fit_predict(X), n_neighbors=3

@@ -48,8 +48,8 @@ def test_the_weights_are_scikit_learns_lof_from_one_upwards():
     assert model.weights_.max() > 2
 
 
-def test_avila_has_weights_of_up_to_307(shared):
-    X = np.load(shared / "data" / "avila.npz")["X"].astype(float)
+def test_avila_has_weights_of_up_to_307(real_data):
+    X = np.load(real_data / "avila.npz")["X"].astype(float)
     weights = lofkmeans.outlier_weights(X, 3).weights
     assert weights.max() == pytest.approx(307, abs=0.5)
     assert weights.min() == 1.0

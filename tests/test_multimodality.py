@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import torch
-from golden import needs_shared, read_arrays, read_case, read_json
+from golden import read_arrays, read_case, read_json
 from scipy.stats import ortho_group
 
 from wellsep.spaces import dip_statistic, dip_test, holm, multimodality
@@ -35,7 +35,6 @@ def blobs(n=240, d=4, seed=0):
     return X
 
 
-@needs_shared
 @pytest.mark.parametrize("projection", R_NAMES)
 @pytest.mark.parametrize("name", SETS)
 def test_every_reduction_equals_that_of_r(name, projection):
@@ -46,7 +45,6 @@ def test_every_reduction_equals_that_of_r(name, projection):
     assert answer.pvalue == pytest.approx(pvalue, abs=0.01)
 
 
-@needs_shared
 @pytest.mark.parametrize("case", ACE_CASES)
 def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
     golden, arrays = read_json(f"ace/{case}.json")["dip"], read_arrays(f"ace/{case}.npz")
@@ -63,7 +61,6 @@ def test_the_spaces_of_an_ace_run_are_judged_as_its_authors_judged_them(case):
     assert holm(mixed, 0.05).reject.tolist() == golden["holm_reject"]
 
 
-@needs_shared
 def test_exactly_the_spaces_with_uncorrelated_columns_are_noted():
     arrays = read_arrays("ace/digits_pca.npz")
     answers = [multimodality(arrays[f"Z{m:02d}"], projection="pca-scaled") for m in range(12)]

@@ -7,7 +7,6 @@ import inspect
 import numpy as np
 import pytest
 from ace_golden import INDEX_NAMES, arrays, case_names, case_runs, matrix_record, record
-from golden import needs_shared
 
 import wellsep as ws
 from wellsep import evaluate
@@ -30,7 +29,6 @@ def stored_ranking(case: str, index: str):
     return rank(ace(table, tie_tolerance=0.0), input_scores=matrix_record(case, "", index)["raw"])
 
 
-@needs_shared
 @pytest.mark.parametrize("index", INDEX_NAMES)
 @pytest.mark.parametrize("case", FLOAT64)
 def test_correlations_with_the_truth_equal_the_authors(case, index):

@@ -7,12 +7,9 @@ import functools
 import numpy as np
 import pytest
 from ace_golden import INDEX_NAMES, arrays, case_names, case_runs, record
-from golden import needs_shared
 
 from wellsep.evaluate import Scores, score_runs
 from wellsep.spaces import holm
-
-pytestmark = needs_shared
 
 
 @functools.cache

@@ -16,6 +16,7 @@ from scipy import stats
 
 import wellsep as ws
 from experiments.ace import cpu_runs
+from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import (
     correlation,
     experiments,
@@ -31,8 +32,8 @@ from experiments.bookkeeping import ROOT, provenance, read, say
 KINDS = {"deep": "deep runs", "cpu": "k-means runs", "simulation": "simulation"}
 # The one hypothesis tried on fresh sets: (family, variant, against).
 HYPOTHESIS = ("screen and index", "all ten, distances", "silhouette, scaled component")
-# Score matrices of the authors' simulation, beside the checkout; the README names their source.
-SIMULATION = ROOT.parent / "shared/reference/ace/simulation"
+# Score matrices of the authors' simulation; the README there names their source.
+SIMULATION = ROOT / "tests" / "oracles" / "ace" / "simulation"
 SIMULATED = {
     "S_euclidean": ("silhouette", 1),
     "S_cosine": ("silhouette_cosine", 1),
@@ -46,15 +47,15 @@ LEVEL = 0.05
 
 
 def cases(place: Path) -> Iterable[Case]:
-    """Deep runs, k-means runs, and the simulation where its matrices are at hand."""
-    for folder in experiments(place / "scores"):
-        one = kept(folder)
+    """Deep runs, k-means runs, and the authors' simulation."""
+    for entry in experiments(place / "scores.zip"):
+        one = kept(entry)
         yield _from_kept("deep", one, split(one.name)[2])
     for kind in ("cpu", "fresh"):
-        for folder in sorted((place / f"{kind}_scores").glob("cpu-*")):
-            if (folder / "made.json").is_file():
-                one = kept(folder)
-                yield _from_kept(kind, one, f"{kind} {one.name.split('-', 2)[2]}")
+        archive = place / f"{kind}_scores.zip"
+        for name in names(archive):
+            one = kept(Entry(archive, name))
+            yield _from_kept(kind, one, f"{kind} {one.name.split('-', 2)[2]}")
     for path in sorted(SIMULATION.glob("sim_*.npz")):
         stored = np.load(path)
         scores = {
@@ -103,13 +104,10 @@ def _cell(value: float) -> float | str:
 
 
 def write_beat(place: Path, *, small: bool = False) -> list[dict[str, Any]]:
-    """Score what is missing of the k-means runs and write beat.csv anew.
-
-    Rows of the simulation stay as they are where its matrices are not at hand.
-    """
-    names = ("wine", "digits") if small else None
-    cpu_runs.score_all(place / "cpu_scores", names)
-    cpu_runs.score_all(place / "fresh_scores", ("iris",) if small else cpu_runs.FRESH)
+    """Score what is missing of the k-means runs and write beat.csv anew."""
+    sets = ("wine", "digits") if small else None
+    cpu_runs.score_all(place / "cpu_scores.zip", sets)
+    cpu_runs.score_all(place / "fresh_scores.zip", ("iris",) if small else cpu_runs.FRESH)
     rows: list[dict[str, Any]] = []
     for case in cases(place):
         found = rows_of(case)
@@ -117,14 +115,6 @@ def write_beat(place: Path, *, small: bool = False) -> list[dict[str, Any]]:
             found = [r for r in found if (r["family"], r["variant"]) in TESTED]
         rows += found
     rows = stamped(rows, place / "beat.csv", provenance("experiments/ace/*.py"))
-    if not any(SIMULATION.glob("sim_*.npz")):
-        earlier = [row for row in read_beat(place) if row["kind"] == "simulation"]
-        rows += earlier
-        say(
-            f"simulation: matrices not at hand, {len(earlier)} rows of beat.csv kept as they were"
-            if earlier
-            else "simulation: left out, its matrices are not at hand (see the README)"
-        )
     write_csv(place / "beat.csv", rows)
     say(f"beat.csv: {len(rows)} rows")
     return rows

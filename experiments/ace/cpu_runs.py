@@ -17,6 +17,7 @@ from sklearn.decomposition import PCA, KernelPCA
 from sklearn.manifold import SpectralEmbedding
 
 import wellsep as ws
+from experiments.ace.archive import names as scored
 from experiments.ace.scoring import score_experiment
 from experiments.bookkeeping import say
 
@@ -113,24 +114,23 @@ def made(name: str, task: str, seed: int = 0) -> tuple[ws.Runs, np.ndarray, np.n
     return ws.Runs(runs), X, y
 
 
-def score_all(out: Path, names: Any = None) -> None:
-    """Score every set; finished ones are skipped."""
+def score_all(archive: Path, names: Any = None) -> None:
+    """Score every set into an archive; finished ones are skipped."""
     names = (*EMBEDDED, *FROM_FOLDER) if names is None else names
-    missing = [
-        name
+    wanted = {
+        f"cpu-{task}-{name.replace('/', '_')}": (name, task)
         for name in names
-        if len(list(out.glob(f"cpu-*-{name.replace('/', '_')}/made.json"))) < 2
-    ]
+        for task in ("tuning", "clusters")
+    }
+    there = set(scored(archive))
+    missing = {title: what for title, what in wanted.items() if title not in there}
     if missing:
-        say(f"k-means runs of {len(missing)} sets are missing; making them takes minutes")
-    for name in names:
-        for task in ("tuning", "clusters"):
-            folder = out / f"cpu-{task}-{name.replace('/', '_')}"
-            if (folder / "made.json").is_file():
-                continue
-            try:
-                runs, X, y = made(name, task)
-            except (FileNotFoundError, ValueError) as reason:
-                say(f"{folder.name}: left out, {reason}")
-                continue
-            score_experiment(runs, folder.name, X, y, out, whole=False)
+        sets = {name for name, _ in missing.values()}
+        say(f"k-means runs of {len(sets)} sets are missing; making them takes minutes")
+    for title, (name, task) in missing.items():
+        try:
+            runs, X, y = made(name, task)
+        except (FileNotFoundError, ValueError) as reason:
+            say(f"{title}: left out, {reason}")
+            continue
+        score_experiment(runs, title, X, y, archive, whole=False)

@@ -139,17 +139,17 @@ def draw_scatter(place: Path, path: Path) -> None:
     """ACE's silhouette score of every run against its NMI, one panel per experiment."""
     import wellsep as ws
 
-    folders = sorted(experiments(place / "scores"), key=lambda p: in_the_paper(p.name))
-    if not folders:
+    scored = sorted(experiments(place / "scores.zip"), key=lambda one: in_the_paper(one.name))
+    if not scored:
         return
     plt = pyplot()
     columns = 4
-    lines = -(-len(folders) // columns)
+    lines = -(-len(scored) // columns)
     figure, axes = plt.subplots(lines, columns, figsize=(9.5, 2.3 * lines), squeeze=False)
-    for ax in axes.flat[len(folders) :]:
+    for ax in axes.flat[len(scored) :]:
         ax.axis("off")
-    for ax, folder in zip(axes.flat, folders, strict=False):
-        one = kept(folder)
+    for ax, entry in zip(axes.flat, scored, strict=False):
+        one = kept(entry)
         task, method, name = split(one.name)
         try:
             answer = ws.ace(one.scores, index=one.labels["silhouette"])
@@ -164,7 +164,7 @@ def draw_scatter(place: Path, path: Path) -> None:
         ax.locator_params(axis="x", nbins=4)
     for ax in axes[:, 0]:
         ax.set_ylabel("NMI")
-    for ax in axes.flat[max(0, len(folders) - columns) : len(folders)]:
+    for ax in axes.flat[max(0, len(scored) - columns) : len(scored)]:
         ax.set_xlabel("silhouette")
     handles = [
         plt.Line2D([], [], marker="o", ls="", ms=4, color=COLOUR[w]) for w in ("paired", "ace")

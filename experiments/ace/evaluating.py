@@ -12,6 +12,7 @@ import numpy as np
 from scipy import stats
 
 import wellsep as ws
+from experiments.ace.archive import Entry, names
 from experiments.ace.paper import (
     ABLATIONS,
     INDICES,
@@ -21,7 +22,7 @@ from experiments.ace.paper import (
     is_experiment,
     split,
 )
-from experiments.bookkeeping import provenance, read
+from experiments.bookkeeping import provenance
 
 MEASURES = ("nmi", "acc")
 TIE = 1e-9  # values this close, relatively, are tied
@@ -44,23 +45,25 @@ class Kept:
         return {index_of(label): label for label in self.scores.indices}
 
 
-def kept(folder: Path) -> Kept:
+def kept(entry: Entry) -> Kept:
     """Read what `scoring.score_experiment` wrote."""
-    return _kept(folder, (folder / "made.json").stat().st_mtime_ns)
+    return _kept(entry, entry.archive.stat().st_mtime_ns)
 
 
 @cache
-def _kept(folder: Path, _stamp: int) -> Kept:
-    scores = ws.Scores.load(folder / "scores")
-    runs, raw, spaces = (read(folder / f"{n}.csv") for n in ("runs", "raw", "spaces"))
-    names = [str(row["run"]) for row in runs]
-    if names != list(scores.partitions):
-        raise ValueError(f"runs.csv in {folder} must list the runs of its scores, in their order.")
+def _kept(entry: Entry, _stamp: int) -> Kept:
+    scores = entry.scores()
+    runs, raw, spaces = (entry.rows(f"{n}.csv") for n in ("runs", "raw", "spaces"))
+    if [str(row["run"]) for row in runs] != list(scores.partitions):
+        raise ValueError(
+            f"runs.csv of {entry.name} in {entry.archive} must list the runs of its scores,"
+            " in their order."
+        )
     screens: dict[str, list[float]] = {}
     for row in spaces:
         screens.setdefault(row["reduction"], []).append(row["pvalue"])
     return Kept(
-        folder.name,
+        entry.name,
         scores,
         {m: np.array([row[m] for row in runs], dtype=float) for m in MEASURES},
         {
@@ -72,12 +75,10 @@ def _kept(folder: Path, _stamp: int) -> Kept:
     )
 
 
-def experiments(folder: Path = SCORES) -> list[Path]:
-    """Folders of the experiments that were scored, in the order of the paper's tasks."""
-    if not folder.is_dir():
-        return []
-    found = [p for p in folder.iterdir() if is_experiment(p.name) and (p / "made.json").is_file()]
-    return sorted(found, key=lambda p: split(p.name))
+def experiments(archive: Path = SCORES) -> list[Entry]:
+    """The experiments that were scored, in the order of the paper's tasks."""
+    found = [Entry(archive, name) for name in names(archive) if is_experiment(name)]
+    return sorted(found, key=lambda entry: split(entry.name))
 
 
 def correlation(scores: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
@@ -183,11 +184,11 @@ def seeds_of(one: Kept) -> str:
     return " ".join(map(str, sorted(found)))
 
 
-def write_results(folder: Path = SCORES, path: Path = RESULTS) -> list[dict[str, Any]]:
+def write_results(archive: Path = SCORES, path: Path = RESULTS) -> list[dict[str, Any]]:
     """Evaluate every experiment that was scored and write results.csv anew."""
     rows = []
-    for place in experiments(folder):
-        one = kept(place)
+    for entry in experiments(archive):
+        one = kept(entry)
         rows += [row | {"seeds": seeds_of(one)} for row in rows_of(one)]
     rows = stamped(rows, path, provenance("experiments/ace/*.py"))
     write_csv(path, rows)

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.bookkeeping import read
 
 HERE = Path(__file__).resolve().parent
-SCORES = HERE / "scores"  # one folder per experiment, see scoring.py
+SCORES = HERE / "scores.zip"  # one folder per experiment, see scoring.py
 EXPECTED = HERE / "expected.csv"
 RESULTS = HERE / "results.csv"
 

@@ -79,4 +79,4 @@ def train_and_score(place: Path) -> None:
         say(f"trained {experiment} {title}: NMI {nmi:.2f}")
     for name in sorted(names):
         runs = ws.load_runs(place / RUNS / name)
-        scoring.score_experiment(runs, name, X, y, place / "scores")
+        scoring.score_experiment(runs, name, X, y, place / "scores.zip")

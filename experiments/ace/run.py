@@ -49,15 +49,16 @@ def score(runs: Path, place: Path, names: list[str], device: str | None) -> None
     for name in names:
         X, truth = scoring.input_of(name)
         found = ws.load_runs(runs / name)
-        kept_in, cache = place / "scores", runs / ".cache"
-        scoring.score_experiment(found, name, X, truth, kept_in, cache, device=device)
+        archive, cache = place / "scores.zip", runs / ".cache"
+        scoring.score_experiment(found, name, X, truth, archive, cache, device=device)
 
 
 def check_kept(place: Path, stages: tuple[str, ...]) -> None:
     """Refuse stages that have nothing to begin from."""
     if "evaluate" in stages:
-        if not experiments(place / "scores"):
-            raise ValueError(f"evaluate needs scored experiments, got none in {place / 'scores'}.")
+        archive = place / "scores.zip"
+        if not experiments(archive):
+            raise ValueError(f"evaluate needs scored experiments, got none in {archive}.")
     elif {"figures", "report"} & set(stages) and not (place / "results.csv").is_file():
         raise ValueError(f"figures and report need results.csv, got none in {place}.")
 
@@ -65,10 +66,10 @@ def check_kept(place: Path, stages: tuple[str, ...]) -> None:
 def pages(place: Path, out: Path) -> None:
     """A report page per experiment, drawn with the sampled objects."""
     out.mkdir(parents=True, exist_ok=True)
-    for folder in experiments(place / "scores"):
-        one = kept(folder)
+    for entry in experiments(place / "scores.zip"):
+        one = kept(entry)
         task, method, name = split(one.name)
-        runs, truth = scoring.sampled_runs(folder)
+        runs, truth = scoring.sampled_runs(entry)
         title = (
             f"{TASKS[task]}, {METHODS[method]} on {SETS[name][0]} (pictures: {len(truth)} objects)"
         )
@@ -93,7 +94,6 @@ def main() -> None:
     parser.add_argument("--device", help="where to score, as cuda (default: the processor)")
     parser.add_argument("--pages", type=Path, help="also write report pages into this folder")
     options = parser.parse_args()
-    data_folder()
     stages = STAGES if options.stages is None else tuple(options.stages.split(","))
     unknown = set(stages) - set(STAGES)
     if unknown:
@@ -135,7 +135,7 @@ def work(
         quick.train_and_score(place)
     score(options.runs, place, names, options.device)
     if "evaluate" in stages:
-        rows = write_results(place / "scores", place / "results.csv")
+        rows = write_results(place / "scores.zip", place / "results.csv")
         say(f"results.csv: {len(rows)} rows")
     if "beat" in stages:
         beating.write_beat(place, small=options.quick)

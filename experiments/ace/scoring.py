@@ -1,12 +1,14 @@
 """From a folder of runs to what is kept of it: every partition scored in every space.
 
-scores/<experiment>/scores/     Scores record: every index, every partition, every space
-scores/<experiment>/raw.csv     the same indices in the input space
-scores/<experiment>/runs.csv    NMI and accuracy of every partition, its settings
-scores/<experiment>/spaces.csv  dip tests of every space, one row per way of looking at it
-scores/<experiment>/labels.npz  every partition
-scores/<experiment>/sample.npz  a sample of objects in every space, for the report page
-scores/<experiment>/made.json   which runs, by which code
+An archive (scores.zip) holds a folder per experiment:
+
+scores.npz, scores.json  the Scores record: every index, every partition, every space
+raw.csv                  the same indices in the input space
+runs.csv                 NMI and accuracy of every partition, its settings
+spaces.csv               dip tests of every space, one row per way of looking at it
+labels.npz               every partition
+sample.npz               a sample of objects in every space, for the report page
+made.json                which runs, by which code
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +25,7 @@ from typing import Any
 import numpy as np
 
 import wellsep as ws
+from experiments.ace.archive import MADE, Entry, write_scores
 from experiments.ace.paper import INDICES, SCORES, index_of, split
 from experiments.bookkeeping import provenance, say
 
@@ -31,22 +35,19 @@ ROTATED = tuple(name for name in INDICES if name != "s_dbw")
 
 
 def score_experiment(
-    runs: ws.Runs, name: str, X: Any, truth: Any, out: Path = SCORES, cache: Path | None = None,
+    runs: ws.Runs, name: str, X: Any, truth: Any, archive: Path = SCORES, cache: Path | None = None,
     *, whole: bool = True, device: str | None = None,
-) -> Path:  # fmt: skip
-    """Score one experiment and write what is kept; nothing is done if these runs were scored.
+) -> Entry:  # fmt: skip
+    """Score one experiment into an archive; nothing is done if these runs were scored.
 
     Without `whole` neither labels nor sampled objects are kept. With `device="cuda"` the indices
     are computed on the GPU.
     """
-    folder = out / name
+    entry = Entry(archive, name)
     digest = digest_of(runs)
-    made = folder / "made.json"
-    if made.is_file() and json.loads(made.read_text())["digest"] == digest:
+    if entry.exists() and entry.json(MADE)["digest"] == digest:
         say(f"{name}: scored already")
-        return folder
-    made.unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
+        return entry
 
     def told(done: int, total: int, space: str) -> None:
         if done % 6 == 0 or done == total:
@@ -58,15 +59,6 @@ def score_experiment(
             runs, tuple(INDICES), convention="ace", projection="pca-scaled", n_plotted=0,
             progress=told, cache=cache, device=device,
         )  # fmt: skip
-        scores.save(folder / "scores")
-        say(f"{name}: the input space")
-        write_raw(folder / "raw.csv", X, dict(runs.partitions), device)
-        write_spaces(folder / "spaces.csv", runs)
-    write_runs(folder / "runs.csv", runs, truth)
-    if whole:
-        labels = {f"r{i}": small(v) for i, v in enumerate(runs.partitions.values())}
-        np.savez_compressed(folder / "labels.npz", **labels)
-        write_sample(folder / "sample.npz", runs, truth)
     facts = {
         "experiment": name,
         "n_runs": len(runs),
@@ -74,8 +66,22 @@ def score_experiment(
         "digest": digest,
         **provenance("experiments/ace/*.py"),
     }
-    made.write_text(json.dumps(facts, indent=1) + "\n")
-    return folder
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_scores(folder, scores)
+        say(f"{name}: the input space")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write_raw(folder / "raw.csv", X, dict(runs.partitions), device)
+            write_spaces(folder / "spaces.csv", runs)
+        write_runs(folder / "runs.csv", runs, truth)
+        if whole:
+            labels = {f"r{i}": small(v) for i, v in enumerate(runs.partitions.values())}
+            np.savez_compressed(folder / "labels.npz", **labels)
+            write_sample(folder / "sample.npz", runs, truth)
+        (folder / MADE).write_text(json.dumps(facts, indent=1) + "\n")
+        entry.replace(folder)
+    return entry
 
 
 def digest_of(runs: ws.Runs) -> str:
@@ -182,24 +188,22 @@ def input_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     return data.X.astype(np.float32) / 255, data.y
 
 
-def sampled_runs(folder: Path) -> tuple[ws.Runs, np.ndarray]:
+def sampled_runs(entry: Entry) -> tuple[ws.Runs, np.ndarray]:
     """The sampled objects as runs, and their true classes."""
-    scores = ws.Scores.load(folder / "scores")
-    with np.load(folder / "sample.npz") as sample, np.load(folder / "labels.npz") as labels:
-        runs = [
-            ws.Run(
-                name,
-                labels=labels[f"r{i}"][sample["objects"]],
-                embedding=sample[f"z{i}"].astype(np.float32),
-                params=scores.params.get(name),
-            )
-            for i, name in enumerate(scores.partitions)
-        ]
-        return ws.Runs(runs), sample["truth"]
+    scores, sample, labels = entry.scores(), entry.arrays("sample.npz"), entry.arrays("labels.npz")
+    runs = [
+        ws.Run(
+            name,
+            labels=labels[f"r{i}"][sample["objects"]],
+            embedding=sample[f"z{i}"].astype(np.float32),
+            params=scores.params.get(name),
+        )
+        for i, name in enumerate(scores.partitions)
+    ]
+    return ws.Runs(runs), sample["truth"]
 
 
-def read_labels(folder: Path) -> dict[str, np.ndarray]:
+def read_labels(entry: Entry) -> dict[str, np.ndarray]:
     """Every partition by name."""
-    scores = ws.Scores.load(folder / "scores")
-    with np.load(folder / "labels.npz") as labels:
-        return {name: labels[f"r{i}"] for i, name in enumerate(scores.partitions)}
+    labels = entry.arrays("labels.npz")
+    return {name: labels[f"r{i}"] for i, name in enumerate(entry.scores().partitions)}

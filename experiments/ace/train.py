@@ -28,7 +28,6 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
-from experiments.bookkeeping import data_folder
 from experiments.gpu import Deadline, OutOfTime, multi_process_service
 from wellsep.deep import DEPICT, JULE, DeepCluster, path_integral
 
@@ -293,7 +292,6 @@ def main() -> int:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--preset", default="paper", choices=("paper", "small"))
     options = parser.parse_args()
-    data_folder()  # sets WELLSEP_DATA where the data lie beside the checkout
     missing = {name.split("-")[2] for name in options.experiments} - set(ws.list_datasets())
     if missing:
         named = ", ".join(sorted(missing))
