@@ -7,24 +7,31 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 
 VENV := .venv
 DEMO := .venv-demo
+BASE := .venv-base
 # A stamp carries the checksum of what was asked for, so a new clone's file times do not matter.
 SUM := $(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 TEST_STAMP := $(VENV)/.wellsep-test-$(SUM)
 DOCS_STAMP := $(VENV)/.wellsep-docs-$(SUM)
 DEMO_STAMP := $(DEMO)/.wellsep-demo-$(SUM)
+BASE_STAMP := $(BASE)/.wellsep-base-$(SUM)
 
 PIP_INSTALL = -m pip install --quiet --disable-pip-version-check -c constraints.txt
 BIN := $(VENV)/bin
 # Worker processes already fill the cores; more threads in each would only get in their way.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 WORKERS ?= logical
-PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+PYTEST_OPTIONS := -q -n $(WORKERS) --dist worksteal
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_OPTIONS)
+# One process: most of their time is the import of the package.
+DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
-.PHONY: help demo test lint types fast-suite test-slow test-experiments bench bench-gpu bench-page docs clean
+.PHONY: help demo test lint types fast-suite doctests test-base test-slow test-experiments
+.PHONY: bench bench-gpu bench-page docs clean
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
-	@echo "make test       ruff, mypy and the fast test suite"
+	@echo "make test       ruff, mypy, the fast test suite and the examples in docstrings"
+	@echo "make test-base  the fast test suite without any optional package, in its own environment"
 	@echo "make test-slow  the tests that take longer, with more random examples"
 	@echo "make test-experiments  the tests of experiments/; some read the folder in WELLSEP_DATA"
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
@@ -35,7 +42,7 @@ help:
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
 
-test: lint types fast-suite
+test: lint types fast-suite doctests
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .
@@ -46,6 +53,13 @@ types: $(TEST_STAMP)
 
 fast-suite: $(TEST_STAMP)
 	$(PYTEST)
+
+doctests: $(TEST_STAMP)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(DOCTESTS)
+
+test-base: $(BASE_STAMP)
+	$(ONE_THREAD) $(BASE)/bin/python -m pytest $(PYTEST_OPTIONS)
+	$(ONE_THREAD) $(BASE)/bin/python -m pytest $(DOCTESTS)
 
 test-slow: $(TEST_STAMP)
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "slow and not gpu"
@@ -73,9 +87,9 @@ docs: $(DOCS_STAMP)
 	@echo "docs/_build/html/index.html"
 
 clean:
-	rm -rf $(DEMO) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(DEMO) $(BASE) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
 
-$(VENV)/bin/python $(DEMO)/bin/python:
+$(VENV)/bin/python $(DEMO)/bin/python $(BASE)/bin/python:
 	@test -n "$(PYTHON)" || { echo "wellsep needs Python 3.11 or newer; name one with make PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
 
@@ -92,4 +106,9 @@ $(DOCS_STAMP): $(TEST_STAMP)
 $(DEMO_STAMP): | $(DEMO)/bin/python
 	$(DEMO)/bin/python $(PIP_INSTALL) -e .
 	@rm -f $(DEMO)/.wellsep-demo-*
+	@touch $@
+
+$(BASE_STAMP): | $(BASE)/bin/python
+	$(BASE)/bin/python $(PIP_INSTALL) -e '.[dev]'
+	@rm -f $(BASE)/.wellsep-base-*
 	@touch $@

@@ -112,7 +112,8 @@ def test_a_choice_that_does_not_fit_says_what_there_is(source, spaces, labels, s
 
 
 def test_a_sparse_matrix_is_refused_as_a_space(tmp_path):
-    sparse = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sparse
+
     made = anndata.AnnData(X=sparse.csr_matrix(np.eye(6)), obs=cells().obs)
     with pytest.raises(TypeError, match="embedding of run 'X' must be dense"):
         runs_from_anndata(made, "X", "kmeans")
@@ -136,7 +137,7 @@ def test_what_is_no_anndata_is_refused(tmp_path):
     (tmp_path / "a.h5ad").write_bytes(b"nothing")
     with pytest.raises(ValueError, match="source must be a readable .h5ad file, got a.h5ad"):
         runs_from_anndata(tmp_path / "a.h5ad", labels="x")
-    h5py = pytest.importorskip("h5py")
+    h5py = pytest.importorskip("h5py", reason="needs the extra anndata")
     with h5py.File(tmp_path / "b.h5ad", "w") as file:
         file["other"] = 1
     with pytest.raises(ValueError, match="source must hold AnnData, got 'other' in b.h5ad"):
@@ -148,7 +149,7 @@ def test_what_is_no_anndata_is_refused(tmp_path):
 
 
 def test_files_of_old_anndata_are_read_whole(tmp_path):
-    h5py = pytest.importorskip("h5py")
+    h5py = pytest.importorskip("h5py", reason="needs the extra anndata")
     with h5py.File(tmp_path / "old.h5ad", "w") as file:
         file["X"] = np.ones((2, 1), dtype=np.float32)
         file["obs"] = np.array([(b"c0", 0), (b"c1", 1)], dtype=[("index", "S2"), ("k", "i8")])

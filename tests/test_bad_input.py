@@ -42,7 +42,8 @@ def test_a_value_that_is_not_finite_is_named_with_its_column(score, value):
 
 
 def test_a_value_that_is_not_finite_is_named_by_the_frames_column():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame(X.copy(), columns=["height", "width"])
     frame.loc[2, "width"] = np.nan
     with pytest.raises(ValueError, match="column 'width'"):
@@ -50,7 +51,7 @@ def test_a_value_that_is_not_finite_is_named_by_the_frames_column():
 
 
 def test_a_tensor_with_nan_is_refused():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     tensor = torch.tensor(X)
     tensor[0, 1] = torch.nan
     with pytest.raises(ValueError, match="NaN or infinity in column 1"):
@@ -58,7 +59,8 @@ def test_a_tensor_with_nan_is_refused():
 
 
 def test_sparse_data_with_nan_are_refused():
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     bad = X.copy()
     bad[3, 1] = np.nan
     with pytest.raises(ValueError, match="finite"):
@@ -118,7 +120,8 @@ def test_object_arrays_of_numbers_are_accepted(score):
 
 
 def test_frames_with_text_name_the_column():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame({"size": [1.0] * 6, "colour": list("abcabc")})
     with pytest.raises(TypeError, match="column 'colour'"):
         ws.silhouette_score(frame, Y)
@@ -156,7 +159,8 @@ def test_a_cluster_whose_weights_are_zero_does_not_exist(score):
 
 @one_index
 def test_text_and_categories_are_labels_like_any_other(score):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     names = np.array(["b", "b", "a", "a", "c", "c"])
     values = {score(X, names), score(X, pd.Categorical(names)), score(X, list(names))}
     assert values == {score(X, Y)}
@@ -164,7 +168,8 @@ def test_text_and_categories_are_labels_like_any_other(score):
 
 @one_index
 def test_missing_labels_are_refused(score):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     with pytest.raises(ValueError, match="missing values, got 1"):
         score(X, pd.Series(["a", None, "b", "b", "a", "a"], dtype="string"))
 
@@ -189,7 +194,7 @@ def test_the_silhouette_of_coinciding_points_is_zero():
 
 
 def test_centres_of_another_array_kind_are_refused():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     with pytest.raises(TypeError, match="centers must be of X's array kind"):
         ws.cfq_score(torch.tensor(X), Y, centers=np.zeros((3, 2)))
 
@@ -233,7 +238,7 @@ def test_a_precomputed_matrix_must_have_a_zero_diagonal():
 
 
 def test_a_gpu_that_is_not_there_is_named():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     torch.cuda.is_available() and pytest.skip("a CUDA device is present")
     with pytest.raises(ValueError, match="sees no CUDA GPU"):
         ws.silhouette_score(X, Y, device="cuda")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from golden import labelled_cases, read_case
+from libraries import converter
 from scipy.spatial.distance import cdist, pdist
 
 import wellsep as ws
@@ -71,7 +72,7 @@ def test_cosine_distances_far_from_the_origin_keep_their_digits(variant, offset,
     low, high = ordered[: len(within)].sum(), ordered[-len(within) :].sum()
     if variant == "nbclust":
         low, high = len(within) * within.min(), len(within) * within.max()
-    rows = X if library == "numpy" else pytest.importorskip(library).asarray(X)
+    rows = converter(library)(X)
     ours = ws.c_index_score(rows, y, metric="cosine", variant=variant)
     assert ours == pytest.approx((within.sum() - low) / (high - low), rel=1e-6)
 
@@ -201,6 +202,7 @@ def test_an_unknown_variant_is_answered_with_the_known_ones():
 
 
 def test_sparse_data_are_refused_for_the_cosine_too():
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     with pytest.raises(TypeError, match="X must be dense"):
         ws.c_index_score(sp.csr_array(np.eye(4)), [0, 0, 1, 1], metric="cosine")

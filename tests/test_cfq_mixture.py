@@ -281,6 +281,7 @@ def test_what_cannot_be_a_mixture_is_refused(options, message):
 
 
 def test_sparse_data_are_refused():
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     with pytest.raises(TypeError, match="X must be dense"):
         ws.cfq_score(sp.csr_array(np.eye(4)), [0, 0, 1, 1], covariances="diagonal")

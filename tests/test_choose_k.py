@@ -289,7 +289,8 @@ def test_labels_of_an_untried_k_are_refused(X):
 
 def test_frames_and_sparse_data_are_taken(X):
     pd = pytest.importorskip("pandas", reason="pandas is an optional input kind")
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     frame = ws.choose_k(pd.DataFrame(X, columns=list("abc")), [3, 4], random_state=0)
     assert frame.best == 4
     assert ws.choose_k(sp.csr_array(X), [3, 4], indices=["cfq"], random_state=0).best == 4

@@ -15,7 +15,7 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-dask_client_module = pytest.importorskip("wellsep.compute.dask_client")
+from wellsep.compute import dask_client as dask_client_module
 
 N, D, K = 120, 3, 4
 

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-dask_chunks = pytest.importorskip("wellsep.compute.dask_chunks")
-dask_pairs = pytest.importorskip("wellsep.compute.dask_pairs")
+from wellsep.compute import dask_chunks, dask_pairs
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}

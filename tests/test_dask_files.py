@@ -71,6 +71,6 @@ def test_a_file_that_cannot_be_opened_is_named(X, tmp_path):
         ws.open_chunked(tmp_path / "x.csv")
     with pytest.raises(ValueError, match=r"vector.npy must hold a matrix, got shape \(200,\)"):
         ws.open_chunked(tmp_path / "vector.npy")
+    np.save(tmp_path / "x.npy", X)
     with pytest.raises(ValueError, match="chunk_rows must be .*, got 0"):
-        np.save(tmp_path / "x.npy", X)
         ws.open_chunked(tmp_path / "x.npy", chunk_rows=0)

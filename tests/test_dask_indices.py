@@ -9,8 +9,7 @@ import scipy.sparse as sp
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-dask_chunks = pytest.importorskip("wellsep.compute.dask_chunks")
-dask_pairs = pytest.importorskip("wellsep.compute.dask_pairs")
+from wellsep.compute import dask_chunks, dask_pairs
 
 N, D = 180, 4
 CENTROID = (

@@ -12,6 +12,8 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import NearestNeighbors
 
+pytest.importorskip("torch", reason="needs the extra deep")
+
 from wellsep.deep import degree_linkage, path_integral
 from wellsep.deep.degree_linkage import DegreeLinkage
 from wellsep.deep.graphs import chains, gaussian_weights, nearest_neighbours, renumbered

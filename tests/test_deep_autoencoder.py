@@ -6,11 +6,12 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep import deep
 from wellsep.deep import IDEC, DeepCFMeans, DeepKMeans, sweep

@@ -6,13 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep import deep
 from wellsep.deep import DEC, DEPICT, IDEC, JULE, METHODS, DeepCFMeans, DeepCluster, DeepKMeans

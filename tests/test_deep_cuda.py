@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import make_blobs
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.deep import METHODS, DeepKMeans, load
 

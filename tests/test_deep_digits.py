@@ -8,6 +8,8 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import normalized_mutual_info_score
 
+pytest.importorskip("torch", reason="needs the extra deep")
+
 from wellsep.deep import METHODS, path_integral
 
 X, TRUTH = load_digits(return_X_y=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.deep import DEPICT, DeepKMeans, sweep
 from wellsep.runs import load_runs

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 import wellsep as ws
 from wellsep.deep import losses

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import torch
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.deep.layers import Sobel
 from wellsep.deep.networks import (

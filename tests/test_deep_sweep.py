@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
+pytest.importorskip("torch", reason="needs the extra deep")
+
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep

@@ -9,9 +9,10 @@ import time
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import make_blobs
-from torch import nn
+
+torch = pytest.importorskip("torch", reason="needs the extra deep")
+nn = torch.nn
 
 from wellsep.deep import (
     DEPICT,
@@ -280,7 +281,6 @@ def test_a_callback_may_end_a_stage():
 
 
 def test_scikit_learns_progress_bar_runs(capsys):
-    pytest.importorskip("rich", reason="the progress bar is drawn by rich")
     from sklearn.callback import ProgressBar
 
     model = DeepKMeans(3, **SHORT[DeepKMeans], device="cpu", random_state=0)

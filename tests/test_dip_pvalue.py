@@ -164,9 +164,8 @@ def test_the_compiled_twin_equals_its_reference(n, monkeypatch):
 
 
 def test_ties_and_modes_are_the_same_to_the_compiled_twin():
-    twin = pytest.importorskip(
-        "wellsep.spaces._dip_numba", reason="the compiled twin is the extra `fast`"
-    )
+    pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
+    from wellsep.spaces import _dip_numba as twin
     from wellsep.spaces.hulls import dip_of_steps
 
     rng = np.random.default_rng(11)

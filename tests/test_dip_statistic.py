@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-import torch
 from golden import read_arrays, read_json
 from hypothesis import given
 from hypothesis import strategies as st
+from libraries import to_tensor
 from scipy.optimize import linprog
 from scipy.stats import beta, cauchy, expon, norm
 
@@ -182,7 +182,7 @@ def test_a_sample_with_many_hull_vertices_is_measured_in_linear_steps():
     assert 1 / 8002 <= dip_statistic(x) < 3 / 8002
 
 
-@pytest.mark.parametrize("kind", [list, tuple, np.float32, pl.Series, torch.tensor])
+@pytest.mark.parametrize("kind", [list, tuple, np.float32, pl.Series, to_tensor])
 def test_every_kind_of_vector_is_welcome(kind):
     assert dip_statistic(kind([0.0, 0.0, 0.0, 2.0, 2.0, 2.5])) == dip_statistic(
         [0, 0, 0, 2, 2, 2.5]

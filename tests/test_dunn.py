@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from golden import labelled_cases, read_case
+from libraries import converter
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
@@ -162,9 +163,7 @@ def test_kernels_equal_the_reference_blocks(monkeypatch, metric):
 
 
 def _as(library, X):
-    if library == "numpy":
-        return X
-    return pytest.importorskip(library).asarray(X)
+    return converter(library)(X)
 
 
 REPEATED = ["dunn", ("dunn", {"metric": "cosine"}), ("dunn", {"metric": "sqeuclidean"}),
@@ -217,7 +216,7 @@ def test_float32_agrees_with_float64_to_five_digits(offset, n_partitions):
 
 
 def test_a_float32_tensor_agrees_with_float64_to_five_digits():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     X, y = _blobs(600, 8, 5, seed=6, spread=20)
     X = X.astype(np.float32)
     assert ws.dunn_score(torch.asarray(X), y) == pytest.approx(
@@ -297,6 +296,7 @@ def test_an_unknown_option_is_answered_with_the_known_ones(option):
 
 
 def test_sparse_data_are_refused_for_the_cosine_too():
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     with pytest.raises(TypeError, match="X must be dense"):
         ws.dunn_score(sp.csr_array(LINE + 1), LINE_LABELS, metric="cosine")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.compute.kernels import about_median, fused_way  # noqa: E402
+from wellsep.compute.kernels import about_median, fused_way
 
 FEW = np.array([3, 4])
 

@@ -98,7 +98,6 @@ def test_another_clusterer_may_be_used():
 
 
 def test_a_table_has_one_row_per_k():
-    pytest.importorskip("pandas")
     found = ws.gap_statistic(_blobs(2, n=60), [1, 2, 4], n_references=3, random_state=0)
     frame = found.to_frame()
     assert frame.index.tolist() == [1, 2, 4]
@@ -130,6 +129,7 @@ def test_clusters_that_leave_no_variance_leave_it_undefined():
 
 
 def test_sparse_data_are_refused():
-    sp = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sp
+
     with pytest.raises(TypeError, match="X must be dense"):
         ws.gap_statistic(sp.csr_array(np.eye(8)), [1, 2])

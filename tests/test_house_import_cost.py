@@ -32,20 +32,20 @@ def test_the_bare_import_loads_nothing_heavy_at_all():
 
 def test_the_import_adds_less_than_half_a_second_to_scikit_learn():
     code = (
-        "import time, sklearn, sklearn.metrics; start = time.perf_counter(); import wellsep;"
-        "print(time.perf_counter() - start)"
+        "import time, sklearn, sklearn.metrics; start = time.process_time(); import wellsep;"
+        "print(time.process_time() - start)"
     )
-    # Up to three attempts: other processes may share the cores.
+    # Processor time, since others may share the cores; three attempts, since they share its caches.
     assert any(float(python(code)) < 0.5 for _ in range(3))
 
 
 def test_the_scoring_room_adds_less_than_half_a_second_to_scikit_learn():
     code = (
-        "import time, sklearn, sklearn.metrics; start = time.perf_counter(); import wellsep;"
-        "wellsep.score_partitions; print(time.perf_counter() - start)"
+        "import time, sklearn, sklearn.metrics; start = time.process_time(); import wellsep;"
+        "wellsep.score_partitions; print(time.process_time() - start)"
     )
     assert any(float(python(code)) < 0.5 for _ in range(3))
 
 
 def test_the_probe_would_see_a_heavy_module():
-    assert "'numba'" in python(f"import sys, numba; print(set(sys.modules) & set({HEAVY!r}))")
+    assert "'polars'" in python(f"import sys, polars; print(set(sys.modules) & set({HEAVY!r}))")

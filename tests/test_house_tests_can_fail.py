@@ -1,37 +1,30 @@
-"""Every test of this project can fail, uses seeded data, and gives a reason where it skips."""
+"""Every test can fail, uses seeded data and gives a reason where it skips, beyond ruff's rules."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 from deadtests import defects, unseeded
 from golden import ROOT
 
-TESTS = sorted(
-    path for folder in ("tests", "experiments/tests") for path in (ROOT / folder).rglob("*.py")
-)
+TESTS = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "experiments").rglob("test_*.py")]
+}
 
 
-def name_of(path: Path) -> str:
-    return path.name
+def test_every_test_can_fail():
+    found = {name: defects(source) for name, source in TESTS.items()}
+    assert {name: sentences for name, sentences in found.items() if sentences} == {}
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name_of)
-def test_the_tests_of_this_file_can_fail(path):
-    assert defects(path.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize("path", TESTS, ids=name_of)
-def test_the_random_data_of_this_file_are_seeded(path):
-    assert unseeded(path.read_text(encoding="utf-8")) == []
+def test_all_random_data_are_seeded():
+    found = {name: unseeded(source) for name, source in TESTS.items()}
+    assert {name: sentences for name, sentences in found.items() if sentences} == {}
 
 
 PLANTED = {
     "nothing asserted": "def test_a():\n    f()",
     "nothing asserted in a class": "class TestA:\n    def test_a(self):\n        f()",
-    "bare comparison": "def test_a():\n    f() == 3\n    assert g()",
-    "bare comparison chain": "def test_a():\n    0 < f() < 3\n    assert g()",
     "bare and": "def test_a():\n    f() == 3 and h() == 4\n    assert g()",
     "bare not": "def test_a():\n    not f()\n    assert g()",
     "allclose dropped": "def test_a():\n    np.allclose(f(), 3)\n    assert g()",
@@ -40,8 +33,6 @@ PLANTED = {
     "all dropped": "def test_a():\n    (f() == 3).all()\n    assert g()",
     "assert True": "def test_a():\n    assert True",
     "assert a number": "def test_a():\n    assert 1",
-    "assert a string": "def test_a():\n    assert 'works'",
-    "assert a tuple": "def test_a():\n    assert (f() == 3, 'message')",
     "assert a list": "def test_a():\n    assert [f() == 3]",
     "assert a generator": "def test_a():\n    assert (x > 0 for x in f())",
     "assert a lambda": "def test_a():\n    assert lambda: f() == 3",
@@ -57,13 +48,16 @@ PLANTED = {
     "skipif without reason": "@pytest.mark.skipif(x)\ndef test_a():\n    assert f()",
     "xfail without reason": "@pytest.mark.xfail(strict=True)\ndef test_a():\n    assert f()",
     "skip call without reason": "def test_a():\n    pytest.skip()\n    assert f()",
+    "import or skip without reason": "torch = pytest.importorskip('torch')",
+    "import or skip of our own": "x = pytest.importorskip('wellsep.x', reason='no y')",
+    "import or skip of all tests": "np = pytest.importorskip('numpy', reason='no y')",
     "helper that does not assert": "def h(x):\n    return x\ndef test_a():\n    h(1)",
 }
 
 SOUND = {
     "assert": "def test_a():\n    assert f() == 3",
     "raises": "def test_a():\n    with pytest.raises(ValueError):\n        f()",
-    "must raise": "def test_a():\n    with pytest.raises(TypeError):\n        f() < 3",
+    "must raise": "def test_a():\n    with pytest.raises(TypeError):\n        not f()",
     "warns": "def test_a():\n    with pytest.warns(UserWarning, match='x'):\n        f()",
     "numpy": "def test_a():\n    np.testing.assert_allclose(f(), 3)",
     "estimator": "def test_a():\n    check_estimator(f())",
@@ -73,6 +67,8 @@ SOUND = {
     "same call twice": "def test_a():\n    assert f(1) == f(1)",
     "skip with reason": "@pytest.mark.skipif(x, reason='no y')\ndef test_a():\n    assert f()",
     "skip call with reason": "def test_a():\n    pytest.skip('no y')\n    assert f()",
+    "import or skip": "torch = pytest.importorskip('torch', reason='no y')",
+    "import or skip of any": "def test_a(x):\n    assert pytest.importorskip(x, reason='no y').y",
     "skip by and": "def test_a():\n    f() and pytest.skip('no y')\n    assert g()",
     "not a test": "def build():\n    return 3",
     "cleanup in try": "def test_a():\n    try:\n        assert f()\n    finally:\n        g()",
@@ -94,8 +90,7 @@ def test_a_sound_test_is_let_through(source):
     ("source", "count"),
     [
         ("rng = np.random.default_rng()", 1),
-        ("X = np.random.rand(3)", 1),
-        ("np.random.seed(0)", 1),
+        ("rng = np.random.RandomState()", 1),
         ("rng = np.random.default_rng(0)", 0),
         ("rng = np.random.RandomState(3)", 0),
         ("X = rng.random((3, 2))", 0),

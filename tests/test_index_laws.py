@@ -156,16 +156,19 @@ def _as_kind(X, y, kind):
     if kind == "list":
         return X.tolist(), y.tolist()
     if kind == "pandas":
-        pd = pytest.importorskip("pandas")
+        import pandas as pd
+
         return pd.DataFrame(X), pd.Series(y)
     if kind == "polars":
-        pl = pytest.importorskip("polars")
+        import polars as pl
+
         return pl.DataFrame(X, schema=["a", "b", "c"]), pl.Series(y)
     if kind == "torch":
-        torch = pytest.importorskip("torch")
+        torch = pytest.importorskip("torch", reason="needs the extra deep")
         return torch.asarray(X), torch.asarray(y)
     if kind == "array-api-strict":
-        strict = pytest.importorskip("array_api_strict")
+        import array_api_strict as strict
+
         return strict.asarray(X), strict.asarray(y)
     return np.asfortranarray(X), y
 

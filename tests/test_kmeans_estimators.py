@@ -175,8 +175,7 @@ def test_the_progress_bar_shows_the_estimator_and_goes_quiet(make, X, capsys):
 
 
 def test_tensors_stay_tensors_and_give_the_same(make, X):
-    import torch
-
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     tensor = torch.from_numpy(X)
     model = make(4, random_state=0).fit(tensor)
     plain = make(4, random_state=0).fit(X)

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from libraries import converter
 from sklearn.cluster import KMeans as TheirKMeans
 from sklearn.datasets import make_blobs
 
@@ -51,26 +52,26 @@ def test_it_goes_step_for_step_with_scikit_learn(blobs, loop, tol):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_every_array_library_gives_the_same(blobs, metric, weighted):
-    import array_api_strict
-    import torch
-
+@pytest.mark.parametrize("library", ["torch", "array_api_strict", "csr_matrix", "csr_array"])
+def test_every_array_library_gives_the_same(blobs, metric, weighted, library):
     X, start = blobs
     weights = np.random.default_rng(0).random(len(X)) if weighted else None
     plain = lloyd(X, start, metric=metric, sample_weight=weights)
-    for convert in (torch.from_numpy, array_api_strict.asarray, sp.csr_matrix, sp.csr_array):
-        other = lloyd(convert(X), start, metric=metric, sample_weight=weights)
-        np.testing.assert_array_equal(to_numpy(other.labels), plain.labels)
-        np.testing.assert_allclose(to_numpy(other.centers), plain.centers, rtol=1e-9)
-        assert other.inertia == pytest.approx(plain.inertia, rel=1e-9)
-        assert other.n_iter == plain.n_iter
+    other = lloyd(converter(library)(X), start, metric=metric, sample_weight=weights)
+    np.testing.assert_array_equal(to_numpy(other.labels), plain.labels)
+    np.testing.assert_allclose(to_numpy(other.centers), plain.centers, rtol=1e-9)
+    assert other.inertia == pytest.approx(plain.inertia, rel=1e-9)
+    assert other.n_iter == plain.n_iter
 
 
-def test_centres_keep_the_library_and_float_type_of_the_data(blobs):
-    import torch
-
+def test_centres_keep_the_float_type_of_the_data(blobs):
     X, start = blobs
     assert lloyd(X.astype(np.float32), start).centers.dtype == np.float32
+
+
+def test_centres_of_tensors_are_tensors_of_their_float_type(blobs):
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    X, start = blobs
     tensor = lloyd(torch.from_numpy(X).float(), start)
     assert tensor.centers.dtype == torch.float32
     assert isinstance(tensor.labels, torch.Tensor)
@@ -196,15 +197,16 @@ def test_bad_input_is_named(change, sentence):
         lloyd(**given)
 
 
-def test_the_compiled_loop_is_used_for_plain_arrays_only(blobs):
-    import torch
+@pytest.mark.parametrize(
+    ("library", "usable"), [("numpy", True), ("csr_array", True), ("torch", False)]
+)
+def test_the_compiled_loop_is_used_for_plain_arrays_only(blobs, library, usable):
+    X = converter(library)(blobs[0])
+    assert module._compiled_usable(prepare(X), np.zeros((2, 4))) is usable
 
-    X, _ = blobs
-    centers = np.zeros((2, 4))
-    assert module._compiled_usable(prepare(X), centers)
-    assert module._compiled_usable(prepare(sp.csr_array(X)), centers)
-    assert not module._compiled_usable(prepare(torch.from_numpy(X)), centers)
-    assert not module._compiled_usable(prepare(X, metric="cosine"), centers)
+
+def test_the_compiled_loop_is_used_for_euclidean_distances_only(blobs):
+    assert not module._compiled_usable(prepare(blobs[0], metric="cosine"), np.zeros((2, 4)))
     assert wellsep.cluster.lloyd is lloyd
 
 

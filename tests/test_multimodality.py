@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import torch
 from golden import read_arrays, read_case, read_json
+from libraries import to_tensor
 from scipy.stats import ortho_group
 
 from wellsep.spaces import dip_statistic, dip_test, holm, multimodality
@@ -210,7 +210,7 @@ def test_float32_far_from_the_origin_is_close_to_float64():
     assert multimodality(X + 1e6).statistic == pytest.approx(multimodality(X).statistic, abs=1e-7)
 
 
-@pytest.mark.parametrize("kind", [np.asfortranarray, pd.DataFrame, pl.DataFrame, torch.tensor])
+@pytest.mark.parametrize("kind", [np.asfortranarray, pd.DataFrame, pl.DataFrame, to_tensor])
 def test_every_kind_of_table_is_welcome(kind):
     X = blobs(n=60)
     assert multimodality(kind(X)).statistic == pytest.approx(multimodality(X).statistic, abs=1e-13)

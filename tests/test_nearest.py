@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from libraries import converter
 
 from wellsep._checks import to_numpy
 from wellsep.compute.nearest import WIDE, code_sums, nearest, nearest_two
@@ -14,21 +15,9 @@ def _table(X, centers):
     return ((X[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
 
 
-def _libraries():
-    import array_api_strict
-    import torch
-
-    return {
-        "numpy": np.asarray,
-        "csr": sp.csr_array,
-        "torch": torch.from_numpy,
-        "strict": array_api_strict.asarray,
-    }
-
-
-@pytest.fixture(params=["numpy", "csr", "torch", "strict"])
+@pytest.fixture(params=["numpy", "csr_array", "torch", "array_api_strict"])
 def convert(request):
-    return _libraries()[request.param]
+    return converter(request.param)
 
 
 @pytest.mark.parametrize("k", [2, 7, WIDE, WIDE + 1, 300])

@@ -31,7 +31,8 @@ def test_many_partitions_come_in_many_shapes(labels):
 
 
 def test_frames_give_a_partition_per_column():
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     frame = pl.DataFrame({"coarse": ["a", "b", "b"], "fine": [1, 2, 3]})
     p = Partitions.from_labels(frame)
     assert p.names == ("coarse", "fine")
@@ -40,13 +41,15 @@ def test_frames_give_a_partition_per_column():
 
 @pytest.mark.parametrize("kind", ["category", "string", "int64", "Int64"])
 def test_pandas_columns_of_every_type_are_labels(kind):
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     values = [1, 2, 2] if "nt" in kind else ["u", "v", "v"]
     assert encode(pd.Series(values, dtype=kind)).codes.tolist() == [[0, 1, 1]]
 
 
 def test_polars_enums_are_labels():
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     series = pl.Series(["lo", "hi", "hi"], dtype=pl.Enum(["lo", "hi"]))
     assert encode(series).n_clusters.tolist() == [2]
 

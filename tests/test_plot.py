@@ -17,10 +17,10 @@ import wellsep as ws
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from wellsep import plot  # noqa: E402
-from wellsep.look import CLUSTERS  # noqa: E402
+from wellsep import plot
+from wellsep.look import CLUSTERS
 
 BASELINES = Path(__file__).parent / "pictures"
 # Set to draw the pictures anew after a change that is meant.

@@ -18,6 +18,22 @@ def test_a_public_name_resolves_and_is_documented(name):
     assert (inspect.getdoc(documented) or "").strip()
 
 
+def members_without_docstring(cls):
+    return [
+        name
+        for name, member in inspect.getmembers(cls)
+        if not name.startswith("_")
+        and (inspect.isfunction(member) or isinstance(member, property))
+        and not inspect.getdoc(member)
+    ]
+
+
+def test_the_methods_and_properties_of_public_classes_are_documented():
+    classes = [value for name in PUBLIC if inspect.isclass(value := getattr(wellsep, name))]
+    silent = {cls.__name__: found for cls in classes if (found := members_without_docstring(cls))}
+    assert silent == {}
+
+
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_function_shows_an_example(name):
     value = getattr(wellsep, name)

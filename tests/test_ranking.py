@@ -79,7 +79,6 @@ def test_the_ranking_survives_the_disk(tmp_path):
 
 
 def test_frame_and_notebook_table_list_best_first():
-    pytest.importorskip("pandas")
     names = ["<script>", "b", "c", "d"]
     ranking = rank(ace(Scores.from_matrix(MATRIX, partitions=names, paired=False), dip=False))
     assert ranking.to_frame()["partition"].tolist() == ["b", "d", "c", "<script>"]

@@ -123,7 +123,7 @@ def test_a_page_is_written(folder, capsys, tmp_path):
 
 
 def test_labelings_of_an_anndata_file_are_judged_in_its_embeddings(tmp_path, capsys):
-    anndata = pytest.importorskip("anndata")
+    anndata = pytest.importorskip("anndata", reason="needs the extra anndata")
     runs = example()
     data = anndata.AnnData(np.zeros((90, 1), dtype=np.float32))
     for i, X in enumerate(runs.spaces.values()):

@@ -112,7 +112,8 @@ def test_bad_embeddings_are_refused_with_the_name_of_the_run(embedding, error, s
 
 
 def test_a_sparse_embedding_is_refused_with_the_remedy():
-    sparse = pytest.importorskip("scipy.sparse")
+    import scipy.sparse as sparse
+
     with pytest.raises(TypeError, match="embedding of run 'a' must be dense.*toarray"):
         Run("a", embedding=sparse.eye_array(3).tocsr())
 
@@ -132,7 +133,7 @@ def test_an_embedding_may_be_a_frame_or_a_list(embedding):
 
 
 def test_a_run_may_be_made_of_tensors():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     space = torch.tensor(SPACE, requires_grad=True)
     run = Run("a", torch.tensor([2, 1, 1, 2]), space)
     assert run.labels.tolist() == [2, 1, 1, 2]

@@ -87,7 +87,8 @@ def test_samples_of_excluded_objects_are_nan():
 
 
 def test_names_come_from_the_frames_columns():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     scores = ws.score_partitions(X, pd.DataFrame({"leiden": Y, "kmeans": Y[::-1]}), ["cfq"])
     frame = scores.to_frame()
     assert list(frame.index) == ["leiden", "kmeans"]

@@ -139,7 +139,7 @@ def test_agreement_of_the_library_gives_the_same_correlations():
     found = ws.agreement(ws.rank(answer), labels, truth)
     nmi = np.array([ws.nmi_score(truth, labels[name]) for name in one.scores.partitions])
     expected = evaluating.correlation(answer.scores, nmi)
-    ours = [found.correlations["ace"][f"{kind} nmi"] for kind in ("spearman", "kendall")]
+    ours = [found.correlations["ace"][f"{kind}_nmi"] for kind in ("spearman", "kendall")]
     np.testing.assert_allclose(ours, expected, atol=1e-12)
 
 

@@ -99,6 +99,7 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
+        """Number of classes among the objects that have one."""
         return len(np.unique(self.y[self.y >= 0]))
 
     def __repr__(self) -> str:

@@ -79,10 +79,12 @@ class Partitions:
 
     @property
     def n_objects(self) -> int:
+        """Number of objects, noise included."""
         return self.codes.shape[1]
 
     @property
     def n_clusters(self) -> np.ndarray:
+        """Number of clusters of each partition, noise left out."""
         return np.array([len(k) for k in self.classes], dtype=np.intp)
 
     @property

@@ -245,10 +245,12 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
 
     @property
     def n_features_in_(self) -> int:
+        """Number of features seen by the best estimator."""
         return self._of_best("n_features_in_")
 
     @property
     def feature_names_in_(self) -> np.ndarray:
+        """Names of the features seen by the best estimator, where the data had names."""
         return self._of_best("feature_names_in_")
 
     @property

@@ -99,6 +99,8 @@ def _device(array: Any) -> Any:
 
 
 class Widths(NamedTuple):
+    """Silhouette widths of the objects of one block."""
+
     width: Any  # (b,) silhouette width
     own: Any  # (b,) mean distance to the other members of the own cluster
 

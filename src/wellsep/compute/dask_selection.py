@@ -53,6 +53,8 @@ class _ChunkHistogram(_Histogram):
 
 
 class Largest(NamedTuple):
+    """The largest distance seen."""
+
     value: float
 
     @classmethod

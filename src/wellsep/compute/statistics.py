@@ -102,6 +102,8 @@ def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 
 class Objects(NamedTuple):
+    """The objects themselves, with their clusters under one partition."""
+
     X: Any
     codes: np.ndarray  # (n,), -1 where not counted
     weights: np.ndarray  # (n,)

@@ -21,11 +21,15 @@ TIE = 1e-9
 
 
 class Neighbours(NamedTuple):
+    """The nearest other object of each object."""
+
     nearest: np.ndarray  # (n,)
     square: np.ndarray  # (n,) squared dissimilarity
 
 
 class Tree(NamedTuple):
+    """A minimum spanning tree over all objects."""
+
     edges: np.ndarray  # (n - 1, 2)
     squares: np.ndarray  # (n - 1,) squared dissimilarity of each edge
 

@@ -70,6 +70,7 @@ class Index:
     caution: str = ""
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the index with the given ones in place of their defaults."""
         unknown = sorted(set(given) - set(self.params))
         if unknown:
             known = ", ".join(self.params) or "none"
@@ -110,6 +111,7 @@ class Registry(Mapping[str, Index]):
         return f"Registry({', '.join(self)})"
 
     def add(self, index: Index, *, overwrite: bool = False) -> Index:
+        """Register an index under its name; an existing one only with `overwrite=True`."""
         if index.name in self._entries and not overwrite:
             raise ValueError(f"index name must be new, got {index.name!r}, which exists already.")
         check_choice("direction", index.direction, (1, -1))

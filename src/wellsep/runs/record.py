@@ -124,10 +124,12 @@ class Runs:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the runs, in order."""
         return tuple(run.name for run in self.runs)
 
     @property
     def n_objects(self) -> int:
+        """Number of objects, the same in every run."""
         return self.runs[0].n_objects
 
     @property

@@ -100,14 +100,17 @@ class Run:
 
     @property
     def has_labels(self) -> bool:
+        """Whether the run has a partition."""
         return self._part("labels") is not None
 
     @property
     def has_embedding(self) -> bool:
+        """Whether the run has an embedding."""
         return self._part("embedding") is not None
 
     @property
     def n_objects(self) -> int:
+        """Number of objects, known without opening a file."""
         return next(p.shape[0] for p in (self._part(k) for k in _KINDS) if p is not None)
 
     @property
