@@ -21,25 +21,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, is_torch
-from wellsep.deep.checkpoints import Checkpoint, fingerprint, plain
-from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
+from wellsep.deep.checkpoints import Checkpoint, fingerprint, load_into, plain, save_to
+from wellsep.deep.data import (
+    Data,
+    Scaling,
+    autocast,
+    choose_device,
+    from_layout,
+    reproducible,
+    to_layout,
+)
 from wellsep.deep.losses import squared_distances
-from wellsep.deep.networks import Shape, build_network
-from wellsep.deep.progress import Reported
-from wellsep.deep.saving import load_into, save_to
-from wellsep.deep.training import Trainer, reproducible
+from wellsep.deep.networks import NetworkPlan, Shape, build_network
+from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
 _NOT_IDENTITY = {"device", "random_state", "checkpoint_dir", "checkpoint_every", "resume"}
-
-
-class NetworkPlan(NamedTuple):
-    """Which network to build; plain data, so that it can be saved."""
-
-    kind: str
-    options: dict[str, Any]
-    init: str = "glorot"
 
 
 class Outcome(NamedTuple):

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from wellsep._checks import check_count, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.deepkmeans import autoencoder_plan
 from wellsep.deep.latent import Centers, kmeans, pretrain
 from wellsep.deep.losses import divergence, reconstruction, sharpened, soft_assignment
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.training import Stage, Trainer, adam
 
 

@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.latent import Partition, kmeans
 from wellsep.deep.losses import cross_entropy
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.training import Stage, Trainer
 
 AUGMENTATIONS = ("auto", "none", "crop", "crop-flip")

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import NetworkPlan, Outcome
-from wellsep.deep.given import FromAutoencoder
+from wellsep.deep.base import Outcome
 from wellsep.deep.latent import Centers, check_centers, nearest_center, pretrain, starting_centers
 from wellsep.deep.losses import nearest_two, reconstruction
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
+from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 
 SIGNS = {"repel": -1.0, "attract": 1.0}

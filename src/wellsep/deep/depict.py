@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_number
-from wellsep.deep.base import NetworkPlan, Outcome
-from wellsep.deep.given import FromAutoencoder
+from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
-from wellsep.deep.networks import DEPICT_LAYERS, Shape
-from wellsep.deep.path_integral import path_integral
+from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
+from wellsep.deep.path_linkage import path_integral
+from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 
 INITS = ("path-integral", "k-means")

@@ -12,9 +12,10 @@ import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from wellsep.deep.base import DeepClusterer, NetworkPlan
+from wellsep.deep.base import DeepClusterer
+from wellsep.deep.checkpoints import load
 from wellsep.deep.data import Scaling
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.training import Trainer
 
 
@@ -38,8 +39,6 @@ class FromAutoencoder(DeepClusterer):
         if isinstance(value, FrozenEstimator):
             value = value.estimator
         if isinstance(value, str | os.PathLike):
-            from wellsep.deep import load
-
             if not (Path(value) / "estimator.json").exists():
                 raise FileNotFoundError(
                     f"autoencoder must be a folder that save wrote, got {os.fspath(value)!r}."
