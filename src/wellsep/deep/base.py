@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from wellsep._checks import check_choice, check_count, is_torch
+from wellsep._checks import check_choice, check_count, check_number, is_torch
 from wellsep.deep.checkpoints import Checkpoint, fingerprint, load_into, plain, save_to
+from wellsep.deep.contract import Contract
 from wellsep.deep.data import (
     Data,
     Scaling,
@@ -33,6 +28,7 @@ from wellsep.deep.data import (
 )
 from wellsep.deep.losses import squared_distances
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
+from wellsep.deep.parameters import Training
 from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
@@ -49,23 +45,9 @@ class Outcome(NamedTuple):
     arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
 
 
-class DeepClusterer(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
-    ABC,
-):
+class DeepClusterer(Training, Contract, ABC):
     """Base of the deep clusterers; a method says which network and how it is trained."""
 
-    n_clusters: int
-    preset: str
-    device: str
-    random_state: Any
-    checkpoint_dir: Any
-    checkpoint_every: int | None
-    resume: bool
     cluster_centers_: np.ndarray
     network_: Any
 
@@ -218,6 +200,8 @@ class DeepClusterer(
         for key, value in settings.items():
             if key.endswith("epochs"):
                 check_count(key, value, 0)
+            elif key.endswith("learning_rate"):
+                check_number(key, value, 0.0, open_left=True)
         if self.checkpoint_every is not None:
             check_count("checkpoint_every", self.checkpoint_every)
         self._check_settings(settings)

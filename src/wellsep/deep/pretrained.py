@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,17 +16,28 @@ from wellsep.deep.base import DeepClusterer
 from wellsep.deep.checkpoints import load
 from wellsep.deep.data import Scaling
 from wellsep.deep.networks import NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Trainer
 
 
+@with_parameters
 class FromAutoencoder(DeepClusterer):
-    """Base of methods that pretrain an autoencoder or take a given one."""
+    """Base of methods that pretrain an autoencoder or take a given one.
 
-    autoencoder: Any
-    network: str
+    Parameters
+    ----------
+    autoencoder : fitted estimator, or path, optional
+        A model of the same method (of either for `DeepKMeans` and `DeepCFMeans`), or the folder of
+        a saved one, whose network and scaling of X to start from in place of pretraining. It is
+        left as it is. One that was fitted with 0 epochs in all later stages is pretrained only.
+        Where this estimator will be cloned, as in `sweep`, give a folder or a
+        `sklearn.frozen.FrozenEstimator`.
+    """
 
-    _lenders: tuple[str, ...] = ()  # names of the methods whose networks fit this one
-    _of_network: tuple[str, ...] = ("hidden", "width")  # settings that come with a network
+    autoencoder: Any = None
+
+    _lenders: ClassVar[tuple[str, ...]] = ()  # names of the methods whose networks fit this one
+    _of_network: ClassVar[tuple[str, ...]] = ("hidden", "width")  # settings of a given network
 
     def _open(self) -> None:
         self._given = self._lent()
