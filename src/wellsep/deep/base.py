@@ -26,7 +26,7 @@ from wellsep.deep.data import (
     reproducible,
     to_layout,
 )
-from wellsep.deep.losses import squared_distances
+from wellsep.deep.losses import nearest_center
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
 from wellsep.deep.parameters import Training
 from wellsep.deep.training import Reported, Trainer
@@ -63,7 +63,10 @@ class DeepClusterer(Training, Contract, ABC):
 
     @abstractmethod
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        """Train the network, stage by stage."""
+        """Train the network to cluster, stage by stage."""
+
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        """Train the network before it clusters, where a method does so."""
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Refuse values no training can use."""
@@ -87,9 +90,8 @@ class DeepClusterer(Training, Contract, ABC):
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
         """Labels of embedded objects: the nearest centre's."""
-        centers = torch.as_tensor(self.cluster_centers_)
-        parts = torch.as_tensor(embedding).split(4096)
-        return torch.cat([squared_distances(z, centers).argmin(dim=1) for z in parts]).numpy()
+        points, centers = (torch.as_tensor(a) for a in (embedding, self.cluster_centers_))
+        return nearest_center(points, centers).numpy()
 
     # -- fit -------------------------------------------------------------------------------------
 
@@ -128,6 +130,7 @@ class DeepClusterer(Training, Contract, ABC):
                 )
                 self._fitted_network = trainer.add("network", network)
                 self._publish_plan(plan, scaling, settings, device)
+                self._begin(trainer, network, settings)
                 outcome = self._train(trainer, network, settings)
             trainer.close()
             self._publish(outcome, trainer)
@@ -137,6 +140,9 @@ class DeepClusterer(Training, Contract, ABC):
             self.__dict__.pop("_fitted_network", None)
             self.__dict__.pop("_given", None)
         return self
+
+    def _begin(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        self._pretrain(trainer, network, settings)
 
     def _read(self, X: Any, *, reset: bool) -> np.ndarray:
         if is_torch(X):

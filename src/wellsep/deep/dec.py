@@ -11,7 +11,7 @@ from torch import Tensor
 
 from wellsep._checks import check_number
 from wellsep.deep.base import Outcome
-from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, pretrain
+from wellsep.deep.latent import PAPER, SMALL, LatentClusterer
 from wellsep.deep.losses import divergence, reconstruction, sharpened, soft_assignment
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer, adam
@@ -76,7 +76,6 @@ class DEC(LatentClusterer):
         return torch.optim.SGD(parameters, lr=rate, momentum=0.9)
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        pretrain(trainer, network, settings)
         centers = self._centers(trainer, network)
         n = len(trainer.data)
         targets = trainer.once("targets", lambda: torch.zeros(n, self.n_clusters))

@@ -9,15 +9,8 @@ from torch import Tensor
 
 from wellsep._checks import check_choice, check_number
 from wellsep.deep.base import Outcome
-from wellsep.deep.latent import (
-    PAPER,
-    SMALL,
-    LatentClusterer,
-    check_centers,
-    nearest_center,
-    pretrain,
-)
-from wellsep.deep.losses import nearest_two, reconstruction
+from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, check_centers
+from wellsep.deep.losses import nearest_center, nearest_two, reconstruction
 from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.pretrained import FromAutoencoder
@@ -101,10 +94,6 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
         return 0.0
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        if self._given is None:
-            pretrain(trainer, network, settings)
-        else:
-            self._take_given(trainer, network)
         centers = self._centers(trainer, network, self.init)
         sign = self._separation_weight()
 

@@ -161,44 +161,36 @@ class DEPICT(FromAutoencoder):
             )
         return plan
 
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        held_out, rows = _split(trainer)
+
+        def loss(rows: Tensor) -> Tensor:
+            x = trainer.data[rows]
+            return _reconstructions(network, x, network.encoded_layers(x, noisy=True)[-1])
+
+        def per_object(x: Tensor) -> Tensor:
+            *clean, z = network.encoded_layers(x)
+            decoded = network.decoded_layers(z)
+            terms = [
+                (d - c).square().flatten(1).mean(dim=1) for c, d in zip(clean, decoded, strict=True)
+            ]
+            return terms[0] + INNER * sum(terms[1:])
+
+        trainer.run(
+            Stage(
+                "pretrain",
+                settings["pretrain_epochs"],
+                loss,
+                adam(network.parameters(), settings["learning_rate"], trainer.device),
+                rows=rows,
+                watch=lambda: float(trainer.map(per_object, held_out).mean()),
+                patience=settings["pretrain_patience"],
+            )
+        )
+
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         held_out, rows = _split(trainer)
         rate, device = settings["learning_rate"], trainer.device
-
-        def reconstructions(x: Tensor, noisy: Tensor) -> Tensor:
-            clean = network.encoded_layers(x)
-            return layered_reconstruction(clean[:-1], network.decoded_layers(noisy), INNER)
-
-        def pretrain_loss(rows: Tensor) -> Tensor:
-            x = trainer.data[rows]
-            return reconstructions(x, network.encoded_layers(x, noisy=True)[-1])
-
-        def held_out_error() -> float:
-            def per_object(x: Tensor) -> Tensor:
-                *clean, z = network.encoded_layers(x)
-                decoded = network.decoded_layers(z)
-                terms = [
-                    (d - c).square().flatten(1).mean(dim=1)
-                    for c, d in zip(clean, decoded, strict=True)
-                ]
-                return terms[0] + INNER * sum(terms[1:])
-
-            return float(trainer.map(per_object, held_out).mean())
-
-        if self._given is None:
-            trainer.run(
-                Stage(
-                    "pretrain",
-                    settings["pretrain_epochs"],
-                    pretrain_loss,
-                    adam(network.parameters(), rate, device),
-                    rows=rows,
-                    watch=held_out_error,
-                    patience=settings["pretrain_patience"],
-                )
-            )
-        else:
-            self._take_given(trainer, network)
         start = trainer.once("start", lambda: self._start(trainer, trainer.map(network.encode)))
         start = start.long()
         z = trainer.map(network.encode)
@@ -213,7 +205,7 @@ class DEPICT(FromAutoencoder):
                 x = trainer.data[rows]
                 noisy = network.encoded_layers(x, noisy=True)[-1]
                 fit = cross_entropy(head(noisy), targets[rows])
-                return self.balance * reconstructions(x, noisy) + fit
+                return self.balance * _reconstructions(network, x, noisy) + fit
 
             return loss
 
@@ -284,6 +276,12 @@ def _split(trainer: Trainer) -> tuple[Tensor, Tensor]:
     order = torch.randperm(n, generator=trainer.generator_for("held out")).to(trainer.device)
     count = int(HELD_OUT * n)
     return (order[:count], order[count:]) if count else (order, order)
+
+
+def _reconstructions(network: Any, x: Tensor, noisy: Tensor) -> Tensor:
+    """Errors of all layers decoded from a noisy embedding, against the clean encoder's."""
+    clean = network.encoded_layers(x)
+    return layered_reconstruction(clean[:-1], network.decoded_layers(noisy), INNER)
 
 
 def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from wellsep._checks import check_choice, check_count
 from wellsep.deep.base import DeepClusterer
-from wellsep.deep.losses import reconstruction, squared_distances
+from wellsep.deep.losses import reconstruction
 from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer, adam
@@ -80,30 +80,6 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
         return kmeans_plusplus(points, n_clusters, random_state=seed % 2**32)[0]
 
 
-def pretrain(trainer: Trainer, network: Autoencoder, settings: dict[str, Any]) -> None:
-    """Train an autoencoder on reconstruction alone."""
-
-    def loss(rows: Tensor) -> Tensor:
-        x = trainer.data[rows]
-        return reconstruction(x, network.decode(network.encode(x)))
-
-    rate = settings["pretrain_learning_rate"]
-    trainer.run(
-        Stage(
-            "pretrain",
-            settings["pretrain_epochs"],
-            loss,
-            adam(network.parameters(), rate, trainer.device),
-        )
-    )
-
-
-def nearest_center(embedding: Tensor, centers: Tensor) -> Tensor:
-    """Label of the nearest centre, block by block."""
-    parts = [squared_distances(z, centers).argmin(dim=1) for z in embedding.split(4096)]
-    return torch.cat(parts)
-
-
 # Settings of the autoencoder that come with a preset.
 PAPER = {
     "n_latent": 10, "hidden": (500, 500, 2000), "width": 50, "batch_size": 256,
@@ -160,6 +136,15 @@ class LatentClusterer(DeepClusterer):
             options |= {"noise": (), "width": settings["width"]}
             return NetworkPlan("conv-autoencoder", options)
         return NetworkPlan("dense-autoencoder", options | {"hidden": settings["hidden"]})
+
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        def loss(rows: Tensor) -> Tensor:
+            x = trainer.data[rows]
+            return reconstruction(x, network.decode(network.encode(x)))
+
+        rate = settings["pretrain_learning_rate"]
+        optimizer = adam(network.parameters(), rate, trainer.device)
+        trainer.run(Stage("pretrain", settings["pretrain_epochs"], loss, optimizer))
 
     def _centers(self, trainer: Trainer, network: Autoencoder, init: Any = "k-means") -> Centers:
         """Centres that are trained with the network, where `init` says on its latent points."""

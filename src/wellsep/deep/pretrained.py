@@ -110,9 +110,11 @@ class FromAutoencoder(DeepClusterer):
             )
         return built.plan_
 
-    def _take_given(self, trainer: Trainer, network: torch.nn.Module) -> None:
-        """Put the given weights in; an interrupted training has its own."""
-        if not trainer.checkpoint.tensors:
+    def _begin(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        """Pretrain, or put the given weights in; an interrupted training has its own."""
+        if self._given is None:
+            super()._begin(trainer, network, settings)
+        elif not trainer.checkpoint.tensors:
             network.load_state_dict(self._given.network_.state_dict())
 
 
