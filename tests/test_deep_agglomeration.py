@@ -15,9 +15,14 @@ from sklearn.neighbors import NearestNeighbors
 pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.deep import degree_linkage, path_integral
-from wellsep.deep.degree_linkage import DegreeLinkage
-from wellsep.deep.graphs import chains, gaussian_weights, nearest_neighbours, renumbered
-from wellsep.deep.merging import merge_clusters
+from wellsep.deep.jule_linkage import DegreeLinkage
+from wellsep.deep.merging import (
+    chains,
+    gaussian_weights,
+    merge_clusters,
+    nearest_neighbours,
+    renumbered,
+)
 
 
 def mixture(n, d=5, k=4, spread=1.0, seed=0):

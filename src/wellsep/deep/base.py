@@ -9,37 +9,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
-    TransformerMixin,
-)
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from wellsep._checks import check_choice, check_count, is_torch
-from wellsep.deep.checkpoints import Checkpoint, fingerprint, plain
-from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
-from wellsep.deep.losses import squared_distances
-from wellsep.deep.networks import Shape, build_network
-from wellsep.deep.progress import Reported
-from wellsep.deep.saving import load_into, save_to
-from wellsep.deep.training import Trainer, reproducible
+from wellsep._checks import check_choice, check_count, check_number, is_torch
+from wellsep.deep.checkpoints import Checkpoint, fingerprint, load_into, plain, save_to
+from wellsep.deep.contract import Contract
+from wellsep.deep.data import (
+    Data,
+    Scaling,
+    autocast,
+    choose_device,
+    from_layout,
+    reproducible,
+    to_layout,
+)
+from wellsep.deep.losses import nearest_center
+from wellsep.deep.networks import NetworkPlan, Shape, build_network
+from wellsep.deep.parameters import Training
+from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
 _NOT_IDENTITY = {"device", "random_state", "checkpoint_dir", "checkpoint_every", "resume"}
-
-
-class NetworkPlan(NamedTuple):
-    """Which network to build; plain data, so that it can be saved."""
-
-    kind: str
-    options: dict[str, Any]
-    init: str = "glorot"
 
 
 class Outcome(NamedTuple):
@@ -51,23 +45,9 @@ class Outcome(NamedTuple):
     arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
 
 
-class DeepClusterer(
-    CallbackSupportMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    ClusterMixin,
-    BaseEstimator,
-    ABC,
-):
+class DeepClusterer(Training, Contract, ABC):
     """Base of the deep clusterers; a method says which network and how it is trained."""
 
-    n_clusters: int
-    preset: str
-    device: str
-    random_state: Any
-    checkpoint_dir: Any
-    checkpoint_every: int | None
-    resume: bool
     cluster_centers_: np.ndarray
     network_: Any
 
@@ -83,7 +63,10 @@ class DeepClusterer(
 
     @abstractmethod
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
-        """Train the network, stage by stage."""
+        """Train the network to cluster, stage by stage."""
+
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        """Train the network before it clusters, where a method does so."""
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         """Refuse values no training can use."""
@@ -107,9 +90,8 @@ class DeepClusterer(
 
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
         """Labels of embedded objects: the nearest centre's."""
-        centers = torch.as_tensor(self.cluster_centers_)
-        parts = torch.as_tensor(embedding).split(4096)
-        return torch.cat([squared_distances(z, centers).argmin(dim=1) for z in parts]).numpy()
+        points, centers = (torch.as_tensor(a) for a in (embedding, self.cluster_centers_))
+        return nearest_center(points, centers).numpy()
 
     # -- fit -------------------------------------------------------------------------------------
 
@@ -148,6 +130,7 @@ class DeepClusterer(
                 )
                 self._fitted_network = trainer.add("network", network)
                 self._publish_plan(plan, scaling, settings, device)
+                self._begin(trainer, network, settings)
                 outcome = self._train(trainer, network, settings)
             trainer.close()
             self._publish(outcome, trainer)
@@ -157,6 +140,9 @@ class DeepClusterer(
             self.__dict__.pop("_fitted_network", None)
             self.__dict__.pop("_given", None)
         return self
+
+    def _begin(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        self._pretrain(trainer, network, settings)
 
     def _read(self, X: Any, *, reset: bool) -> np.ndarray:
         if is_torch(X):
@@ -220,6 +206,8 @@ class DeepClusterer(
         for key, value in settings.items():
             if key.endswith("epochs"):
                 check_count(key, value, 0)
+            elif key.endswith("learning_rate"):
+                check_number(key, value, 0.0, open_left=True)
         if self.checkpoint_every is not None:
             check_count("checkpoint_every", self.checkpoint_every)
         self._check_settings(settings)

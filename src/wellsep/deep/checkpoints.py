@@ -1,4 +1,4 @@
-"""What a training needs to go on after an interruption, as one safetensors file."""
+"""Trainings and fitted models on disk: weights and arrays as safetensors, the rest as JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
-FORMAT = 1
+from wellsep.deep.data import Scaling, choose_device
+from wellsep.deep.networks import NetworkPlan, build_network
+
+FORMAT = 1  # of a training's state
+_TENSORS, _RECORD = "weights.safetensors", "estimator.json"
+_PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
@@ -127,3 +133,114 @@ def load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor])
         index, key = name.split("/", 1)
         state.setdefault(int(index), {})[key] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": whole["param_groups"]})
+
+
+def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
+    """Write a fitted estimator; see `DeepClusterer.save`."""
+    from wellsep import __version__
+
+    weights = estimator.network_.state_dict()
+    tensors = {f"network/{key}": value for key, value in weights.items()}
+    arrays = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+    }
+    if not embedding:
+        arrays.pop("embedding_", None)
+    tensors |= {f"array/{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
+    record: dict[str, Any] = {
+        "wellsep": __version__,
+        "method": type(estimator).__name__,
+        "params": estimator._plain_params(),
+        "plan": plain(estimator.plan_._asdict()),
+        "object_shape": list(estimator.object_shape_),
+        "settings": plain(estimator.settings_),
+        "scaling": {
+            "shift": estimator.scaling_.shift.tolist(),
+            "factor": estimator.scaling_.factor,
+        },
+        "fitted": {name: getattr(estimator, name) for name in _PLAIN},
+    }
+    if hasattr(estimator, "feature_names_in_"):
+        record["feature_names_in"] = estimator.feature_names_in_.tolist()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_tensors(folder / _TENSORS, tensors, {})
+    (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    return folder
+
+
+def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
+    """Read a fitted estimator; see `DeepClusterer.load`."""
+    if not (folder / _RECORD).exists():
+        raise FileNotFoundError(f"folder must hold {_RECORD} and {_TENSORS}, got {str(folder)!r}.")
+    record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    if record["method"] != cls.__name__:
+        raise ValueError(
+            f"folder must hold a {cls.__name__}, got a {record['method']}; "
+            "wellsep.deep.load reads any of them."
+        )
+    chosen = choose_device(device)
+    # JSON has no tuples; parameters such as hidden are tuples.
+    params = {k: tuple(v) if isinstance(v, list) else v for k, v in record["params"].items()}
+    estimator: Any = cls(**params)
+    plan = estimator.plan_ = NetworkPlan(**record["plan"])
+    estimator.object_shape_ = tuple(record["object_shape"])
+    estimator.settings_ = record["settings"]
+    scaling = record["scaling"]
+    estimator.scaling_ = Scaling(np.array(scaling["shift"]), scaling["factor"])
+    for name, value in record["fitted"].items():
+        setattr(estimator, name, value)
+    estimator.device_ = str(chosen)
+    if "feature_names_in" in record:
+        estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
+    tensors, _ = read_tensors(folder / _TENSORS)
+    network = build_network(
+        plan.kind,
+        estimator.object_shape_,
+        plan.options,
+        init=plan.init,
+        generator=torch.Generator(),
+    )
+    state = {k.removeprefix("network/"): v for k, v in tensors.items() if k[:8] == "network/"}
+    network.load_state_dict(state)
+    estimator.network_ = network.to(chosen).eval()
+    for name, tensor in tensors.items():
+        if name.startswith("array/"):
+            setattr(estimator, name.removeprefix("array/"), tensor.numpy())
+    return estimator
+
+
+def load(folder: Any, *, device: str = "auto") -> Any:
+    """Read any deep clusterer that `save` wrote.
+
+    Parameters
+    ----------
+    folder : path
+        What `save` returned.
+    device : str
+        Where the network goes.
+
+    Returns
+    -------
+    The fitted estimator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from wellsep.deep import DeepKMeans
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> model = DeepKMeans(2, pretrain_epochs=1, epochs=1, device="cpu", random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(model.save(folder), device="cpu")
+    >>> type(again).__name__, bool((again.predict(X) == model.labels_).all())
+    ('DeepKMeans', True)
+    """
+    record = Path(folder) / _RECORD
+    if not record.exists():
+        raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
+    from wellsep.deep import METHODS
+
+    method = json.loads(record.read_text(encoding="utf-8"))["method"]
+    return METHODS[method].load(folder, device=device)

@@ -1,8 +1,10 @@
-"""What a network is fed: one tensor on the device, scaled batch by batch."""
+"""What a network is fed, and where: a device, and one tensor on it, scaled batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,3 +163,40 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     """Mixed precision for forward passes; a no-op for float32."""
     check_choice("precision", precision, PRECISIONS)
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
+
+
+class _Deterministic:
+    """cuDNN's settings are the process's; while any thread trains they stay deterministic."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.before = (False, False)
+
+    def enter(self) -> None:
+        backend = torch.backends.cudnn
+        with self.lock:
+            if self.users == 0:
+                self.before = backend.deterministic, backend.benchmark
+                backend.deterministic, backend.benchmark = True, False
+            self.users += 1
+
+    def leave(self) -> None:
+        backend = torch.backends.cudnn
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                backend.deterministic, backend.benchmark = self.before
+
+
+_deterministic = _Deterministic()
+
+
+@contextmanager
+def reproducible(device: torch.device) -> Iterator[None]:
+    """Settings under which the same seed gives the same result on the same device."""
+    _deterministic.enter()
+    try:
+        yield
+    finally:
+        _deterministic.leave()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
+from wellsep._checks import check_choice, check_count
+from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.latent import Partition, kmeans
 from wellsep.deep.losses import cross_entropy
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
 
 AUGMENTATIONS = ("auto", "none", "crop", "crop-flip")
@@ -58,6 +60,7 @@ def random_crops(x: Tensor, shift: int, flip: bool, generator: torch.Generator) 
     return padded[objects, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
+@with_parameters
 class DeepCluster(DeepClusterer):
     """Deep clustering for unsupervised learning of visual features.
 
@@ -67,8 +70,6 @@ class DeepCluster(DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     network : {"auto", "conv", "dense", "vgg16"}
         A small convnet for images and one hidden layer for vectors, or the paper's VGG16.
     n_features : int, optional
@@ -83,21 +84,15 @@ class DeepCluster(DeepClusterer):
         Rounds of clustering and training.
     learning_rate : float, optional
         SGD's rate, with momentum .9 and weight decay 1e-5.
-    batch_size : int, optional
-        Objects per step.
     precision : {"float32", "bfloat16"}
         Precision of forward passes; bfloat16 pays for VGG16 on CUDA.
-    preset, device, random_state, checkpoint_dir, checkpoint_every, resume
-        See `DeepKMeans`.
 
     Attributes
     ----------
-    labels_, embedding_ : array
-        Clusters and whitened features of the training data.
-    cluster_centers_ : array
+    embedding_ : array of shape (n, n_components)
+        Whitened features of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_components)
         Centres among the whitened features.
-    history_, n_iter_
-        See `DeepKMeans`.
 
     References
     ----------
@@ -113,6 +108,13 @@ class DeepCluster(DeepClusterer):
     (40,)
     """
 
+    n_features: int | None = None
+    n_components: int | None = None
+    augment: str = "auto"
+    precision: str = "float32"
+    whitening_mean_: np.ndarray = field(init=False)
+    whitening_projection_: np.ndarray = field(init=False)
+
     _presets = {  # noqa: RUF012
         "paper": {
             "n_features": 256, "n_components": 256, "width": 32, "batch_size": 256,
@@ -124,41 +126,6 @@ class DeepCluster(DeepClusterer):
         },
     }  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        network: str = "auto",
-        n_features: int | None = None,
-        n_components: int | None = None,
-        augment: str = "auto",
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        precision: str = "float32",
-        preset: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_every: int | None = None,
-        resume: bool = True,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.network = network
-        self.n_features = n_features
-        self.n_components = n_components
-        self.augment = augment
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.precision = precision
-        self.preset = preset
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.resume = resume
-
     def _settings(self, device: torch.device) -> dict[str, Any]:
         settings = super()._settings(device) | {"precision": self.precision}
         # Clusters differ in fewer dimensions than there are clusters; the rest is mostly noise.
@@ -167,7 +134,6 @@ class DeepCluster(DeepClusterer):
         }
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
-        check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
         check_count("n_components", settings["n_components"])
         check_choice("augment", self.augment, AUGMENTATIONS)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_number
-from wellsep.deep.base import NetworkPlan, Outcome
-from wellsep.deep.given import FromAutoencoder
+from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
-from wellsep.deep.networks import DEPICT_LAYERS, Shape
-from wellsep.deep.path_integral import path_integral
+from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
+from wellsep.deep.path_linkage import path_integral
+from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 
 INITS = ("path-integral", "k-means")
@@ -37,6 +39,7 @@ class Softmax(nn.Module):
         return F.linear(z, self.weight, self.bias)
 
 
+@with_parameters
 class DEPICT(FromAutoencoder):
     """Deep clustering by relative entropy and a joint, layer-wise autoencoder.
 
@@ -58,11 +61,6 @@ class DEPICT(FromAutoencoder):
     init : {"path-integral", "k-means"} or array of shape (n,)
         Clusters of the autoencoder's embedding: path-integral agglomeration (the paper's choice
         for USPS and MNIST), k-means (for the face sets), or labels 0 … n_clusters−1.
-    autoencoder : fitted DEPICT, or path, optional
-        Model, or folder of a saved one, whose network to start from in place of the first stage,
-        so that one pretraining serves many settings. ``start_epochs=0, epochs=0`` makes one that
-        is pretrained only. Where the model will be cloned, as in `sweep`, give a folder or a
-        `sklearn.frozen.FrozenEstimator`.
     targets : {"authors", "paper"}
         q ∝ p²/Σ_i p as the authors run it, or q ∝ p/√(Σ_i p) as printed, which does not sharpen
         when clusters are equally large.
@@ -70,27 +68,27 @@ class DEPICT(FromAutoencoder):
         Convolutional for images and dense for vectors, or a paper's choice by name.
     hidden : tuple of int, optional
         Widths of the dense network's hidden layers.
-    pretrain_epochs, start_epochs, epochs : int, optional
-        Greatest number of epochs of the three stages.
+    pretrain_epochs : int, optional
+        Greatest number of epochs of the first stage.
+    start_epochs : int, optional
+        Greatest number of epochs of the second stage.
+    epochs : int, optional
+        Greatest number of epochs of the third stage.
     learning_rate : float, optional
         Adam's rate in all stages.
-    batch_size : int, optional
-        Objects per step.
-    preset, device, random_state, checkpoint_dir, checkpoint_every, resume
-        See `DeepKMeans`.
 
     Attributes
     ----------
-    labels_, embedding_ : array
-        Clusters and latent points of the training data.
+    embedding_ : array of shape (n, n_clusters)
+        Latent points of the training data.
     soft_labels_ : array of shape (n, n_clusters)
         Memberships p.
-    start_labels_ : array
+    start_labels_ : array of shape (n,)
         Clusters the second stage started from.
-    cluster_centers_, cluster_biases_ : array
-        W and b.
-    history_, n_iter_
-        See `DeepKMeans`.
+    cluster_centers_ : array of shape (n_clusters, n_clusters)
+        W.
+    cluster_biases_ : array of shape (n_clusters,)
+        b.
 
     Notes
     -----
@@ -112,6 +110,16 @@ class DEPICT(FromAutoencoder):
     (40, 2)
     """
 
+    balance: float = 1.0
+    init: Any = "path-integral"
+    targets: str = "authors"
+    hidden: tuple[int, ...] | None = None
+    pretrain_epochs: int | None = None
+    start_epochs: int | None = None
+    soft_labels_: np.ndarray = field(init=False)
+    start_labels_: np.ndarray = field(init=False)
+    cluster_biases_: np.ndarray = field(init=False)
+
     _signed = True
     _has_decoder = True
     _lenders = ("DEPICT",)
@@ -128,53 +136,11 @@ class DEPICT(FromAutoencoder):
         },
     }  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        balance: float = 1.0,
-        init: Any = "path-integral",
-        autoencoder: Any = None,
-        targets: str = "authors",
-        network: str = "auto",
-        hidden: tuple[int, ...] | None = None,
-        pretrain_epochs: int | None = None,
-        start_epochs: int | None = None,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        preset: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_every: int | None = None,
-        resume: bool = True,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.balance = balance
-        self.init = init
-        self.autoencoder = autoencoder
-        self.targets = targets
-        self.network = network
-        self.hidden = hidden
-        self.pretrain_epochs = pretrain_epochs
-        self.start_epochs = start_epochs
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.preset = preset
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.resume = resume
-
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_number("balance", self.balance, 0.0)
         if isinstance(self.init, str):
             check_choice("init", self.init, INITS)
         check_choice("targets", self.targets, TARGETS)
-        check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
         named = [name for name in DEPICT_LAYERS if name != "depict"]
@@ -195,44 +161,36 @@ class DEPICT(FromAutoencoder):
             )
         return plan
 
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        held_out, rows = _split(trainer)
+
+        def loss(rows: Tensor) -> Tensor:
+            x = trainer.data[rows]
+            return _reconstructions(network, x, network.encoded_layers(x, noisy=True)[-1])
+
+        def per_object(x: Tensor) -> Tensor:
+            *clean, z = network.encoded_layers(x)
+            decoded = network.decoded_layers(z)
+            terms = [
+                (d - c).square().flatten(1).mean(dim=1) for c, d in zip(clean, decoded, strict=True)
+            ]
+            return terms[0] + INNER * sum(terms[1:])
+
+        trainer.run(
+            Stage(
+                "pretrain",
+                settings["pretrain_epochs"],
+                loss,
+                adam(network.parameters(), settings["learning_rate"], trainer.device),
+                rows=rows,
+                watch=lambda: float(trainer.map(per_object, held_out).mean()),
+                patience=settings["pretrain_patience"],
+            )
+        )
+
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         held_out, rows = _split(trainer)
         rate, device = settings["learning_rate"], trainer.device
-
-        def reconstructions(x: Tensor, noisy: Tensor) -> Tensor:
-            clean = network.encoded_layers(x)
-            return layered_reconstruction(clean[:-1], network.decoded_layers(noisy), INNER)
-
-        def pretrain_loss(rows: Tensor) -> Tensor:
-            x = trainer.data[rows]
-            return reconstructions(x, network.encoded_layers(x, noisy=True)[-1])
-
-        def held_out_error() -> float:
-            def per_object(x: Tensor) -> Tensor:
-                *clean, z = network.encoded_layers(x)
-                decoded = network.decoded_layers(z)
-                terms = [
-                    (d - c).square().flatten(1).mean(dim=1)
-                    for c, d in zip(clean, decoded, strict=True)
-                ]
-                return terms[0] + INNER * sum(terms[1:])
-
-            return float(trainer.map(per_object, held_out).mean())
-
-        if self._given is None:
-            trainer.run(
-                Stage(
-                    "pretrain",
-                    settings["pretrain_epochs"],
-                    pretrain_loss,
-                    adam(network.parameters(), rate, device),
-                    rows=rows,
-                    watch=held_out_error,
-                    patience=settings["pretrain_patience"],
-                )
-            )
-        else:
-            self._take_given(trainer, network)
         start = trainer.once("start", lambda: self._start(trainer, trainer.map(network.encode)))
         start = start.long()
         z = trainer.map(network.encode)
@@ -247,7 +205,7 @@ class DEPICT(FromAutoencoder):
                 x = trainer.data[rows]
                 noisy = network.encoded_layers(x, noisy=True)[-1]
                 fit = cross_entropy(head(noisy), targets[rows])
-                return self.balance * reconstructions(x, noisy) + fit
+                return self.balance * _reconstructions(network, x, noisy) + fit
 
             return loss
 
@@ -318,6 +276,12 @@ def _split(trainer: Trainer) -> tuple[Tensor, Tensor]:
     order = torch.randperm(n, generator=trainer.generator_for("held out")).to(trainer.device)
     count = int(HELD_OUT * n)
     return (order[:count], order[count:]) if count else (order, order)
+
+
+def _reconstructions(network: Any, x: Tensor, noisy: Tensor) -> Tensor:
+    """Errors of all layers decoded from a noisy embedding, against the clean encoder's."""
+    clean = network.encoded_layers(x)
+    return layered_reconstruction(clean[:-1], network.decoded_layers(noisy), INNER)
 
 
 def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -12,14 +13,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.deep.base import DeepClusterer, NetworkPlan, Outcome
-from wellsep.deep.degree_linkage import degree_linkage
-from wellsep.deep.graphs import chains, nearest_neighbours
+from wellsep.deep.base import DeepClusterer, Outcome
+from wellsep.deep.jule_linkage import degree_linkage
 from wellsep.deep.losses import sample_triplets, triplet_loss
-from wellsep.deep.networks import JULE_BLOCKS, Shape
+from wellsep.deep.merging import chains, nearest_neighbours
+from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
 
 
+@with_parameters
 class JULE(DeepClusterer):
     """Joint unsupervised learning of representations and image clusters.
 
@@ -31,8 +34,6 @@ class JULE(DeepClusterer):
 
     Parameters
     ----------
-    n_clusters : int
-        Number of clusters.
     unfolding_rate : float
         Share η of the clusters merged in a period; the paper has .2 for faces, .9 otherwise.
     network : {"auto", "conv", "dense", "usps", "mnist", "faces", "coil", "umist"}
@@ -53,22 +54,16 @@ class JULE(DeepClusterer):
         Epochs per period.
     learning_rate : float, optional
         SGD's rate; step t uses rate·(1 + 1e-4·t)^−.75.
-    batch_size : int, optional
-        Objects per step.
-    preset, device, random_state, checkpoint_dir, checkpoint_every, resume
-        See `DeepKMeans`.
 
     Attributes
     ----------
-    labels_, embedding_ : array
-        Clusters and unit-length features of the training data.
-    cluster_centers_ : array
+    embedding_ : array of shape (n, n_features)
+        Unit-length features of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_features)
         Mean directions of the clusters. `predict` gives the label of the nearest training object
         instead: agglomerated clusters need not be round.
     n_clusters_seen_ : array of int
         Number of clusters each period learned from.
-    history_, n_iter_
-        See `DeepKMeans`.
 
     Notes
     -----
@@ -91,6 +86,15 @@ class JULE(DeepClusterer):
     (40,)
     """
 
+    unfolding_rate: float = 0.9
+    n_features: int | None = None
+    n_neighbors: int = 20
+    n_local: int = 5
+    margin: float = 0.2
+    n_negatives: int = 20
+    anchors_only: bool = False
+    n_clusters_seen_: np.ndarray = field(init=False)
+
     _presets = {  # noqa: RUF012
         "paper": {
             "n_features": 160, "width": 50, "batch_size": 100, "learning_rate": 0.01, "epochs": 20,
@@ -100,51 +104,9 @@ class JULE(DeepClusterer):
         },
     }  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        unfolding_rate: float = 0.9,
-        network: str = "auto",
-        n_features: int | None = None,
-        n_neighbors: int = 20,
-        n_local: int = 5,
-        margin: float = 0.2,
-        n_negatives: int = 20,
-        anchors_only: bool = False,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        batch_size: int | None = None,
-        preset: str = "auto",
-        device: str = "auto",
-        random_state: Any = None,
-        checkpoint_dir: Any = None,
-        checkpoint_every: int | None = None,
-        resume: bool = True,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.unfolding_rate = unfolding_rate
-        self.network = network
-        self.n_features = n_features
-        self.n_neighbors = n_neighbors
-        self.n_local = n_local
-        self.margin = margin
-        self.n_negatives = n_negatives
-        self.anchors_only = anchors_only
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.preset = preset
-        self.device = device
-        self.random_state = random_state
-        self.checkpoint_dir = checkpoint_dir
-        self.checkpoint_every = checkpoint_every
-        self.resume = resume
-
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_number("unfolding_rate", self.unfolding_rate, 0.0, 1.0, open_left=True)
         check_number("margin", self.margin, 0.0)
-        check_number("learning_rate", settings["learning_rate"], 0.0, open_left=True)
         for name in ("n_neighbors", "n_local", "n_negatives"):
             check_count(name, getattr(self, name))
 

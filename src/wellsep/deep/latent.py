@@ -1,4 +1,4 @@
-"""Steps in the latent space that methods share: pretraining, starting centres, k-means."""
+"""What methods share whose centres lie in an autoencoder's latent space."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice
-from wellsep.deep.losses import reconstruction, squared_distances
-from wellsep.deep.networks import Autoencoder
+from wellsep._checks import check_choice, check_count
+from wellsep.deep.base import DeepClusterer
+from wellsep.deep.losses import reconstruction
+from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer, adam
 
 
@@ -78,25 +80,77 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
         return kmeans_plusplus(points, n_clusters, random_state=seed % 2**32)[0]
 
 
-def pretrain(trainer: Trainer, network: Autoencoder, settings: dict[str, Any]) -> None:
-    """Train an autoencoder on reconstruction alone."""
-
-    def loss(rows: Tensor) -> Tensor:
-        x = trainer.data[rows]
-        return reconstruction(x, network.decode(network.encode(x)))
-
-    rate = settings["pretrain_learning_rate"]
-    trainer.run(
-        Stage(
-            "pretrain",
-            settings["pretrain_epochs"],
-            loss,
-            adam(network.parameters(), rate, trainer.device),
-        )
-    )
+# Settings of the autoencoder that come with a preset.
+PAPER = {
+    "n_latent": 10, "hidden": (500, 500, 2000), "width": 50, "batch_size": 256,
+    "pretrain_learning_rate": 1e-3,
+}  # fmt: skip
+SMALL = {
+    "n_latent": 10, "hidden": (256, 128), "width": 16, "batch_size": 64,
+    "pretrain_learning_rate": 1e-3,
+}  # fmt: skip
 
 
-def nearest_center(embedding: Tensor, centers: Tensor) -> Tensor:
-    """Label of the nearest centre, block by block."""
-    parts = [squared_distances(z, centers).argmin(dim=1) for z in embedding.split(4096)]
-    return torch.cat(parts)
+@with_parameters
+class LatentClusterer(DeepClusterer):
+    """Base of methods that train centres in the latent space of an autoencoder.
+
+    Parameters
+    ----------
+    network : {"auto", "dense", "conv"}
+        Autoencoder; "auto" is dense, d-500-500-2000-10 in the paper's preset.
+    n_latent : int, optional
+        Latent dimensions.
+    hidden : tuple of int, optional
+        Widths of the dense network's hidden layers.
+    pretrain_epochs : int, optional
+        Epochs of the first stage, which trains the autoencoder on reconstruction alone.
+    epochs : int, optional
+        Greatest number of epochs of the second stage.
+    pretrain_learning_rate : float, optional
+        Adam's rate in the first stage.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, n_latent)
+        Latent points of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_latent)
+        Centres in the latent space.
+    """
+
+    n_latent: int | None = None
+    hidden: tuple[int, ...] | None = None
+    pretrain_epochs: int | None = None
+    pretrain_learning_rate: float | None = None
+
+    _has_decoder = True
+    _latent = "linear"  # what ends the encoder
+
+    def _check_settings(self, settings: dict[str, Any]) -> None:
+        check_count("n_latent", settings["n_latent"])
+
+    def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
+        check_choice("network", self.network, ("auto", "dense", "conv"))
+        options = {"n_latent": settings["n_latent"], "latent": self._latent}
+        if self.network == "conv":
+            options |= {"noise": (), "width": settings["width"]}
+            return NetworkPlan("conv-autoencoder", options)
+        return NetworkPlan("dense-autoencoder", options | {"hidden": settings["hidden"]})
+
+    def _pretrain(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        def loss(rows: Tensor) -> Tensor:
+            x = trainer.data[rows]
+            return reconstruction(x, network.decode(network.encode(x)))
+
+        rate = settings["pretrain_learning_rate"]
+        optimizer = adam(network.parameters(), rate, trainer.device)
+        trainer.run(Stage("pretrain", settings["pretrain_epochs"], loss, optimizer))
+
+    def _centers(self, trainer: Trainer, network: Autoencoder, init: Any = "k-means") -> Centers:
+        """Centres that are trained with the network, where `init` says on its latent points."""
+
+        def start() -> np.ndarray:
+            latent = trainer.map(network.encode)
+            return starting_centers(latent, self.n_clusters, init, trainer.seed_for("centers"))
+
+        return trainer.add("centers", Centers(trainer.once("start", start).to(torch.float32)))

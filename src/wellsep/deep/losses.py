@@ -27,6 +27,12 @@ def squared_distances(z: Tensor, centers: Tensor) -> Tensor:
     return ((z[:, None, :] - centers[None, :, :]) ** 2).sum(dim=2)
 
 
+def nearest_center(embedding: Tensor, centers: Tensor) -> Tensor:
+    """Label of the nearest centre, block by block."""
+    parts = [squared_distances(z, centers).argmin(dim=1) for z in embedding.split(4096)]
+    return torch.cat(parts)
+
+
 class NearestTwo(NamedTuple):
     """What deep k-means and deep cf-means need of a batch."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -364,6 +364,14 @@ BUILDERS: dict[str, Callable[..., nn.Module]] = {
     "jule": jule_convnet,
     "deepcluster": deepcluster_convnet,
 }
+
+
+class NetworkPlan(NamedTuple):
+    """Which network to build; plain data, so that it can be saved."""
+
+    kind: str
+    options: dict[str, Any]
+    init: str = "glorot"
 
 
 def build_network(

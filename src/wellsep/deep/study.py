@@ -7,13 +7,13 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wellsep.deep.sweep import Trial, _Job, run_trials, trial_name
+from wellsep.deep.trials import Trial, TrialJob, run_trials, trial_name
 
 STUDY = "wellsep-sweep"
 
 
 def run_study(
-    job: _Job,
+    job: TrialJob,
     grid: Mapping[str, Sequence[Any]],
     n_trials: int,
     *,
@@ -67,7 +67,7 @@ def _optuna() -> Any:
     return optuna
 
 
-def _sampler(optuna: Any, job: _Job, begun: int) -> Any:
+def _sampler(optuna: Any, job: TrialJob, begun: int) -> Any:
     seed = job.estimator.random_state
     seed = seed + begun if isinstance(seed, int) else None
     if job.objective is None:

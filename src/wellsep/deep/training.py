@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
 import zlib
@@ -16,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors
+from wellsep.deep.cuda_graph import Step, copy_state, is_out_of_memory, restore_state
 from wellsep.deep.data import Data, autocast
 from wellsep.deep.networks import set_generator
-from wellsep.deep.steps import Step, copy_state, is_out_of_memory, restore_state
 
 _STEPS_TOGETHER = 16  # steps recorded as one launch on CUDA
 _SAVE_SECONDS = 20.0  # a state is written at most this often between the asked-for checkpoints
@@ -96,6 +95,30 @@ class Progress:
 
     def end(self) -> None:
         """The stage has ended."""
+
+
+class Reported(Progress):
+    """Stages and epochs as tasks of scikit-learn's callbacks."""
+
+    def __init__(self, estimator: Any, context: Any) -> None:
+        self.estimator = estimator
+        self.root = context.call_on_fit_task_begin(estimator=estimator)
+
+    def stage(self, name: str, epochs: int) -> None:
+        task = self.root.subcontext(task_name=name, max_subtasks=epochs)
+        self.task = task.call_on_fit_task_begin(estimator=self.estimator)
+
+    def epoch(self) -> bool:
+        leaf = self.task.subcontext(task_name="epoch")
+        leaf.call_on_fit_task_begin(estimator=self.estimator)
+        return leaf.call_on_fit_task_end(
+            estimator=self.estimator,
+            metadata=lambda: dict(self.estimator._trainer.history[-1]),
+            reconstruction_attributes=self.estimator._as_if_stopped,
+        )
+
+    def end(self) -> None:
+        self.task.call_on_fit_task_end(estimator=self.estimator)
 
 
 class Trainer:
@@ -390,40 +413,3 @@ def adam(
     if decay is None:
         return torch.optim.Adam(parameters, **options)
     return torch.optim.AdamW(parameters, weight_decay=decay, **options)
-
-
-class _Deterministic:
-    """cuDNN's settings are the process's; while any thread trains they stay deterministic."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
-        self.before = (False, False)
-
-    def enter(self) -> None:
-        backend = torch.backends.cudnn
-        with self.lock:
-            if self.users == 0:
-                self.before = backend.deterministic, backend.benchmark
-                backend.deterministic, backend.benchmark = True, False
-            self.users += 1
-
-    def leave(self) -> None:
-        backend = torch.backends.cudnn
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                backend.deterministic, backend.benchmark = self.before
-
-
-_deterministic = _Deterministic()
-
-
-@contextmanager
-def reproducible(device: torch.device) -> Iterator[None]:
-    """Settings under which the same seed gives the same result on the same device."""
-    _deterministic.enter()
-    try:
-        yield
-    finally:
-        _deterministic.leave()

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_count, to_numpy
-from wellsep.deep.graphs import chains, gaussian_weights, nearest_neighbours, renumbered
-from wellsep.deep.merging import merge_clusters
+from wellsep._checks import check_count
+from wellsep.deep.merging import agglomerate
 
 
 class DegreeLinkage:
@@ -180,18 +179,7 @@ def degree_linkage(
     >>> degree_linkage(X, 2, n_neighbors=3).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    n = len(X)
-    check_count("n_clusters", n_clusters, 1, n)
     check_count("n_local", n_local)
-    if n == 1:
-        return np.zeros(1, dtype=np.int64)
-    near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
-    start = chains(near) if labels is None else renumbered(to_numpy(labels))
-    return merge_clusters(
-        DegreeLinkage(gaussian_weights(near), start),
-        start,
-        n_clusters,
-        points=to_numpy(X).astype(float),
-        n_local=n_local,
-        reach=near.indices.shape[1],
+    return agglomerate(
+        X, n_clusters, DegreeLinkage, labels=labels, n_neighbors=n_neighbors, n_local=n_local
     )

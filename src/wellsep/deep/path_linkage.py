@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_count, check_number, to_numpy
-from wellsep.deep.graphs import chains, gaussian_weights, nearest_neighbours, renumbered
-from wellsep.deep.merging import merge_clusters
+from wellsep._checks import check_number
+from wellsep.deep.merging import agglomerate
 
 # Increments of the path integral are of order z²; terms beyond this are lost in float64 anyway.
 _TOLERANCE = 1e-15
@@ -201,18 +201,9 @@ def path_integral(
     >>> path_integral(X, 2, n_neighbors=3).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
     """
-    n = len(X)
-    check_count("n_clusters", n_clusters, 1, n)
     check_number("scale", scale, 0.0, open_left=True)
     check_number("z", z, 0.0, 0.999, open_left=True)
-    if n == 1:
-        return np.zeros(1, dtype=np.int64)
-    near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
-    start = chains(near) if labels is None else renumbered(to_numpy(labels))
-    return merge_clusters(
-        PathIntegral(gaussian_weights(near, scale), start, z),
-        start,
-        n_clusters,
-        points=to_numpy(X).astype(float),
-        reach=near.indices.shape[1],
-    )
+    return agglomerate(
+        X, n_clusters, partial(PathIntegral, z=z),
+        labels=labels, n_neighbors=n_neighbors, scale=scale,
+    )  # fmt: skip

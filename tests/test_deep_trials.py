@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs the extra deep")
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
-from wellsep.deep.sweep import JOURNAL
+from wellsep.deep.trials import JOURNAL
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)

@@ -5,27 +5,39 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from wellsep.deep.base import DeepClusterer, NetworkPlan
+from wellsep.deep.base import DeepClusterer
+from wellsep.deep.checkpoints import load
 from wellsep.deep.data import Scaling
-from wellsep.deep.networks import Shape
+from wellsep.deep.networks import NetworkPlan, Shape
+from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Trainer
 
 
+@with_parameters
 class FromAutoencoder(DeepClusterer):
-    """Base of methods that pretrain an autoencoder or take a given one."""
+    """Base of methods that pretrain an autoencoder or take a given one.
 
-    autoencoder: Any
-    network: str
+    Parameters
+    ----------
+    autoencoder : fitted estimator, or path, optional
+        A model of the same method (of either for `DeepKMeans` and `DeepCFMeans`), or the folder of
+        a saved one, whose network and scaling of X to start from in place of pretraining. It is
+        left as it is. One that was fitted with 0 epochs in all later stages is pretrained only.
+        Where this estimator will be cloned, as in `sweep`, give a folder or a
+        `sklearn.frozen.FrozenEstimator`.
+    """
 
-    _lenders: tuple[str, ...] = ()  # names of the methods whose networks fit this one
-    _of_network: tuple[str, ...] = ("hidden", "width")  # settings that come with a network
+    autoencoder: Any = None
+
+    _lenders: ClassVar[tuple[str, ...]] = ()  # names of the methods whose networks fit this one
+    _of_network: ClassVar[tuple[str, ...]] = ("hidden", "width")  # settings of a given network
 
     def _open(self) -> None:
         self._given = self._lent()
@@ -38,8 +50,6 @@ class FromAutoencoder(DeepClusterer):
         if isinstance(value, FrozenEstimator):
             value = value.estimator
         if isinstance(value, str | os.PathLike):
-            from wellsep.deep import load
-
             if not (Path(value) / "estimator.json").exists():
                 raise FileNotFoundError(
                     f"autoencoder must be a folder that save wrote, got {os.fspath(value)!r}."
@@ -100,9 +110,11 @@ class FromAutoencoder(DeepClusterer):
             )
         return built.plan_
 
-    def _take_given(self, trainer: Trainer, network: torch.nn.Module) -> None:
-        """Put the given weights in; an interrupted training has its own."""
-        if not trainer.checkpoint.tensors:
+    def _begin(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> None:
+        """Pretrain, or put the given weights in; an interrupted training has its own."""
+        if self._given is None:
+            super()._begin(trainer, network, settings)
+        elif not trainer.checkpoint.tensors:
             network.load_state_dict(self._given.network_.state_dict())
 
 

@@ -153,7 +153,9 @@ def sweep(
     _check_grid(estimator, grid)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = _Job(estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective)
+    job = TrialJob(
+        estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective
+    )
     if sampler == "optuna":
         from wellsep.deep.study import run_study
 
@@ -179,7 +181,7 @@ def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> None:
             raise ValueError(f"grid must give {name} a list of values, got {values!r}.")
 
 
-class _Job:
+class TrialJob:
     """What every trial needs; travels to the worker processes once."""
 
     def __init__(
@@ -267,7 +269,7 @@ def _plain(value: Any) -> Any:
 
 
 def _run_grid(
-    job: _Job,
+    job: TrialJob,
     settings: Sequence[Mapping[str, Any]],
     n_jobs: int,
     retry_failed: bool,
@@ -294,10 +296,10 @@ def _run_grid(
     return [trials[trial_name(params)] for params in settings]
 
 
-_worker_job: _Job | None = None
+_worker_job: TrialJob | None = None
 
 
-def _start_worker(job: _Job) -> None:
+def _start_worker(job: TrialJob) -> None:
     global _worker_job
     _worker_job = job
     import torch
@@ -312,7 +314,7 @@ def _run_in_worker(params: Mapping[str, Any]) -> Trial:
     return _worker_job.run(params)
 
 
-def run_trials(job: _Job, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Any:
+def run_trials(job: TrialJob, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Any:
     """Trials as they end: one after another here, or several at a time in fresh processes."""
     if n_jobs == 1 or len(settings) < 2:
         for params in settings:
