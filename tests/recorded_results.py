@@ -1,0 +1,955 @@
+"""Compute the results that `recorded/*.json` keep, and rewrite them.
+
+Every public call is made here and nowhere else. A group is one function and one file of
+the record; it returns {case name: numbers, texts, or lists and dicts of them}. Explanations, notes
+and seconds are not recorded. The group `wrong_today` holds results that are known to be wrong.
+
+    python tests/recorded_results.py             # what differs from the record
+    python tests/recorded_results.py --write     # rewrite the whole record
+    python tests/recorded_results.py --write ace 'cli/rank*'   # groups and cases named so
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import io
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ugly import DATA, D, N
+
+import wellsep as ws
+
+FOLDER = Path(__file__).with_name("recorded")
+Results = dict[str, Any]
+
+# --------------------------------------------------------------------------- values and tolerances
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and dicts as JSON holds them; floats keep all their digits."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"a recorded value must be numbers or text, got {type(value).__name__}.")
+
+
+def tolerance(case: str) -> float:
+    """Relative tolerance of the floats of a case; whole numbers and texts must be equal."""
+    if "float32" in case:
+        return 1e-4
+    if "cosine" in case and "far" in case:
+        return 1e-6  # 1 - cos of rows that differ by 1e-4 of their length
+    return 1e-9
+
+
+def differences(found: Any, kept: Any, rtol: float, at: str = "") -> list[str]:
+    """Where two plain values differ, in words."""
+    if isinstance(kept, dict) and isinstance(found, dict):
+        if list(found) != list(kept):
+            return [f"{at or 'value'} has the keys {list(found)}, recorded are {list(kept)}"]
+        return [d for key in kept for d in differences(found[key], kept[key], rtol, f"{at}.{key}")]
+    numbers = _floats(found), _floats(kept)
+    if numbers[0] is not None and numbers[1] is not None:
+        a, b = numbers
+        if a.shape != b.shape:
+            return [f"{at or 'value'} has the shape {a.shape}, recorded is {b.shape}"]
+        finite = np.abs(b[np.isfinite(b)])
+        scale = float(finite.max()) if finite.size else 0.0
+        same = np.isclose(a, b, rtol=rtol, atol=rtol * scale, equal_nan=True)
+        return [] if same.all() else [f"{at or 'value'} is {found}, recorded is {kept}"]
+    if isinstance(kept, list) and isinstance(found, list) and len(kept) == len(found):
+        pairs = enumerate(zip(found, kept, strict=True))
+        return [d for i, (a, b) in pairs for d in differences(a, b, rtol, f"{at}[{i}]")]
+    same_type = type(found) is type(kept)
+    return [] if same_type and found == kept else [f"{at or 'value'} is {found!r}, not {kept!r}"]
+
+
+def _floats(value: Any) -> np.ndarray | None:
+    """The value as an array if it is a float or a (nested) list with a float in it."""
+    if isinstance(value, float):
+        return np.array(value)
+    if not isinstance(value, list):
+        return None
+    try:
+        array = np.array(value)
+    except ValueError:
+        return None
+    return array if array.dtype == np.float64 else None
+
+
+def attempt(call: Callable[[], Any]) -> Any:
+    """What a call returns, NaN where an index is undefined, or the class of a refusal."""
+    try:
+        return call()
+    except ws.UndefinedIndex:
+        return float("nan")
+    except (ValueError, TypeError) as error:
+        return f"refused: {type(error).__name__}"
+
+
+# --------------------------------------------------------------------------- indices
+
+METRICS = ("cosine", "sqeuclidean", "manhattan", "precomputed")
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "silhouette": ws.silhouette_score,
+    "silhouette_cosine": lambda X, y, **options: ws.silhouette_score(
+        X, y, metric="cosine", **options
+    ),
+    "simplified_silhouette": ws.simplified_silhouette_score,
+    "calinski_harabasz": ws.calinski_harabasz_score,
+    "davies_bouldin": ws.davies_bouldin_score,
+    "dunn": ws.dunn_score,
+    "generalized_dunn": ws.generalized_dunn_score,
+    "c_index": ws.c_index_score,
+    "s_dbw": ws.s_dbw_score,
+    "cdbw": ws.cdbw_score,
+    "ccc": ws.ccc_score,
+    "dbcv": ws.dbcv_score,
+    "cfq": ws.cfq_score,
+    "cfq_mixture": lambda X, y, covariances="diagonal", **options: ws.cfq_score(
+        X, y, covariances=covariances, **options
+    ),
+    "lcd": lambda X, y, aggregate="mean", **options: getattr(
+        ws.local_connectivity(X, y, **options), {"mean": "mean", "max": "maximum"}[aggregate]
+    ),
+}
+OPTIONS: dict[str, list[dict[str, Any]]] = {
+    "silhouette": [
+        {},
+        {"average": "cluster"},
+        {"singleton": 1},
+        *({"metric": metric} for metric in METRICS),
+        {"metric": "cosine", "average": "cluster"},
+    ],
+    "silhouette_cosine": [{}, {"average": "cluster"}],
+    "simplified_silhouette": [{}, {"average": "cluster"}],
+    "calinski_harabasz": [{}],
+    "davies_bouldin": [{}, {"q": 2}],
+    "dunn": [{}, *({"metric": metric} for metric in METRICS)],
+    "generalized_dunn": [
+        {"separation": separation, "diameter": diameter}
+        for separation in (
+            "single",
+            "complete",
+            "average",
+            "centroid",
+            "to-centroids",
+            "hausdorff",
+        )
+        for diameter in ("complete", "average", "half-average", "centroid")
+    ],
+    "c_index": [{}, {"variant": "nbclust"}, *({"metric": metric} for metric in METRICS)],
+    "s_dbw": [{}, {"density": "own"}, {"strict": True}, {"normalise": False}],
+    "cdbw": [{}, {"flavour": "fpc"}, {"order": "first"}, {"n_representatives": 3}],
+    "ccc": [{"variant": variant} for variant in ("sarle", "fastclus", "nbclust")],
+    "dbcv": [{}],
+    "cfq": [{}, {"wrong_side": "squared"}],
+    "cfq_mixture": [
+        {"covariances": rule, "wrong_side": side}
+        for rule, side in (("diagonal", "zero"), ("full", "zero"), ("authors", "squared"))
+    ],
+    "lcd": [{}, {"n_neighbors": 3, "aggregate": "max"}],
+}
+SPECS = [(name, options) for name, listed in OPTIONS.items() for options in listed]
+
+
+def spelled(name: str, options: dict[str, Any]) -> str:
+    inside = ", ".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}({inside})" if inside else name
+
+
+def is_wrong(name: str, options: dict[str, Any], data: str) -> bool:
+    """Cosine distances of two zero rows: Dunn and the C index take them as 0."""
+    cosine = options.get("metric") == "cosine"
+    return cosine and name in ("dunn", "c_index") and not DATA[data].X.any(axis=1).all()
+
+
+def space_for(options: dict[str, Any], X: np.ndarray) -> np.ndarray:
+    if options.get("metric") != "precomputed":
+        return X
+    from scipy.spatial.distance import cdist
+
+    return cdist(X, X)
+
+
+def one_by_one(X: Any, y: dict[str, Any], name: str, options: dict[str, Any], **more: Any) -> Any:
+    values = [
+        attempt(lambda labels=labels: FUNCTIONS[name](X, labels, **options, **more))
+        for labels in y.values()
+    ]
+    return values[0] if all(isinstance(value, str) for value in values) else values
+
+
+def many(X: Any, y: Any, name: str, options: dict[str, Any], **more: Any) -> Any:
+    return attempt(lambda: ws.score_partitions(X, y, [(name, options)], **more).values[:, 0])
+
+
+def _index_cases(wrong: bool) -> Iterator[tuple[str, Any]]:
+    for data, (_, X, every, weights) in DATA.items():
+        for name, options in SPECS:
+            if is_wrong(name, options, data) != wrong:
+                continue
+            # The mixtures' boundaries take most of the time.
+            slow = name == "cfq_mixture"
+            y = {key: every[key] for key in ("two", "noisy and lone")} if slow else every
+            case, space = f"{data}/{spelled(name, options)}", space_for(options, X)
+            if name != "generalized_dunn" or data == "all":
+                yield f"one/{case}", one_by_one(space, y, name, options)
+            yield f"many/{case}", many(space, y, name, options)
+            if data in ("all", "far"):
+                small = space.astype(np.float32)
+                if not (data == "far" and "cosine" in case):
+                    yield f"many/float32/{case}", many(small, y, name, options)
+                if name != "lcd":
+                    more = {"sample_weight": weights}
+                    yield f"weighted/{case}", many(space, y, name, options, **more)
+            if data == "all" and not slow:
+                for noise in ("cluster", "singletons", "error"):
+                    found = many(space, y, name, options, noise=noise)
+                    yield f"noise={noise}/{case}", found
+
+
+def indices() -> Results:
+    """Every index with its options: by its own function and among many partitions."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    found = dict(_index_cases(wrong=False))
+    _, X, y, weights = DATA["all"]
+    for name, options in SPECS:
+        if not ws.INDICES[name].sparse and options.get("metric") != "cosine":
+            continue
+        if not is_wrong(name, options, "all"):
+            case = spelled(name, options)
+            found[f"sparse/{case}"] = many(sp.csr_array(X), y, name, options)
+            more = {"sample_weight": weights}
+            found[f"sparse weighted/{case}"] = many(sp.csc_array(X), y, name, options, **more)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=[f"o{i}" for i in range(N)])
+    table = ws.score_partitions(frame, pd.DataFrame(y), noise="exclude")
+    found["frame/values"] = table.values
+    found["frame/names"] = [table.names, table.indices]
+    found["frame/facts"] = [table.coverage, table.n_clusters, table.directions]
+    text = np.array(["b", "a", "c"])[y["three"]]
+    found["labels as text"] = ws.silhouette_score(frame, pd.Series(text))
+    found["given centres"] = ws.cfq_score(X, y["two"], centers=np.eye(2, D) * 3)
+    ace = ws.score_partitions(X, y, list(ws.INDICES), convention="ace")
+    found["convention=ace"] = dict(zip(ace.indices, ace.values.T, strict=True))
+    found["undefined"] = sorted(
+        [name, index]
+        for name, index in ws.score_partitions(
+            X, {"one": np.zeros(N, int), "each": np.arange(N)}, list(ws.INDICES)
+        ).reasons
+    )
+    return found
+
+
+def values_of_objects() -> Results:
+    """Widths, margins, estimates, local connectivity, values of clusters, reports of objects."""
+    import scipy.sparse as sp
+
+    found: Results = {}
+    for data, (_, X, y, weights) in DATA.items():
+        for name in ("random", "noisy and lone"):
+            labels, case = y[name], f"{data}/{name}"
+            for metric in ("euclidean", *METRICS):
+                found[f"silhouette_samples/{metric}/{case}"] = ws.silhouette_samples(
+                    space_for({"metric": metric}, X), labels, metric=metric
+                )
+            found[f"silhouette_samples/weighted/{case}"] = ws.silhouette_samples(
+                X, labels, sample_weight=weights
+            )
+            found[f"margins/{case}"] = ws.margins(X, labels)
+            found[f"cfq_clusters/{case}"] = ws.cfq_clusters(X, labels)
+            found[f"dbcv_clusters/{case}"] = ws.dbcv_clusters(X, labels)
+            local = ws.local_connectivity(X, labels)
+            found[f"local_connectivity/{case}"] = {
+                "objects": local.objects,
+                "clusters": local.clusters,
+                "support": local.support,
+                "better": local.better,
+                "labels": local.labels,
+                "radii": local.radii,
+                "summary": [local.maximum, local.mean, local.coverage],
+            }
+            report = ws.membership_report(X, labels)
+            found[f"membership_report/{case}"] = {
+                "columns": _columns(report.columns()),
+                "worst": report.worst,
+                "suits": report.suits,
+            }
+            for metric in ("euclidean", "cosine", "manhattan"):
+                if metric == "cosine" and data in ("zeros", "all"):
+                    continue
+                case_of = f"silhouette_estimate/{metric}/{case}"
+                found[f"{case_of}/sample"] = _estimate(X, labels, metric, 20)
+                found[f"{case_of}/exact"] = _estimate(X, labels, metric, N)
+    X, y = DATA["all"].X, DATA["all"].partitions["noisy and lone"]
+    for noise in ("exclude", "cluster", "singletons"):
+        found[f"noise={noise}/silhouette_samples"] = ws.silhouette_samples(X, y, noise=noise)
+        found[f"noise={noise}/margins"] = ws.margins(X, y, noise=noise)
+    small = X.astype(np.float32)
+    found["float32/silhouette_samples"] = ws.silhouette_samples(small, y)
+    found["float32/margins"] = ws.margins(small, y)
+    found["sparse/margins"] = ws.margins(sp.csr_array(X), y)
+    found["sparse/silhouette_samples"] = ws.silhouette_samples(sp.csr_array(X), y, metric="cosine")
+    return found
+
+
+def _columns(columns: dict[str, Any]) -> dict[str, Any]:
+    return {key: np.asarray(value).tolist() for key, value in columns.items() if key != "reason"}
+
+
+def _estimate(X: Any, labels: Any, metric: str, n_sampled: int) -> list[Any]:
+    found = ws.silhouette_estimate(X, labels, metric=metric, n_sampled=n_sampled, random_state=0)
+    numbers = [found.value, found.low, found.high, found.standard_error]
+    return [*numbers, float(found.n_sampled), float(found.exact)]
+
+
+# --------------------------------------------------------------------------- clusterers
+
+
+def _fitted(model: Any, *extra: str) -> dict[str, Any]:
+    names = ("labels_", "cluster_centers_", "inertia_", "n_iter_", *extra)
+    facts: dict[str, Any] = {name: getattr(model, name) for name in names}
+    return {**facts, "dtype": str(model.cluster_centers_.dtype)}
+
+
+def clusterers() -> Results:
+    """Fits with fixed seeds."""
+    import pandas as pd
+    import scipy.sparse as sp
+
+    found: Results = {}
+    kinds = {
+        "dense": lambda X: X,
+        "float32": lambda X: X.astype(np.float32),
+        "sparse": sp.csr_array,
+    }
+    for data in ("plain", "zeros", "duplicates", "far", "all", "all far"):
+        _, X, _, weights = DATA[data]
+        for kind, turn in kinds.items():
+            for weighted in (False, True):
+                case = f"{data}/{kind}{'/weighted' if weighted else ''}"
+                options = {"sample_weight": weights} if weighted else {}
+                km = ws.KMeans(4, n_init=3, random_state=0).fit(turn(X), **options)
+                found[f"KMeans/{case}"] = _fitted(km)
+                cf = ws.CFMeans(4, random_state=0).fit(turn(X), **options)
+                found[f"CFMeans/{case}"] = _fitted(cf, "n_moves_", "margins_", "cfq_")
+                if data not in ("zeros", "all") and not (data.endswith("far") and kind != "dense"):
+                    model = ws.KMeans(3, n_init=2, metric="cosine", random_state=0)
+                    found[f"KMeans cosine/{case}"] = _fitted(model.fit(turn(X), **options))
+            if kind != "sparse":
+                lof = ws.LOFKMeans(3, n_init=2, random_state=0).fit(turn(X))
+                found[f"LOFKMeans/{data}/{kind}"] = _fitted(lof, "lof_scores_", "weights_")
+    _, X, _, weights = DATA["all"]
+    model = ws.KMeans(3, n_init=2, random_state=0).fit(pd.DataFrame(X, columns=list("abcd")))
+    found["KMeans/frame"] = _fitted(model)
+    found["KMeans/predict"] = model.predict(DATA["plain"].X)
+    found["KMeans/transform"] = model.transform(DATA["plain"].X[:5])
+    found["KMeans/score"] = model.score(DATA["plain"].X)
+    found["KMeans/init"] = _fitted(ws.KMeans(3, init=X[:3]).fit(X))
+    found["KMeans/random"] = _fitted(ws.KMeans(5, init="random", random_state=1).fit(X))
+    for schedule in ("oscillate", "none"):
+        options = {"schedule": schedule, "safeguard": False, "random_state": 2}
+        found[f"CFMeans/{schedule}"] = attempt(lambda o=options: _fitted(ws.CFMeans(5, **o).fit(X)))
+    return found
+
+
+def choosing() -> Results:
+    """The number of clusters, searches over settings, the gap statistic."""
+    from sklearn.cluster import DBSCAN
+
+    found: Results = {}
+    _, X, _, weights = DATA["all"]
+    model = ws.KMeans(n_init=2)
+    for case, options in {
+        "plain": {},
+        "repeats": {"n_repeats": 2, "subsample": 0.8},
+        "weights": {"sample_weight": weights},
+        "warm": {"estimator": ws.CFMeans(), "warm_start": True},
+        "all indices": {"indices": list(ws.INDICES)},
+    }.items():
+        options = {"estimator": model, **options}
+        chosen = ws.choose_k(X, range(2, 6), random_state=0, **options)
+        found[f"choose_k/{case}"] = {
+            "best": chosen.best,
+            "picks": dict(chosen.picks),
+            "votes": dict(chosen.votes),
+            "values": chosen.values,
+            "stability": chosen.stability,
+            "labels": chosen.labels,
+            "indices": chosen.indices,
+        }
+    for case, estimator, grid, options in (
+        ("k-means", ws.KMeans(n_init=2, random_state=0), {"n_clusters": [2, 3, 5]}, {}),
+        ("dbscan", DBSCAN(min_samples=3), {"eps": [1.0, 2.0]}, {"noise": "exclude"}),
+        ("noise", DBSCAN(min_samples=3), {"eps": [1.0, 2.0]}, {"noise": "singletons"}),
+    ):
+        scoring = ["silhouette", "davies_bouldin"]
+        search = ws.ClusterSearch(estimator, grid, scoring=scoring, refit="silhouette", **options)
+        search.fit(X)
+        kept = {k: v for k, v in search.cv_results_.items() if "score" in k and "time" not in k}
+        found[f"ClusterSearch/{case}"] = {
+            "best": dict(search.best_params_),
+            "labels": search.labels_,
+            **{key: np.asarray(value, dtype=float) for key, value in kept.items()},
+        }
+    for reference in ("pca", "uniform"):
+        gap = attempt(
+            lambda r=reference: ws.gap_statistic(
+                X, range(1, 5), n_references=3, reference=r, random_state=0
+            )
+        )
+        found[f"gap_statistic/{reference}"] = (
+            gap if isinstance(gap, str) else [gap.gap, gap.error, gap.log_within]
+        )
+        found[f"gap_statistic/{reference}/best"] = gap if isinstance(gap, str) else gap.best
+    return found
+
+
+# --------------------------------------------------------------------------- spaces
+
+
+def spaces() -> Results:
+    """The dip test and multimodality by each projection, Holm's correction."""
+    found: Results = {}
+    for data in DATA:
+        X = DATA[data].X
+        for method in ("table", "simulation"):
+            for column in (0, 2):
+                dip = attempt(
+                    lambda x=X[:, column], m=method: ws.dip_test(
+                        x, method=m, n_simulations=50, random_state=0
+                    )
+                )
+                found[f"dip_test/{method}/{data}/{column}"] = (
+                    dip
+                    if isinstance(dip, str)
+                    else [dip.statistic, dip.pvalue, *dip.modal_interval]
+                )
+        found[f"dip_statistic/{data}"] = [ws.dip_statistic(column) for column in X.T]
+        for kind, turned in (("float64", X), ("float32", X.astype(np.float32))):
+            for projection in ("pca-scaled", "pca", "components", "distances"):
+                space = ws.multimodality(turned, reduction=projection, n_components=2)
+                found[f"multimodality/{projection}/{data}/{kind}"] = {
+                    "numbers": [space.statistic, space.pvalue, space.relative_gap],
+                    "each": [float(v) for v in (*space.statistics, *space.pvalues)],
+                    "counts": [space.n_objects, space.n_values, space.defined, space.scaled],
+                }
+    sampled = ws.multimodality(DATA["all"].X, reduction="distances", max_pairs=100, random_state=0)
+    found["multimodality/distances/sampled"] = [sampled.statistic, sampled.pvalue]
+    for alpha in (0.05, 0.2):
+        result = ws.holm([0.01, 0.04, 0.03, 0.5, np.nan, 0.01], alpha)
+        found[f"holm/{alpha}"] = {"adjusted": result.adjusted, "reject": result.reject}
+    return found
+
+
+# --------------------------------------------------------------------------- runs and judgement
+
+
+def made_runs(noise: bool = False) -> ws.Runs:
+    """Six runs: four spaces that agree more or less, one turned round, one without clusters."""
+    rng = np.random.default_rng(21)
+    n = 60
+    truth = np.arange(n) % 3
+    runs = []
+    for i, wrong in enumerate((0.0, 0.1, 0.2, 0.35, 0.5, 0.8)):
+        d = 2 + i % 3
+        X = rng.normal(size=(n, d)) + (0 if i == 5 else 5 - i) * np.eye(3, d)[truth]
+        X[[4, 7]] = 0.0
+        X[12] = X[15]
+        labels = np.where(rng.random(n) < wrong, rng.integers(0, 4, n), truth)
+        if noise:
+            labels[rng.choice(n, 5, replace=False)] = -1
+        kind = np.float32 if i == 3 else np.float64
+        runs.append(
+            ws.Run(f"run {i}", labels=labels, embedding=X.astype(kind), params={"wrong": wrong})
+        )
+    return ws.Runs(runs)
+
+
+TRUTH = np.arange(60) % 3
+INPUT = np.random.default_rng(22).normal(size=(60, 5)) + 4 * np.eye(3, 5)[TRUTH]
+# Not lcd: its arrays of neighbours depend on ties among duplicates.
+JUDGED = [
+    "silhouette",
+    ("davies_bouldin", {"q": 2}),
+    "calinski_harabasz",
+    ("silhouette", {"metric": "cosine"}),
+    "dbcv",
+    "cdbw",
+]
+
+
+def _scores(scores: Any) -> dict[str, Any]:
+    facts = {
+        "values": dict(scores.values),
+        "directions": dict(scores.directions),
+        "spaces": scores.spaces,
+        "partitions": scores.partitions,
+        "pairing": scores.pairing,
+        "undefined": {k: sorted(v) for k, v in scores.reasons.items()},
+        "coverage": scores.coverage,
+        "n_clusters": scores.n_clusters,
+        "dims": scores.dims,
+        "n_objects": scores.n_objects,
+    }
+    dip = scores.dip
+    return {**facts, "dip": None if dip is None else [dip.statistic, dip.pvalue]}
+
+
+def _ace(result: Any) -> dict[str, Any]:
+    return {
+        "index": result.index,
+        "direction": result.direction,
+        "scores": result.scores,
+        "kind": result.kind,
+        "winning_spaces": result.winning_spaces,
+        "weights": result.weights,
+        "retained": result.retained,
+        "dropped": [[d.space, d.step] for d in result.dropped],
+        "groups": result.groups,
+        "outliers": result.outliers,
+        "winners": result.winners,
+        "fallback": result.fallback,
+        "subgroups": [
+            [list(s.members), s.group, s.weights, s.n_edges, s.mean, s.scores]
+            for s in result.subgroups
+        ],
+        "agreement": result.agreement,
+        "pvalue": result.pvalue,
+        "adjusted": result.adjusted,
+        "edges": result.edges,
+        "dip": [result.dip_pvalue, result.dip_adjusted],
+        "outlier_test": result.outlier_test,
+        "undefined": [entry[:2] for entry in result.undefined],
+        "fill": result.fill,
+        "baselines": list(result.baselines.values()),
+    }
+
+
+def _ranking(ranking: Any) -> dict[str, Any]:
+    sure = ranking.sureness
+    return {
+        "names": ranking.names,
+        "score": ranking.score,
+        "rank": ranking.rank,
+        "order": ranking.order,
+        "best": ranking.best,
+        "winners": ranking.winners,
+        "baselines": list(ranking.baselines.values()),
+        "beside": dict(ranking.beside),
+        "confidence": None
+        if sure is None
+        else {
+            "ranks": sure.ranks,
+            "probability_best": sure.probability_best,
+            "interval": sure.interval,
+            "counts": [sure.n_draws, sure.n_groups, sure.spaces_left_out],
+        },
+    }
+
+
+def ace() -> Results:
+    """Scores of runs, ACE with its options, baselines."""
+    found: Results = {}
+    runs, noisy = made_runs(), made_runs(noise=True)
+    scores = ws.score_runs(runs, JUDGED, reduction="pca")
+    found["score_runs"] = _scores(scores)
+    found["score_runs/convention"] = _scores(
+        ws.score_runs(runs, ["c_index", "s_dbw", "ccc"], convention="ace", dip=False)
+    )
+    found["score_runs/noise=error"] = attempt(lambda: ws.score_runs(noisy))
+    for noise in ("exclude", "cluster", "singletons"):
+        found[f"score_runs/noise={noise}"] = _scores(
+            ws.score_runs(noisy, JUDGED[:3], noise=noise, reduction="pca")
+        )
+    for projection in ("pca-scaled", "pca", "components", "distances"):
+        dip = ws.score_runs(runs, reduction=projection).dip
+        found[f"score_runs/{projection}"] = [dip.statistic, dip.pvalue]
+    for case, options in {
+        "default": {},
+        "no dip": {"dip": False},
+        "dip_alpha": {"dip_alpha": 0.5},
+        "alpha": {"alpha": 0.5, "dip": False},
+        "no alpha": {"alpha": None, "dip": False},
+        "kendall": {"correlation": "kendall", "dip": False},
+        "dbscan": {"grouping": "dbscan", "eps": 0.3, "dip": False},
+        "hits": {"links": "hits", "dip": False},
+        "compete": {"outliers": "compete", "dip": False},
+    }.items():
+        for index in scores.indices:
+            found[f"ace/{case}/{index}"] = _ace(ws.ace(scores, index=index, **options))
+    for index in scores.indices:
+        found[f"baselines/{index}"] = [
+            ws.paired(scores, index=index),
+            ws.pooled(scores, index=index),
+            ws.pooled(scores, index=index, dip=False),
+        ]
+    raw = ws.raw(INPUT, runs, indices=JUDGED)
+    found["baselines of the input"] = dict(raw)
+    matrix = np.random.default_rng(3).normal(size=(9, 12)).cumsum(axis=1)
+    matrix[4, 3] = np.nan
+    for direction in (1, -1):
+        made = ws.Scores.from_matrix(matrix, paired=False, direction=direction)
+        found[f"ace/matrix/{direction}"] = _ace(ws.ace(made, dip=False))
+    return found
+
+
+def judgement() -> Results:
+    """Judgements with half-samples, and agreement with the truth."""
+    found: Results = {}
+    runs, noisy = made_runs(), made_runs(noise=True)
+    whole = None
+    for case, given, indices, options in (
+        # Few draws where an index is computed anew for each.
+        ("silhouette", runs, ["silhouette"], {}),
+        ("several", runs, JUDGED, {"X": INPUT}),
+        ("calinski_harabasz", runs, ["calinski_harabasz"], {"dip": False}),
+        ("cosine", runs, [("silhouette", {"metric": "cosine"})], {"dip": False}),
+        ("manhattan", runs, [("silhouette", {"metric": "manhattan"})], {"dip": False}),
+        ("dunn", runs, ["dunn"], {"dip": False, "n_draws": 5}),
+        ("c_index", runs, ["c_index"], {"dip": False, "n_draws": 5}),
+        ("dbcv", runs, ["dbcv"], {"dip": False, "n_draws": 5}),
+        ("simplified", runs, ["simplified_silhouette"], {"dip": False}),
+        ("cfq", runs, ["cfq"], {"dip": False, "n_draws": 5}),
+        ("s_dbw", runs, ["s_dbw"], {"dip": False, "n_draws": 5}),
+        ("davies_bouldin", runs, ["davies_bouldin"], {"grouping": "dbscan", "n_draws": 5}),
+        ("noise=exclude", noisy, ["silhouette"], {"noise": "exclude"}),
+        ("noise=cluster", noisy, ["silhouette"], {"noise": "cluster"}),
+        ("noise=singletons", noisy, ["silhouette"], {"noise": "singletons"}),
+    ):
+        options = {"n_draws": 20, "reduction": "pca", "random_state": 0, **options}
+        judged = ws.judge(given, indices, **options)
+        found[f"judge/{case}"] = _ranking(judged.ranking)
+        choice = judged.choice
+        found[f"judge/{case}/details"] = {
+            "names": [choice.partition, choice.space, *choice.clusters],
+            "codes": choice.codes,
+            "widths": choice.widths,
+            "margins": choice.margins,
+        }
+        whole = judged if case == "several" else whole
+    agreement = ws.agreement(whole.ranking, runs, TRUTH)
+    found["agreement"] = {
+        "external": dict(agreement.external),
+        "correlations": [list(row.values()) for row in agreement.correlations.values()],
+        "picks": list(agreement.picks.values()),
+    }
+    found["rank"] = _ranking(ws.rank(whole.results[0], beside=whole.results[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        whole.save(Path(folder) / "kept")
+        found["loaded"] = _ranking(ws.Judgement.load(Path(folder) / "kept").ranking)
+    return found
+
+
+def stored_runs() -> Results:
+    """Runs saved and loaded in each format."""
+    import pandas as pd
+
+    found: Results = {}
+    runs = made_runs(noise=True)
+    ids = [f"o{i}" for i in range(60)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs.save(folder / "folders")
+        runs.save(folder / "runs.npz")
+        for kind in ("tables", "parquet", "plain", "saved"):
+            (folder / kind).mkdir()
+        for run in runs:
+            X, y = np.asarray(run.embedding), np.asarray(run.labels)
+            frame = pd.DataFrame(X, index=pd.Index(ids, name="id")).rename(columns=str)
+            labels = pd.DataFrame({"label": y}, index=frame.index)
+            frame.to_csv(folder / "tables" / f"{run.name}.embedding.csv")
+            labels.to_csv(folder / "tables" / f"{run.name}.labels.csv")
+            frame.reset_index().to_parquet(folder / "parquet" / f"{run.name}.embedding.parquet")
+            labels.reset_index().to_parquet(folder / "parquet" / f"{run.name}.labels.parquet")
+            (folder / "plain" / run.name).mkdir()
+            np.save(folder / "plain" / run.name / "embedding.npy", X)
+            np.save(folder / "plain" / run.name / "labels.npy", y)
+            ws.save_run(
+                folder / "saved", y, X, name=f"{run.name}/é", params=run.params, ids=ids,
+                metadata={"by": "test"},
+            )  # fmt: skip
+        ws.save_run(folder / "saved", None, np.eye(60, 3), name="space only", ids=ids)
+        ws.save_run(folder / "saved", TRUTH, name="labels only", ids=ids, space="space only")
+        for kind in ("folders", "runs.npz", "tables", "parquet", "plain", "saved"):
+            loaded = ws.load_runs(folder / kind, verify=True)
+            found[f"loaded/{kind}"] = {
+                "names": loaded.names,
+                "ids": None if loaded.ids is None else list(map(str, loaded.ids)),
+                "params": {k: dict(v or {}) for k, v in loaded.params.items()},
+                "metadata": {k: dict(v or {}) for k, v in loaded.metadata.items()},
+                "pairing": np.asarray(loaded.pairing),
+                "partitions": {k: np.asarray(v) for k, v in loaded.partitions.items()},
+                "sums": {k: np.asarray(v).sum(axis=0).tolist() for k, v in loaded.spaces.items()},
+                "dtypes": {k: str(np.asarray(v).dtype) for k, v in loaded.spaces.items()},
+            }
+        tree = sorted(p.relative_to(folder).as_posix() for p in (folder / "saved").rglob("*"))
+        found["files of saved runs"] = tree
+        run_json = (folder / "folders").glob("run*0/run.json")
+        found["run.json"] = json.loads(next(run_json).read_text(encoding="utf-8"))
+    return found
+
+
+def external() -> Results:
+    """Indices against true classes, for every pair of partitions."""
+    found: Results = {}
+    y = DATA["all"].partitions
+    functions = {
+        "nmi": ws.nmi_score,
+        "accuracy": ws.clustering_accuracy,
+        "purity": ws.purity_score,
+        "ari": ws.ari_score,
+        "ami": ws.ami_score,
+    }
+    for name, function in functions.items():
+        found[name] = [[float(function(a, b)) for b in y.values()] for a in y.values()]
+    for average in ("min", "geometric", "max"):
+        found[f"nmi/{average}"] = [
+            float(ws.nmi_score(y["three"], b, average=average)) for b in y.values()
+        ]
+    return found
+
+
+# --------------------------------------------------------------------------- deep
+
+
+def deep() -> Results:
+    """Losses and agglomeration on the CPU in float64."""
+    import torch
+
+    from wellsep import deep as methods
+    from wellsep.deep import losses
+
+    found: Results = {}
+    for data in ("plain", "all", "far"):
+        X = DATA[data].X
+        z = torch.tensor(X)
+        centres = torch.tensor(X[[0, 1, 2, 9, 12]])
+        two = losses.nearest_two(z, centres)
+        q = losses.soft_assignment(z, centres)
+        target = losses.sharpened(q)
+        labels = torch.tensor(DATA[data].partitions["lone"])
+        drawn = losses.sample_triplets(labels[:20], 3, torch.Generator().manual_seed(0))
+        values = {
+            "reconstruction": losses.reconstruction(z, z.flip(0)),
+            "squared_distances": losses.squared_distances(z[:6], centres),
+            "nearest_two": torch.stack([two.own, two.margin]),
+            "kmeans_loss": losses.kmeans_loss(z, centres),
+            "separation": losses.separation(z, centres),
+            "soft_assignment": q,
+            "soft_assignment/freedom": losses.soft_assignment(z, centres, 3.0),
+            "sharpened": target,
+            "balanced": losses.balanced(q),
+            "divergence": losses.divergence(target, q),
+            "cross_entropy": losses.cross_entropy(q, torch.tensor(X[:, 0] > 3).long()),
+            "layered_reconstruction": losses.layered_reconstruction(
+                [z, z[:, :2]], [z.flip(0), z[:, 2:]]
+            ),
+            "triplets": torch.stack(list(drawn)),
+            "triplet_loss": losses.triplet_loss(z[:20], drawn),
+        }
+        for name, value in values.items():
+            found[f"{name}/{data}"] = value.numpy()
+        for linkage in (methods.degree_linkage, methods.path_integral):
+            for k in (2, 5):
+                found[f"{linkage.__name__}/{k}/{data}"] = linkage(X, k, n_neighbors=6)
+            start = DATA[data].partitions["random"]
+            given = linkage(X, 3, labels=start, n_neighbors=4)
+            found[f"{linkage.__name__}/given/{data}"] = given
+    return found
+
+
+# --------------------------------------------------------------------------- command line
+
+# Prose, paths and times.
+NOT_RECORDED = {"explanation", "why", "note", "notes", "seconds", "undefined"}
+
+
+def _without_prose(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_prose(v) for k, v in value.items() if k not in NOT_RECORDED}
+    return [_without_prose(v) for v in value] if isinstance(value, list) else value
+
+
+def printed(*arguments: Any) -> Any:
+    """What a command prints as JSON; its exit code and error where it fails."""
+    from wellsep.cli.main import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(a) for a in arguments])
+    if code:
+        return f"exit code {code}"
+    return _without_prose(json.loads(out.getvalue()))
+
+
+def cli() -> Results:
+    """The JSON of the commands."""
+    import pandas as pd
+
+    found: Results = {}
+    _, X, y, _ = DATA["all"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        frame.to_csv(folder / "data.csv", index=False)
+        frame.to_parquet(folder / "data.parquet")
+        np.save(folder / "data.npy", X)
+        pd.DataFrame(y).to_csv(folder / "labels.csv", index=False)
+        made_runs().save(folder / "runs")
+        made_runs(noise=True).save(folder / "noisy.npz")
+        np.save(folder / "truth.npy", TRUTH)
+        np.save(folder / "input.npy", INPUT)
+        for ending in ("csv", "parquet", "npy"):
+            data, labels = folder / f"data.{ending}", folder / "labels.csv"
+            found[f"score/{ending}"] = printed("score", data, labels, "--json")
+        indices = ["-i", "davies_bouldin(q=2)", "-i", "dunn"]
+        found["score/indices"] = printed(
+            "score", folder / "data.csv", folder / "labels.csv", *indices, "--json"
+        )
+        found["score/noise"] = printed(
+            "score", folder / "data.csv", folder / "labels.csv", "--noise", "cluster", "--json"
+        )
+        quick = ("--draws", "10", "--no-cache", "--reduction", "pca", "--json", "-")
+        found["rank"] = printed("rank", folder / "runs", *quick)
+        found["rank/options"] = printed(
+            "rank", folder / "runs", *indices, "--no-dip", "--grouping", "dbscan", "--truth",
+            folder / "truth.npy", "--raw", folder / "input.npy", *quick,
+        )  # fmt: skip
+        found["rank/noise"] = printed("rank", folder / "noisy.npz", "--noise", "exclude", *quick)
+        found["rank/refused"] = printed("rank", folder / "noisy.npz", *quick)
+        found["choose-k"] = printed("choose-k", folder / "data.csv", "-k", "2:5", "--json")
+        found["choose-k/options"] = printed(
+            "choose-k", folder / "data.npy", "-k", "2,4", "--method", "ward", "--scale", *indices,
+            "--json",
+        )  # fmt: skip
+        for method in ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture"):
+            found[f"cluster/{method}"] = printed(
+                "cluster", folder / "data.csv", "-k", "3", "--method", method, "--json"
+            )
+    return found
+
+
+# --------------------------------------------------------------------------- known to be wrong
+
+
+def wrong_today() -> Results:
+    """Two zero rows under cosine, first rows of numbers, columns of ids."""
+    found = dict(_index_cases(wrong=True))
+    for data in ("zeros", "all"):
+        _, X, y, _ = DATA[data]
+        for name in ("random", "noisy and lone"):
+            for n_sampled in (20, N):
+                case = f"silhouette_estimate/cosine/{data}/{name}/{n_sampled}"
+                found[case] = _estimate(X, y[name], "cosine", n_sampled)
+        model = ws.KMeans(3, n_init=2, metric="cosine", random_state=0)
+        found[f"KMeans cosine/{data}"] = attempt(lambda m=model, X=X: _fitted(m.fit(X)))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = "0,1\n0.5,1\n2,3\n4,5\n"
+        (folder / "data.csv").write_text(text)
+        (folder / "runs").mkdir()
+        (folder / "runs" / "a.embedding.csv").write_text(text)
+        loaded = ws.load_runs(folder / "runs")["a"].embedding.shape
+        found["rows of a table with numbers first/load_runs"] = loaded
+        found["rows of a table with numbers first/cluster"] = printed(
+            "cluster", folder / "data.csv", "-k", "2", "--method", "ward", "--json"
+        )
+        (folder / "labels.csv").write_text("id,label\n7,0\n8,0\n9,1\n5,1\n")
+        np.save(folder / "data.npy", np.arange(8.0).reshape(4, 2))
+        found["a column of ids/score"] = printed(
+            "score", folder / "data.npy", folder / "labels.csv", "-i", "silhouette", "--json"
+        )
+    return found
+
+
+# --------------------------------------------------------------------------- the record
+
+# group -> (function, packages it needs)
+GROUPS: dict[str, tuple[Callable[[], Results], tuple[str, ...]]] = {
+    "indices": (indices, ("pandas",)),
+    "values_of_objects": (values_of_objects, ()),
+    "clusterers": (clusterers, ("pandas",)),
+    "choosing": (choosing, ()),
+    "spaces": (spaces, ()),
+    "ace": (ace, ()),
+    "judgement": (judgement, ()),
+    "stored_runs": (stored_runs, ("pandas", "pyarrow")),
+    "external": (external, ()),
+    "deep": (deep, ("torch",)),
+    "cli": (cli, ("typer", "pandas", "pyarrow")),
+    "wrong_today": (wrong_today, ("typer",)),
+}
+
+
+def computed(group: str) -> Results:
+    """All results of a group, as they are now."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {case: plain(value) for case, value in GROUPS[group][0]().items()}
+
+
+def recorded(group: str) -> Results:
+    """All results of a group, as they were recorded."""
+    path = FOLDER / f"{group}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def write(group: str, results: Results) -> None:
+    """One line per case, so that a change shows as a changed line."""
+    lines = [
+        f"{json.dumps(case)}: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
+        for case, value in results.items()
+    ]
+    FOLDER.mkdir(exist_ok=True)
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    (FOLDER / f"{group}.json").write_text(text, encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    rewrite = "--write" in arguments
+    patterns = [a for a in arguments if a != "--write"] or ["*"]
+    changed = 0
+    for group in GROUPS:
+        kept = recorded(group)
+        found = computed(group)
+        merged = {}
+        for case in [*found, *(case for case in kept if case not in found)]:
+            names = (group, f"{group}/{case}")
+            chosen = any(fnmatch.fnmatch(n, p) for n in names for p in patterns)
+            if case in found and case in kept:
+                differs = differences(found[case], kept[case], tolerance(f"{group}/{case}"))
+            else:
+                differs = ["is new" if case in found else "is gone"]
+            if chosen and differs:
+                changed += 1
+                sys.stdout.write(f"{group}/{case}: {differs[0][:300]}\n")
+            # A result within its tolerance keeps its line.
+            source = found if chosen and differs else kept
+            if case in source:
+                merged[case] = source[case]
+        if rewrite:
+            write(group, merged)
+    sys.stdout.write(f"{changed} cases {'rewritten' if rewrite else 'differ'}.\n")
+    return int(bool(changed and not rewrite))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main(sys.argv[1:]))
