@@ -49,11 +49,14 @@ def data():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, N)
     X = rng.normal(size=(N, D)) + 4 * rng.normal(size=(4, D))[truth] + 3
+    X[[20, 100, 101]] = X[[2, 3, 3]]  # also in other chunks
+    X[[17, 140]] = 0.0
     labels = {
         "good": truth,
         "noisy": np.where(rng.random(N) < 0.2, -1, truth),
         "wrong": rng.integers(0, 3, N),
     }
+    labels["lone"] = np.where(np.arange(N) == 66, 9, labels["noisy"])
     return X, labels
 
 

@@ -14,11 +14,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="deep clusterers need torch")
 
-from sklearn.base import clone  # noqa: E402
+from sklearn.base import clone
 
-from wellsep import deep  # noqa: E402
-from wellsep.deep import DEC, METHODS, contract  # noqa: E402
-from wellsep.deep.parameters import Training, with_parameters  # noqa: E402
+from wellsep import deep
+from wellsep.deep import DEC, METHODS, contract
+from wellsep.deep.parameters import Training, with_parameters
 
 EVERY = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 SHARED = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn import config_context
+from ugly import data_sets
 
 import wellsep as ws
 
@@ -39,6 +40,31 @@ def test_many_partitions_at_once_agree_with_float64_on_the_host():
     ours = ws.score_partitions(X, labels, INDICES, device="cuda").values
     exact = ws.score_partitions(X.astype(np.float64), labels, INDICES).values
     assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+UGLY = data_sets(621)
+EVERY = [*INDICES, ("silhouette", {"metric": "manhattan"}), "dunn", ("dunn", {"metric": "cosine"}),
+         "generalized_dunn", "c_index", ("c_index", {"metric": "cosine"}), "s_dbw", "ccc", "cdbw",
+         "dbcv", "lcd"]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("spec", EVERY, ids=str)
+@pytest.mark.parametrize("data", ["zeros", "duplicates", "all", "all far"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-5)])
+def test_zero_rows_duplicates_noise_and_far_offsets_agree_with_the_host(
+    spec, data, dtype, tolerance
+):
+    _, X, partitions, _ = UGLY[data]
+    there = torch.tensor(X.astype(dtype), device="cuda")
+    ours = ws.score_partitions(there, partitions, [spec])
+    exact = ws.score_partitions(X, partitions, [spec])
+    if data == "all far" and "cosine" in str(spec):
+        tolerance = max(tolerance, 1e-7)  # 1 - cos of rows that differ by 1e-4 of their length
+    scale = np.nanmax(np.abs(exact.values))
+    close = {"rel": tolerance, "abs": tolerance * scale, "nan_ok": True}
+    assert ours.values == pytest.approx(exact.values, **close)
+    assert ours.reasons == exact.reasons
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6])

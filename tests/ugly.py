@@ -1,7 +1,8 @@
 """Small data sets that find wrong code: zero rows, duplicates, noise, lone objects, far offsets.
 
 Every set has the same partitions, so that a test may run over all sets alike. Objects lie around
-three centres away from the origin; integers and eighths only, so that float32 holds them exactly.
+three centres away from the origin; all values are multiples of 1/8, so that float32 holds them
+exactly. The recorded results rest on `DATA`: change it only together with them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ class Ugly(NamedTuple):
     """A data set with several partitions of its objects and a weight for each."""
 
     name: str
-    X: np.ndarray  # (N, D)
+    X: np.ndarray  # (n, D)
     partitions: dict[str, np.ndarray]
-    weights: np.ndarray  # (N,), some of them 0
+    weights: np.ndarray  # (n,), some of them 0
 
 
-def _plain() -> tuple[np.ndarray, np.ndarray]:
+def _plain(n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(15)
-    truth = np.arange(N) % 3
+    truth = np.arange(n) % 3
     centres = np.array([[4.0, 1, 1, 0], [1, 5, 0, 2], [-3, 1, 4, 1]])
-    X = centres[truth] + rng.normal(0, 1, (N, D))
+    X = centres[truth] + rng.normal(0, 1, (n, D))
     return np.round(X * 8) / 8, truth
 
 
@@ -42,7 +43,7 @@ def _partitions(truth: np.ndarray) -> dict[str, np.ndarray]:
     return {
         "three": truth,
         "two": (truth > 0).astype(int),
-        "random": rng.integers(0, 4, N),
+        "random": rng.integers(0, 4, len(truth)),
         "lone": lone,
         "noisy": noisy,
         "noisy and lone": both,
@@ -50,19 +51,22 @@ def _partitions(truth: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _zeros(X: np.ndarray) -> None:
-    X[[6, 25]] = 0.0  # two clusters of "three", none of them noise
+    X[[6, len(X) - 23]] = 0.0  # of two clusters of "three", not noise
 
 
 def _duplicates(X: np.ndarray) -> None:
     X[[12, 15, 18]] = X[9]  # one cluster
     X[[1, 4]] = X[2]  # across clusters
+    if len(X) > N:  # in another block
+        X[[-6, -3]] = X[9]
+        X[-4] = X[1]
 
 
-def data_sets() -> dict[str, Ugly]:
-    """All sets by name."""
-    base, truth = _plain()
+def data_sets(n: int = N) -> dict[str, Ugly]:
+    """All sets of n objects by name; those of 600 and more need more than one block."""
+    base, truth = _plain(n)
     partitions = _partitions(truth)
-    weights = np.random.default_rng(17).integers(0, 5, N) / 4.0
+    weights = np.random.default_rng(17).integers(0, 5, n) / 4.0
     made = {name: base.copy() for name in ("plain", "zeros", "duplicates", "far", "all", "all far")}
     for name in ("zeros", "all"):
         _zeros(made[name])
