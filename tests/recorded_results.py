@@ -573,7 +573,7 @@ def ace() -> Results:
     scores = ws.score_runs(runs, JUDGED, projection="pca")
     found["score_runs"] = _scores(scores)
     small = made_runs(dtypes=np.float32)
-    found["score_runs/float32"] = _scores(ws.score_runs(small, JUDGED, reduction="pca"))
+    found["score_runs/float32"] = _scores(ws.score_runs(small, JUDGED, projection="pca"))
     found["score_runs/convention"] = _scores(
         ws.score_runs(runs, ["c_index", "s_dbw", "ccc"], convention="ace", dip=False)
     )

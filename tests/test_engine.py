@@ -48,13 +48,6 @@ def test_the_number_of_threads_changes_no_bit():
     assert np.array_equal(one, three)
 
 
-@pytest.mark.parametrize("library", ["torch", "array_api_strict"])
-def test_another_array_library_gives_the_same_values(library):
-    X, labels = _many(n=700)
-    ours = ws.score_partitions(converter(library)(X), labels, ALL).values
-    assert ours == pytest.approx(ws.score_partitions(X, labels, ALL).values, rel=1e-11)
-
-
 def test_sums_kept_per_group_add_up_to_the_sums_over_all():
     X, labels = _many(n=1100)
     task = Task(open_space(X), Partitions.from_labels(labels), None)

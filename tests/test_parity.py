@@ -98,7 +98,7 @@ def without_kernels() -> Iterator[None]:
 def with_compiled_sums() -> Iterator[None]:
     from wellsep.compute import kernels
 
-    with mock.patch.object(kernels, "numba_usable", lambda n, d, m: True):
+    with mock.patch.object(kernels, "numba_usable", return_value=True):
         yield
 
 

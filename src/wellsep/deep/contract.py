@@ -11,6 +11,8 @@ MYPY = False  # mypy takes this name for True
 if MYPY:
     # Under a base of unknown type mypy would let any keyword of a constructor pass.
     class Contract:
+        """The parts of scikit-learn's estimators that the deep clusterers use, with types."""
+
         n_features_in_: int
         feature_names_in_: np.ndarray
 
