@@ -190,7 +190,7 @@ def test_workers_read_the_embeddings_and_score_them(runs, dask_client, monkeypat
     def refuse(part):
         raise AssertionError("an embedding was opened by the client")
 
-    monkeypatch.setattr("wellsep.runs.arrays.Part.open", refuse_embeddings(refuse))
+    monkeypatch.setattr("wellsep.runs.run.Part.open", refuse_embeddings(refuse))
     told = []
     got = ws.score_runs(
         runs,
@@ -206,7 +206,7 @@ def test_workers_read_the_embeddings_and_score_them(runs, dask_client, monkeypat
 
 
 def refuse_embeddings(refuse):
-    from wellsep.runs.arrays import Part
+    from wellsep.runs.run import Part
 
     opened = Part.open
 
@@ -257,7 +257,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
 
 
 def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
-    from wellsep.runs.arrays import Stored
+    from wellsep._files import Stored
 
     X, truth = data
     opened = tmp_path / "opened"

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._files import Stored, to_json
 from wellsep.adapters.shared import matching, require
 from wellsep.runs import Runs
-from wellsep.runs.agreement import listed
-from wellsep.runs.arrays import Stored
-from wellsep.runs.plain import plain_mapping
+from wellsep.runs.collection import listed
 
 
 def runs_from_anndata(
@@ -150,18 +149,18 @@ def _assemble(
         pairs=pairs,
         ids=ids,
     )
-    params = {column: _plain_params(open_params(column)) for column in partitions}
+    params = {column: _usable_params(open_params(column)) for column in partitions}
     return Runs(tuple(run._with(params=params.get(run.name, {})) for run in base))
 
 
-def _plain_params(params: Any) -> dict[str, Any]:
+def _usable_params(params: Any) -> dict[str, Any]:
     """What others left in uns is welcome as far as it is plain data."""
     if not isinstance(params, Mapping):
         return {}
     kept: dict[str, Any] = {}
     for key, value in params.items():
         try:
-            kept |= plain_mapping({key: value}, "params")
+            kept[str(key)] = to_json(value, nan="text")
         except TypeError:
             continue
     return kept

@@ -13,13 +13,11 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from wellsep._files import read_json, stored_npy
 from wellsep.adapters.shared import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.agreement import listed
-from wellsep.runs.load import check_manifest
-from wellsep.runs.npy import stored_npy
-from wellsep.runs.plain import read_json
-from wellsep.runs.store import FILES, write_run_files
+from wellsep.runs.collection import listed
+from wellsep.runs.folder import FILES, check_manifest, write_run_files
 
 
 def runs_from_mlflow(

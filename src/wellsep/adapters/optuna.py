@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from wellsep._files import stored_npy
 from wellsep.adapters.shared import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
-from wellsep.runs.agreement import listed
-from wellsep.runs.load import read_run_folder
+from wellsep.runs.collection import listed
+from wellsep.runs.folder import FILES, read_run_folder, write_run_files
 from wellsep.runs.names import safe_name
-from wellsep.runs.npy import stored_npy
-from wellsep.runs.store import FILES, write_run_files
 
 ATTRIBUTE = "wellsep_run"
 

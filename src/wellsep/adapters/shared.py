@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep.runs.agreement import listed
+from wellsep.runs.collection import listed
 
 
 def require(module: str, extra: str) -> Any:

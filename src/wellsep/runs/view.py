@@ -9,7 +9,7 @@ import numpy as np
 from wellsep.look import html_box, html_table
 
 if TYPE_CHECKING:
-    from wellsep.runs.record import Runs
+    from wellsep.runs.collection import Runs
     from wellsep.runs.run import Run
 
 _MOST_ROWS = 12
