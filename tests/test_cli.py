@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep._files import to_json
 from wellsep.cli.main import main
-from wellsep.cli.output import plain, print_table, progress
+from wellsep.cli.output import print_table, progress
 from wellsep.cli.scoring import parse_index
 from wellsep.tables import write_table
 
@@ -214,8 +215,9 @@ def test_a_closed_pipe_is_not_an_error(files):
 
 def test_json_has_no_numpy_and_no_nan():
     value = {"a": np.float32(0.5), "b": np.array([1.0, np.nan, np.inf]), 3: (np.int8(2), None)}
-    assert plain(value) == {"a": 0.5, "b": [1.0, None, None], "3": [2, None]}
-    assert json.dumps(plain(value))
+    plain = to_json(value, nan="null", other=str)
+    assert plain == {"a": 0.5, "b": [1.0, None, None], "3": [2, None]}
+    assert json.dumps(plain)
 
 
 def test_a_table_leaves_bracketed_words_alone(capsys):

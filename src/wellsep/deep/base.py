@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, is_torch
-from wellsep.deep.checkpoints import Checkpoint, fingerprint, plain
+from wellsep._files import digest
+from wellsep.deep.checkpoints import Checkpoint, plain
 from wellsep.deep.data import Data, Scaling, autocast, choose_device, from_layout, to_layout
 from wellsep.deep.losses import squared_distances
 from wellsep.deep.networks import Shape, build_network
@@ -236,7 +237,7 @@ class DeepClusterer(
         identity = {"method": type(self).__name__, "params": params | plain(settings)}
         folder = self.checkpoint_dir
         if folder is not None:
-            identity["data"] = fingerprint(array)
+            identity["data"] = digest(array)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if folder is not None and isinstance(self.random_state, int | np.integer):
             identity["random_state"] = int(self.random_state)

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-FORMAT = 1
+from wellsep._files import replace_file, to_json
+
+FORMAT = 2
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to one file, all or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with replace_file(path) as temporary:
+        save_tensors(temporary, tensors, record)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
+    """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
-    save_file(flat, partial, metadata={"record": json.dumps(record)})
-    os.replace(partial, path)
+    save_file(flat, path, metadata={"record": json.dumps(record)})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -33,28 +35,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tensors, json.loads(file.metadata()["record"])
 
 
-def fingerprint(X: np.ndarray) -> str:
-    """A short digest of the data, so that a training is not continued on other data."""
-    digest = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
-    digest.update(np.ascontiguousarray(X).data)
-    return digest.hexdigest()[:16]
-
-
 def plain(value: Any) -> Any:
-    """Parameters as JSON has them."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray) and value.size > 100:  # labels of all objects, for example
-        return f"{'×'.join(map(str, value.shape))} array {fingerprint(value)}"
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+    """Parameters as JSON has them; labels of all objects, for example, by their digest."""
+    return to_json(value, nan="keep", other=str, longest=100)
 
 
 class Checkpoint:

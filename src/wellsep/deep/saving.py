@@ -1,8 +1,8 @@
-"""A fitted deep clusterer on disk: weights and arrays as safetensors, the rest as JSON."""
+"""A fitted deep clusterer on disk: a JSON manifest, and the weights and arrays that it names."""
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator
 
-from wellsep.deep.checkpoints import plain, read_tensors, write_tensors
+from wellsep._records import load_parts, save_parts
+from wellsep.deep.checkpoints import plain, read_tensors, save_tensors
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import build_network
 
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
+_KIND, _FORMAT = "estimator", 2
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 
@@ -33,7 +35,7 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
         arrays.pop("embedding_", None)
     tensors |= {f"array/{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
     record: dict[str, Any] = {
-        "wellsep": __version__,
+        "version": __version__,
         "method": type(estimator).__name__,
         "params": estimator._plain_params(),
         "plan": plain(estimator.plan_._asdict()),
@@ -47,9 +49,8 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     }
     if hasattr(estimator, "feature_names_in_"):
         record["feature_names_in"] = estimator.feature_names_in_.tolist()
-    folder.mkdir(parents=True, exist_ok=True)
-    write_tensors(folder / _TENSORS, tensors, {})
-    (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    parts = {_TENSORS: partial(save_tensors, tensors=tensors, record={})}
+    save_parts(folder, _RECORD, _KIND, _FORMAT, record, parts)
     return folder
 
 
@@ -57,9 +58,7 @@ def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
     """Read a fitted estimator; see `DeepClusterer.load`."""
     from wellsep.deep.base import NetworkPlan
 
-    if not (folder / _RECORD).exists():
-        raise FileNotFoundError(f"folder must hold {_RECORD} and {_TENSORS}, got {str(folder)!r}.")
-    record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    record, parts = load_parts(folder, _RECORD, _KIND, _FORMAT, read_tensors)
     if record["method"] != cls.__name__:
         raise ValueError(
             f"folder must hold a {cls.__name__}, got a {record['method']}; "
@@ -79,7 +78,7 @@ def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
     estimator.device_ = str(chosen)
     if "feature_names_in" in record:
         estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    tensors, _ = read_tensors(folder / _TENSORS)
+    tensors, _ = parts[_TENSORS]
     network = build_network(
         plan.kind,
         estimator.object_shape_,

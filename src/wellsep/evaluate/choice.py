@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .._checks import UndefinedIndex
 from ..indices import margins, silhouette_samples
 from ..partitions import encode
 from ..runs import Runs
 from .explain import ranks
-from .records import Record, freeze
 from .result import AceResult
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wellsep._records import Record
+
 from .._checks import check_count
 from ..indices.scoring import IndexSpec
 from ..runs import Runs
@@ -14,7 +16,6 @@ from .ace import ace
 from .baselines import raw as raw_scores
 from .choice import Choice, describe_choice
 from .ranking import Ranking, rank
-from .records import Record
 from .result import AceResult
 from .scores import NothingToRank, Scores
 from .scoring import Progress, score_runs

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .. import __version__
 from .._checks import check_choice
 from .._files import digest
@@ -20,7 +22,6 @@ from ..partitions import NOISE_POLICIES, Partitions
 from ..runs import Runs
 from ..spaces import multimodality
 from .coordinates import drawn_objects, plane
-from .records import Record, freeze
 from .remote import named, over_spaces
 from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 
