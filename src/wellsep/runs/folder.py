@@ -29,12 +29,13 @@ from wellsep.runs.collection import NoRuns, Runs, listed
 from wellsep.runs.large import stored_parquet, stored_zarr
 from wellsep.runs.names import check_name, natural_key, safe_name
 from wellsep.runs.run import Run
-from wellsep.runs.tables import read_table
+from wellsep.tables import read_table
 
 FORMAT, VERSION = "wellsep-run", 1
 MANIFEST = "run.json"
 FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
-_TABLES = (".npy", ".csv", ".parquet", ".zarr")
+_FACTS = ("params", "metadata", "space")
+_TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
 
 
 def save_run(
@@ -94,11 +95,7 @@ def save_run(
         ids=ids,
         space=space,
     )
-    folder = Path(folder)
-    with _clear_sentence(run.name, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        _put_back(folder)
-        return _write_and_move(folder, run, overwrite=overwrite, choose=name is None)
+    return _save(Path(folder), run, overwrite=overwrite, choose=name is None)
 
 
 def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
@@ -108,17 +105,22 @@ def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = Fal
         write_archive(path, runs, overwrite=overwrite)
         return
     for run in runs:
-        with _clear_sentence(run.name, path):
-            path.mkdir(parents=True, exist_ok=True)
-            _put_back(path)
-            _write_and_move(path, run, overwrite=overwrite)
+        _save(path, run, overwrite=overwrite)
 
 
-def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
+def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
+    with _clear_sentence(run.name, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _put_back(folder)
+        return _write_and_move(folder, run, overwrite=overwrite, choose=choose)
+
+
+def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) -> Path:
+    target = folder / safe_name(run.name)
     if choose:
         run = run._with(name=_free_name(folder, 1))
-    elif not overwrite:
-        _refuse_existing(folder, run.name)
+    elif not overwrite and target.exists():
+        raise FileExistsError(errno.EEXIST, "exists", str(target))
     with temporary_folder(folder) as temporary:
         manifest = write_run_files(temporary, run)
         while True:
@@ -174,11 +176,6 @@ def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
         stream.write(text.encode("utf-8"))
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _refuse_existing(folder: Path, name: str) -> None:
-    if (folder / safe_name(name)).exists():
-        raise FileExistsError(errno.EEXIST, "exists", str(folder / safe_name(name)))
 
 
 def _free_name(folder: Path, number: int) -> str:
@@ -241,10 +238,10 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
       ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
       as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.parquet``, ``.npy`` and
-      (arrays of the package zarr) ``.zarr``. A
-      column called id (or index) names the objects; the first line is a header unless it is all
-      numbers.
+    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
+      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
+      or one of words or barcodes that never come twice, names the objects. A first row of numbers
+      is a header only if it reads 0, 1, 2, …
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
     until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
@@ -333,7 +330,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
     name = check_name(called or folder.name, f"name of run in folder {folder.name!a}")
     promised = manifest.get("files")
     kinds = FILES if promised is None else {k: f for k, f in FILES.items() if k in promised}
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for kind, file in kinds.items():
         if promised is None and not (folder / file).exists():
             continue
@@ -341,13 +338,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
         arrays[kind] = stored_npy(folder / file, what)
         if promised is not None:
             _check_promise(arrays[kind], promised[kind], what, verify)
-    return Run(
-        name,
-        **arrays,
-        params=manifest.get("params"),
-        metadata=manifest.get("metadata"),
-        space=manifest.get("space"),
-    )
+    return Run(name, **arrays, **{fact: manifest.get(fact) for fact in _FACTS})
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -421,23 +412,30 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
         elif files[kind].suffix == ".zarr":
             arrays[kind] = stored_zarr(files[kind], what)
         else:
-            stored = kind == "embedding" and files[kind].suffix == ".parquet"
-            if stored:
-                arrays[kind], ids = stored_parquet(files[kind], what)
-            else:
-                arrays[kind], ids = read_table(files[kind], kind, what)
+            arrays[kind], ids = _read_table(files[kind], kind, what)
             columns += [] if ids is None else [ids]
     if len(columns) == 2 and len(columns[0]) == len(columns[1]):
         _check_columns(columns[0], columns[1], name)
     if columns:
         arrays.setdefault("ids", columns[0])
-    return Run(
-        manifest.get("name", name),
-        **arrays,
-        params=manifest.get("params"),
-        metadata=manifest.get("metadata"),
-        space=manifest.get("space"),
-    )
+    facts = {fact: manifest.get(fact) for fact in _FACTS}
+    return Run(manifest.get("name", name), **arrays, **facts)
+
+
+def _read_table(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:
+    if kind == "embedding" and path.suffix == ".parquet":
+        return stored_parquet(path, what)
+    table = read_table(path, what)
+    if kind == "embedding":
+        return table.matrix(what).astype(np.float64), table.ids
+    if kind == "ids" and not table.columns:
+        return table.ids, None
+    if len(table.columns) != 1:
+        raise ValueError(
+            f"{what} must have one column besides the ids, got {listed(table.names)}; "
+            "write one file for each partition."
+        )
+    return table.columns[0], table.ids
 
 
 def _check_columns(first: np.ndarray, second: np.ndarray, name: str) -> None:

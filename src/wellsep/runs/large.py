@@ -13,7 +13,7 @@ import numpy as np
 
 from wellsep._checks import check_count
 from wellsep._files import Stored, stored_npy
-from wellsep.runs.tables import place_of_ids, read_table
+from wellsep.tables import is_index_name, may_name_ids, read_table
 
 CHUNK_BYTES = 64 << 20
 
@@ -98,21 +98,29 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
         with pq.ParquetFile(path) as file:
             schema, n = file.schema_arrow, file.metadata.num_rows
     except Exception:  # no pyarrow, or not a table: reading it says what is wrong
-        return read_table(path, "embedding", what)
-    place = place_of_ids(schema.names)
-    columns = [name for i, name in enumerate(schema.names) if i != place]
+        return _read_now(path, what)
+    names = schema.names
+    places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
+    columns = [name for i, name in enumerate(names) if i not in places[:1]]
+    if not places and any(map(may_name_ids, names)):  # the values tell
+        return _read_now(path, what)
     try:
         types = [schema.field(name).type.to_pandas_dtype() for name in columns]
         dtype = np.result_type(*types)
     except (NotImplementedError, TypeError, ValueError):
-        return read_table(path, "embedding", what)
+        return _read_now(path, what)
     if dtype.kind not in "fiu":
-        return read_table(path, "embedding", what)
+        return _read_now(path, what)
     ids = None
-    if place is not None:
-        ids = pq.read_table(path, columns=[schema.names[place]]).column(0).to_numpy()
+    if places:
+        ids = pq.read_table(path, columns=[names[places[0]]]).column(0).to_numpy()
     opener = partial(_read_columns, os.path.abspath(path), columns)
     return Stored((n, len(columns)), dtype, opener), ids
+
+
+def _read_now(path: Path, what: str) -> tuple[np.ndarray, np.ndarray | None]:
+    table = read_table(path, what)
+    return table.matrix(what), table.ids
 
 
 def stored_zarr(path: Path, what: str) -> Stored:
