@@ -20,7 +20,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from wellsep import plot  # noqa: E402
-from wellsep.look import CLUSTERS  # noqa: E402
+from wellsep._display import CLUSTERS  # noqa: E402
 
 BASELINES = Path(__file__).parent / "pictures"
 # Set to draw the pictures anew after a change that is meant.

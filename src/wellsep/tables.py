@@ -372,7 +372,7 @@ def _parse(name: str, cells: tuple[str, ...], what: str) -> np.ndarray:
             column = np.array(list(map(number, cells)), dtype=kind)
         except (ValueError, OverflowError):
             continue
-        if any("_" in cell for cell in cells):  # 1_2 is a number to Python alone
+        if "_" in "".join(cells):  # 1_2 is a number to Python alone
             break
         return column
     words = [cell.strip() for cell in cells]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import quoted
 from wellsep._files import Stored, to_json
 from wellsep.adapters.shared import matching, require
 from wellsep.runs import Runs
-from wellsep.runs.collection import listed
 
 
 def runs_from_anndata(
@@ -96,7 +96,7 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
     with file:
         if "obs" not in file or isinstance(file["obs"], h5py.Dataset):
             if "obs" not in file:
-                raise ValueError(f"source must hold AnnData, got {listed(file)} in {path.name}.")
+                raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
             # Files of anndata before 0.7 keep obs as one table.
             return runs_from_anndata(anndata.read_h5ad(path), spaces, labels, pairs=pairs)
         obs, obsm = file["obs"], file.get("obsm", {})
@@ -134,7 +134,7 @@ def _assemble(
     spaces, labels, pairs = asked
     if labels is None:
         raise ValueError(
-            f"labels must name columns of obs, got None; there are {listed(columns, 20)}."
+            f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
         )
     # The matrix itself is a space only when it is named: "*" means the embeddings.
     named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces

@@ -67,13 +67,15 @@ def cell(value: Any) -> str:
     """A value as a table shows it: five digits, a dash where there is none."""
     from rich.markup import escape
 
+    from wellsep._display import printable
+
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
-    return escape(str(value))
+    return escape(printable(str(value)))
 
 
 def console(*, stderr: bool = False) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import html_box, html_table
 from wellsep._records import Record
-from wellsep.look import html_box, html_table
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,9 @@ from scipy import stats
 from wellsep._records import freeze
 
 from .._checks import check_choice, check_fraction, check_number
+from .._display import listing
 from .baselines import UNDEFINED, fill_undefined, paired, passing_spaces
 from .correlation import CORRELATIONS, RankAgreement, tied_classes
-from .explain import listing
 from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from .links import LINKS
 from .result import AceResult, Dropped, Subgroup

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import quoted
 from wellsep._files import Stored, members, read_json, replace_file, stored_member, write_npz
-from wellsep.runs.collection import Runs, listed
+from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
 
 _ARRAYS = ("labels", "embedding", "ids")
@@ -42,7 +43,7 @@ def _grouped(path: Path) -> dict[str, dict[str, str]]:
     if not grouped:
         raise ValueError(
             f"{what} must have an entry 'embedding', 'labels' or '<name>/labels' in its .npz, got "
-            f"{listed(found)}."
+            f"{quoted(found)}."
         )
     return grouped
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import quoted
 from wellsep.runs.run import Part, Run
 
 
@@ -95,7 +96,7 @@ class Runs:
         for name in pairs:
             if name not in partitions:
                 raise ValueError(
-                    f"pairs must name partitions, got {name!r}; there are {listed(partitions)}."
+                    f"pairs must name partitions, got {name!r}; there are {quoted(partitions)}."
                 )
         if ids is not None:
             ids = Part("ids", ids, "all")
@@ -213,7 +214,7 @@ class Runs:
         wanted = [wanted] if isinstance(wanted, str) else list(wanted)
         for name in wanted:
             if name not in there:
-                raise ValueError(f"{what} must be among {listed(there)}, got {name!r}.")
+                raise ValueError(f"{what} must be among {quoted(there)}, got {name!r}.")
         return set(wanted)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -241,7 +242,7 @@ class Runs:
             for run in self.runs:
                 if run.name == key:
                     return run
-            raise KeyError(f"no run is called {key!r}; there are {listed(self.names)}")
+            raise KeyError(f"no run is called {key!r}; there are {quoted(self.names)}")
         return self.runs[key]
 
     def __repr__(self) -> str:
@@ -282,7 +283,7 @@ def _check_spaces(runs: Sequence[Run]) -> None:
         if run.space is not None and run.space not in spaces:
             raise ValueError(
                 f"space of run {run.name!r} must be a run with an embedding, got {run.space!r}; "
-                f"there are {listed(spaces)}."
+                f"there are {quoted(spaces)}."
             )
 
 
@@ -329,7 +330,7 @@ class Parts(Mapping[str, np.ndarray]):
             run = self._runs[name]
         except (KeyError, TypeError):
             what = "space" if self._kind == "embedding" else "partition"
-            raise KeyError(f"no {what} is called {name!r}; there are {listed(self)}") from None
+            raise KeyError(f"no {what} is called {name!r}; there are {quoted(self)}") from None
         return getattr(run, self._kind)
 
     def __contains__(self, name: object) -> bool:
@@ -343,11 +344,4 @@ class Parts(Mapping[str, np.ndarray]):
 
     def __repr__(self) -> str:
         what = "spaces" if self._kind == "embedding" else "partitions"
-        return f"<{len(self)} {what}: {listed(self)}>"
-
-
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Names for a sentence, shortened."""
-    names = list(names)
-    shown = ", ".join(repr(n) for n in names[:most]) or "none"
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+        return f"<{len(self)} {what}: {quoted(self)}>"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import quoted
 from wellsep._files import (
     LEFT_BEHIND,
     OLD,
@@ -25,7 +26,7 @@ from wellsep._files import (
     write_npy,
 )
 from wellsep.runs.archive import read_archive, write_archive
-from wellsep.runs.collection import NoRuns, Runs, listed
+from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.large import stored_parquet, stored_zarr
 from wellsep.runs.names import check_name, natural_key, safe_name
 from wellsep.runs.run import Run
@@ -291,7 +292,7 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
         )
     if not found:
         seen = sorted(os.listdir(path))
-        got = f"a folder with {listed(seen, 4)} in {path}" if seen else f"the empty folder {path}"
+        got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
         raise NoRuns(
             f"path must hold at least one run, got {got}; save runs there with wellsep.save_run."
         )
@@ -432,7 +433,7 @@ def _read_table(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | Non
         return table.ids, None
     if len(table.columns) != 1:
         raise ValueError(
-            f"{what} must have one column besides the ids, got {listed(table.names)}; "
+            f"{what} must have one column besides the ids, got {quoted(table.names)}; "
             "write one file for each partition."
         )
     return table.columns[0], table.ids
