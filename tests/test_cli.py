@@ -45,6 +45,23 @@ def run_json(capsys, *arguments):
     return json.loads(captured.out)
 
 
+def test_ids_are_no_partition_and_no_feature(files, capsys):
+    folder, X, labels = files
+    plain = run_json(capsys, "score", folder / "data.csv", folder / "labels.csv")
+    names = np.array([f"object {i}" for i in range(30)])
+    data = {"id": names} | {f"c{j}": X[:, j] for j in range(3)}
+    write_table(folder / "named.csv", data)
+    write_table(folder / "names.csv", {"id": names} | labels)
+    assert run_json(capsys, "score", folder / "named.csv", folder / "names.csv") == plain
+
+
+def test_a_header_that_counts_its_columns_is_no_object(files, capsys):
+    folder, X, _ = files
+    write_table(folder / "counted.csv", {str(j): X[:, j] for j in range(3)})
+    plain = run_json(capsys, "score", folder / "data.csv", folder / "labels.csv")
+    assert run_json(capsys, "score", folder / "counted.csv", folder / "labels.csv") == plain
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
 def test_score_prints_what_the_library_computes(files, capsys, ending):
     folder, X, labels = files

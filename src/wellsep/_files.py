@@ -162,7 +162,8 @@ def _is_gone(path: Path) -> bool:
             return False
         return False
     inside = path.iterdir() if path.is_dir() else ()
-    return time.time() - max(p.stat().st_mtime for p in (path, *inside)) > LEFT_BEHIND
+    newest: float = max(p.stat().st_mtime for p in (path, *inside))
+    return time.time() - newest > LEFT_BEHIND
 
 
 def _rename(temporary: Path, target: Path) -> None:
@@ -437,7 +438,7 @@ def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | N
         head = stream.read(30)
     if len(head) != 30 or head[:4] != b"PK\x03\x04" or info.flag_bits & 1:
         return None
-    name, extra = struct.unpack("<HH", head[26:30])
+    name, extra = map(int, struct.unpack("<HH", head[26:30]))
     return info.header_offset + 30 + name + extra
 
 

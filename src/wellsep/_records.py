@@ -287,7 +287,7 @@ def _decode(tree: Any, array: Callable[[str], np.ndarray]) -> Any:
             return {_decode(key, array): _decode(value, array) for key, value in tree["items"]}
         case "record" if tree["kind"] in _KINDS:
             kind = _KINDS[tree["kind"]]
-            known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
+            known = {f.name for f in fields(kind)}
             content = {k: _decode(v, array) for k, v in tree["fields"].items() if k in known}
             return kind(**content)
     raise ValueError(f"a record must consist of known parts, got {tree.get('$')!r}.")

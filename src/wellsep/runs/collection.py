@@ -125,7 +125,8 @@ class Runs:
     @property
     def ids(self) -> np.ndarray | None:
         """Names of the objects, where any run gave them."""
-        return self.__dict__["_ids"]
+        ids: np.ndarray | None = self.__dict__["_ids"]
+        return ids
 
     @property
     def spaces(self) -> Mapping[str, np.ndarray]:
@@ -331,7 +332,8 @@ class Parts(Mapping[str, np.ndarray]):
         except (KeyError, TypeError):
             what = "space" if self._kind == "embedding" else "partition"
             raise KeyError(f"no {what} is called {name!r}; there are {quoted(self)}") from None
-        return getattr(run, self._kind)
+        array: np.ndarray = getattr(run, self._kind)
+        return array
 
     def __contains__(self, name: object) -> bool:
         return name in self._runs

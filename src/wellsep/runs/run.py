@@ -28,11 +28,11 @@ class Part:
     def __init__(self, kind: str, value: Any, run: str):
         self.kind, self.what = kind, f"{kind} of run {run!r}"
         self._stored: Any = value if isinstance(value, Stored) else None
-        self._array: Any = None
+        self._array: np.ndarray | None = None
         if self._stored is None:
             array = _COERCE[kind](value, self.what)
             self._array = _read_only(array if kind == "embedding" else array.copy())
-        seen = self._array if self._stored is None else self._stored
+        seen: Any = self._array if self._stored is None else self._stored
         _SHAPE[kind](seen, self.what)
         self.shape, self.dtype = seen.shape, seen.dtype
         self._shared: Callable[[], np.ndarray | None] = lambda: None
@@ -175,7 +175,8 @@ class Run:
             )
 
     def _part(self, kind: str) -> Part | None:
-        return self.__dict__[f"_{kind}"]
+        part: Part | None = self.__dict__[f"_{kind}"]
+        return part
 
     @property
     def has_labels(self) -> bool:
@@ -223,7 +224,8 @@ def _plain_mapping(value: Any, what: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, Mapping):
         raise TypeError(f"{what} must be a mapping, got {type(value).__name__}.")
-    return to_json(value, nan="text", name=what)
+    plain: dict[str, Any] = to_json(value, nan="text", name=what)
+    return plain
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
