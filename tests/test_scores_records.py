@@ -233,9 +233,11 @@ def test_a_record_may_be_read_while_it_is_replaced(tmp_path):
 
     with ThreadPoolExecutor(1) as pool:
         saving = pool.submit(save, 0)
+        seen = {Scores.load(tmp_path / "same").partitions}
         while not saving.done():
-            Scores.load(tmp_path / "same")
+            seen.add(Scores.load(tmp_path / "same").partitions)
         saving.result()
+    assert seen <= {("ä", "y", "z"), ("partition 0", "partition 1")}
 
 
 def test_parts_that_do_not_belong_together_are_refused(tmp_path):
