@@ -144,10 +144,8 @@ def read_array(path: str | os.PathLike[str], *, key: str | None = None) -> np.nd
             return np.array(stored_member(path, f"{names[0]}.npy", path.name).open())
     except ValueError as error:
         raise _not_numpy(path, error) from error
-    wanted = key if key is not None else " or ".join(_MATRIX_KEYS)
-    raise ValueError(
-        f"{path.name} must hold an array named {wanted}, got {', '.join(there) or 'nothing'}."
-    )
+    wanted = "one array or one named X" if key is None else f"an array named {key}"
+    raise ValueError(f"{path.name} must hold {wanted}, got {', '.join(there) or 'nothing'}.")
 
 
 def read_labels(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
