@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wellsep.look import SURFACES
+from wellsep.plot import SURFACES
 
 INK, QUIET = (SURFACES["light"][name] for name in ("ink", "quiet"))
 STYLE = {

@@ -29,7 +29,7 @@ USED = {
     "wellsep.adapters.mlflow": "mlflow",
     "wellsep.adapters.optuna": "optuna",
     "wellsep.plot": "matplotlib",
-    "wellsep.runs.chunked": "dask",
+    "wellsep.runs.large": "dask",
 }
 
 

@@ -219,7 +219,10 @@ def test_the_record_is_the_same_after_save_and_load(X, tmp_path):
     np.testing.assert_array_equal(again.labels, chosen.labels)
     assert again.reasons == chosen.reasons
     assert again.explain() == chosen.explain()
-    with pytest.raises(FileNotFoundError, match=r"folder must hold chosen-k\.json"):
+    with pytest.raises(FileNotFoundError, match=r"must hold a saved record, got no file record"):
+        ws.ChosenK.load(tmp_path)
+    (tmp_path / "chosen-k.json").write_text("{}")
+    with pytest.raises(ValueError, match="saved by an older version of wellsep; make it again"):
         ws.ChosenK.load(tmp_path)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep._files import to_json
 from wellsep.cli.main import main
-from wellsep.cli.output import plain, print_table, progress
+from wellsep.cli.output import print_table, progress
 from wellsep.cli.scoring import parse_index
 from wellsep.tables import write_table
 
@@ -41,6 +42,23 @@ def run_json(capsys, *arguments):
     captured = capsys.readouterr()
     assert code == 0, captured.err
     return json.loads(captured.out)
+
+
+def test_ids_are_no_partition_and_no_feature(files, capsys):
+    folder, X, labels = files
+    plain = run_json(capsys, "score", folder / "data.csv", folder / "labels.csv")
+    names = np.array([f"object {i}" for i in range(30)])
+    data = {"id": names} | {f"c{j}": X[:, j] for j in range(3)}
+    write_table(folder / "named.csv", data)
+    write_table(folder / "names.csv", {"id": names} | labels)
+    assert run_json(capsys, "score", folder / "named.csv", folder / "names.csv") == plain
+
+
+def test_a_header_that_counts_its_columns_is_no_object(files, capsys):
+    folder, X, _ = files
+    write_table(folder / "counted.csv", {str(j): X[:, j] for j in range(3)})
+    plain = run_json(capsys, "score", folder / "data.csv", folder / "labels.csv")
+    assert run_json(capsys, "score", folder / "counted.csv", folder / "labels.csv") == plain
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "npz"])
@@ -213,8 +231,9 @@ def test_a_closed_pipe_is_not_an_error(files):
 
 def test_json_has_no_numpy_and_no_nan():
     value = {"a": np.float32(0.5), "b": np.array([1.0, np.nan, np.inf]), 3: (np.int8(2), None)}
-    assert plain(value) == {"a": 0.5, "b": [1.0, None, None], "3": [2, None]}
-    assert json.dumps(plain(value))
+    plain = to_json(value, nan="null", other=str)
+    assert plain == {"a": 0.5, "b": [1.0, None, None], "3": [2, None]}
+    assert json.dumps(plain)
 
 
 def test_a_table_leaves_bracketed_words_alone(capsys):

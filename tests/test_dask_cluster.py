@@ -190,7 +190,7 @@ def test_workers_read_the_embeddings_and_score_them(runs, dask_client, monkeypat
     def refuse(part):
         raise AssertionError("an embedding was opened by the client")
 
-    monkeypatch.setattr("wellsep.runs.arrays.Part.open", refuse_embeddings(refuse))
+    monkeypatch.setattr("wellsep.runs.run.Part.open", refuse_embeddings(refuse))
     told = []
     got = ws.score_runs(
         runs,
@@ -206,7 +206,7 @@ def test_workers_read_the_embeddings_and_score_them(runs, dask_client, monkeypat
 
 
 def refuse_embeddings(refuse):
-    from wellsep.runs.arrays import Part
+    from wellsep.runs.run import Part
 
     opened = Part.open
 
@@ -251,13 +251,13 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
     monkeypatch.setattr(scoring, "over_spaces", watched)
     got = ws.score_runs(runs, scheduler=dask_client, cache=cache)
     n = len(got.spaces)
-    assert asked == [("array_digest", n), ("_compute_some", n - finished)]
+    assert asked == [("digest", n), ("_compute_some", n - finished)]
     equal_scores(got, ws.score_runs(runs))
     equal_scores(ws.score_runs(runs, cache=cache), got)  # the cache is the one used in memory
 
 
 def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
-    from wellsep.runs.arrays import Stored
+    from wellsep._files import Stored
 
     X, truth = data
     opened = tmp_path / "opened"

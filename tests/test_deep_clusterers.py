@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -123,8 +126,9 @@ def test_a_saved_model_is_the_same_when_loaded(method, tmp_path):
     np.testing.assert_array_equal(again.predict(grey), model.predict(grey))
     np.testing.assert_array_equal(again.transform(grey), model.transform(grey))
     np.testing.assert_array_equal(again.labels_, model.labels_)
-    files = sorted(path.name for path in (tmp_path / "model").iterdir())
-    assert files == ["estimator.json", "weights.safetensors"]
+    record, weights = sorted(path.name for path in (tmp_path / "model").iterdir())
+    assert record == "estimator.json"
+    assert re.fullmatch(r"weights-[0-9a-f]{16}\.safetensors", weights)
 
 
 def test_embeddings_may_be_left_out_and_taken_again(tmp_path):
@@ -135,6 +139,44 @@ def test_embeddings_may_be_left_out_and_taken_again(tmp_path):
         again.predict(BLOBS)
     again.embedding_ = again.transform(BLOBS)
     np.testing.assert_array_equal(again.predict(BLOBS), model.labels_)
+
+
+def test_weights_and_parameters_of_two_models_are_not_mixed(tmp_path):
+    first = brief(DEC).fit(BLOBS).save(tmp_path / "first")
+    second = brief(DEC, random_state=1).fit(BLOBS).save(tmp_path / "second")
+    (own,), (other,) = (folder.glob("weights-*") for folder in (first, second))
+    own.write_bytes(other.read_bytes())
+    with pytest.raises(ValueError, match="must be the file that its manifest was saved with"):
+        DEC.load(first)
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_save_that_fails_at_any_step_leaves_the_old_model_or_the_new(
+    tmp_path, monkeypatch, step, after
+):
+    old, new = brief(DEC).fit(BLOBS), brief(DEC, 2).fit(BLOBS)
+    old.save(tmp_path)
+    real, left = getattr(os, step), [after]
+
+    def full(*args):
+        left[0] -= 1
+        if left[0] == -1:
+            raise OSError("No space left on device")
+        return real(*args)
+
+    with monkeypatch.context() as patch, contextlib.suppress(OSError):
+        patch.setattr(os, step, full)
+        new.save(tmp_path)
+    again = DEC.load(tmp_path, device="cpu")
+    expected = old if again.n_clusters == old.n_clusters else new
+    np.testing.assert_array_equal(again.transform(BLOBS), expected.transform(BLOBS))
+
+
+def test_a_model_of_an_older_version_is_refused(tmp_path):
+    (tmp_path / "estimator.json").write_text('{"wellsep": "0.1", "method": "DEC"}')
+    with pytest.raises(ValueError, match="saved by an older version of wellsep; make it again"):
+        deep.load(tmp_path)
 
 
 def test_a_model_of_another_method_is_not_loaded(tmp_path):

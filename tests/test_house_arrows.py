@@ -10,14 +10,16 @@ from golden import ROOT
 
 SOURCE = ROOT / "src" / "wellsep"
 
-LEAVES = {"_checks", "partitions", "runs", "datasets", "tables", "look"}
+LEAVES = {"_checks", "_files", "_records", "partitions", "runs", "datasets", "tables", "_display"}
 BELOW = {
     "_checks": set(),
+    "_files": set(),
+    "_records": {"_files"},
     "partitions": {"_checks"},
-    "tables": {"_checks"},
-    "look": set(),
+    "tables": {"_checks", "_files"},
+    "_display": set(),
     "datasets": {"_checks"},
-    "runs": {"_checks", "partitions", "look"},
+    "runs": {"_checks", "_files", "partitions", "tables", "_display"},
     "adapters": LEAVES,
     "compute": {"_checks", "partitions"},
     "indices": {"_checks", "partitions", "compute"},

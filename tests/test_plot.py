@@ -20,7 +20,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from wellsep import plot
-from wellsep.look import CLUSTERS
+from wellsep._display import CLUSTERS
 
 BASELINES = Path(__file__).parent / "pictures"
 # Set to draw the pictures anew after a change that is meant.

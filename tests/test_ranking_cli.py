@@ -87,6 +87,34 @@ def test_other_indices_stand_beside_the_first(folder, capsys):
     assert "rank_davies_bouldin(q=2)" in out
 
 
+def test_saving_a_result_leaves_other_files_in_the_folder_alone(folder, capsys, tmp_path):
+    result = tmp_path / "result"
+    result.mkdir()
+    for name in ("arrays-1.npz", "arrays-0123456789abcdef.npz", "notes.txt"):
+        (result / name).write_text("mine")
+    for _ in range(2):
+        code, _, _ = run(capsys, "rank", folder, *QUICK, "--save", result)
+        assert code == 0
+    assert (result / "arrays-1.npz").read_text() == "mine"
+    assert (result / "arrays-0123456789abcdef.npz").read_text() == "mine"
+    assert len(list(result.iterdir())) == 5
+
+
+def test_a_result_saved_by_an_older_version_is_told_in_a_sentence(capsys, tmp_path):
+    (tmp_path / "record.json").write_text('{"wellsep": "record", "format": 1}')
+    code, _, err = run(capsys, "explain", tmp_path)
+    assert code == 2
+    assert "was saved by an older version of wellsep; make it again" in " ".join(err.split())
+
+
+def test_ids_beside_the_true_classes_are_no_classes(folder, capsys, tmp_path):
+    rows = [f"obj{i},{i % 3}" for i in range(90)]
+    (tmp_path / "truth.csv").write_text("\n".join(["id,class", *rows]))
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--truth", tmp_path / "truth.csv")
+    assert code == 0, err
+    assert "Had we known the truth" in out
+
+
 def test_a_saved_result_is_explained_again(folder, capsys, tmp_path):
     result = tmp_path / "result"
     _, out, _ = run(capsys, "rank", folder, *QUICK, "--save", result)

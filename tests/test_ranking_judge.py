@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.cli.output import plain
+from wellsep._files import to_json
 from wellsep.evaluate import Judgement, NothingToRank
 from wellsep.runs import Runs
 
@@ -52,8 +50,8 @@ def test_the_record_survives_the_disk_and_speaks_json(tmp_path):
     first = ws.judge(made(), ["silhouette", "calinski_harabasz"], n_draws=4)
     again = Judgement.load(first.save(tmp_path / "all"))
     assert again.explain() == first.explain()
-    assert json.loads(json.dumps(plain(again.to_dict()))) == json.loads(
-        json.dumps(plain(first.to_dict()))
+    assert to_json(again.to_dict(), nan="null", other=str) == to_json(
+        first.to_dict(), nan="null", other=str
     )
     assert again.to_dict()["dip"][0]["space"] == "s0"
 

@@ -12,7 +12,7 @@ import pytest
 from pages import CLOSING, INJECTION, grouped_scores, small_choice, small_judgement, small_runs
 
 import wellsep as ws
-from wellsep.report.packing import pack, pack_plane, plain, safe_json, unpack_plane
+from wellsep.report.packing import pack, pack_plane, safe_json, unpack_plane
 
 LARGEST = 1_500_000
 
@@ -221,7 +221,7 @@ def test_json_inside_a_script_cannot_end_it_and_is_strict():
 
 
 def test_plain_keeps_seven_digits():
-    assert plain(np.float64(1 / 3)) == 0.3333333
+    assert safe_json(np.float64(1 / 3)) == "0.3333333"
 
 
 def test_wide_spaces_can_be_embedded_for_the_page_if_asked(tmp_path):

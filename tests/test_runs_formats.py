@@ -179,8 +179,12 @@ def test_the_two_tables_of_a_run_must_agree_on_ids(tmp_path):
         ("label\n0\n1\n", "x,y\n1,2\n3,oops\n", "embedding of run 'a' must be a table of numbers"),
         ("label\n0\n\n1\n", "x\n1\n2\n3\n", "run 'a' must have the same number of objects"),
         ("label,other\n0,1\n1,1\n", "x\n1\n2\n", "labels of run 'a' must have one column"),
-        ("label,id\n0,1\n1\n", "x\n1\n2\n", "labels of run 'a' must have 2 cell.s. in every line"),
-        ("label,id\n,1\n1,2\n", "x\n1\n2\n", "labels of run 'a' must have a value for every"),
+        (
+            "label,id\n0,1\n1\n",
+            "x\n1\n2\n",
+            "labels of run 'a' must have 2 cells in every row, got 1",
+        ),
+        ("label,id\n,1\n1,2\n", "x\n1\n2\n", "labels of run 'a' must have no empty cells, .*row 1"),
         ("", "x\n1\n2\n", "labels of run 'a' must not be empty"),
         ("label\n0\n1\n", "", "embedding of run 'a' must not be empty"),
         ("label\n0\n1\n", "id\n0\n1\n", "embedding of run 'a' must have a column of numbers"),
@@ -272,5 +276,6 @@ def test_a_damaged_parquet_file_is_refused_with_the_name_of_the_run(tmp_path):
 
 def test_an_embedding_table_with_text_is_refused_by_column(tmp_path):
     pd.DataFrame({"x": [1.0], "y": ["b"]}).to_parquet(tmp_path / "a.embedding.parquet")
-    with pytest.raises(TypeError, match="embedding of run 'a' must be numeric, got column 'y'"):
+    sentence = "embedding of run 'a' must be a table of numbers, got 'b' in column 'y'"
+    with pytest.raises(ValueError, match=sentence):
         load_runs(tmp_path)

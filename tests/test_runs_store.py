@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellsep import NoRuns, Run, Runs, load_runs, save_run
+from wellsep import _files as files
 from wellsep.runs.names import natural_key, safe_name
 
 RNG = np.random.default_rng(0)
@@ -133,10 +134,10 @@ def test_runs_without_a_name_are_numbered(tmp_path):
 
 
 def test_a_number_taken_meanwhile_is_passed_over(tmp_path, monkeypatch):
-    import wellsep.runs.store as store
+    import wellsep.runs.folder as folder
 
     taken = iter(["run-1", "run-2"])
-    monkeypatch.setattr(store, "_free_name", lambda folder, number: next(taken))
+    monkeypatch.setattr(folder, "_free_name", lambda *taken_by: next(taken))
     (tmp_path / "run-1").mkdir()
     (tmp_path / "run-1" / "something").touch()
     assert save_run(tmp_path, None, LABELS).name == "run-2"
@@ -244,7 +245,9 @@ def test_a_run_may_be_overwritten_with_itself_while_mapped(tmp_path):
 KILLED = """
 import os, signal, sys
 import numpy as np
-import wellsep.runs.store as store
+import shutil
+import wellsep._files as files
+import wellsep.runs.folder as writing
 
 folder, steps = sys.argv[1], ("open", "fsync", "rename", "rmtree")
 labels = np.full(6, 9)
@@ -259,15 +262,15 @@ def arm(after):
             return real(*args, **kwargs)
         return call
     os.fsync, os.rename = deadly(os.fsync), deadly(os.rename)
-    store.shutil.rmtree = deadly(store.shutil.rmtree)
-    store.open = deadly(open)
+    shutil.rmtree = deadly(shutil.rmtree)
+    files.open = writing.open = deadly(open)
 
 after = 0
 while True:
     child = os.fork()
     if child == 0:
         arm(after)
-        store.save_run(f"{folder}/{after}", np.ones((6, 2)), labels, name="a", overwrite=True)
+        writing.save_run(f"{folder}/{after}", np.ones((6, 2)), labels, name="a", overwrite=True)
         os._exit(0)
     _, status = os.waitpid(child, 0)
     after += 1
@@ -329,14 +332,38 @@ def age(folder, seconds: float) -> None:
         os.utime(path, (then, then))
 
 
-def test_what_a_killed_writer_left_is_ignored_and_removed_when_old(tmp_path):
-    for name in (".dead.tmp", ".alive.tmp"):
+def test_what_a_killed_writer_left_is_ignored_and_removed_by_the_next_save(tmp_path):
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                          capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    token, here = "0" * 32, files._machine()
+    dead, alive = f".{token}.{here}-{gone}.tmp", f".{token}.{here}-{os.getpid()}.tmp"
+    elsewhere, just_now = f".{token}.ffffffff-1.tmp", f".{token}.eeeeeeee-1.tmp"
+    foreign = ".dead.tmp"
+    for name in (dead, alive, elsewhere, just_now, foreign):
         (tmp_path / name).mkdir()
         (tmp_path / name / "labels.npy").write_bytes(b"half")
-    age(tmp_path / ".dead.tmp", 4000)
+    age(tmp_path / elsewhere, 4000)
+    age(tmp_path / foreign, 4000)
     save_run(tmp_path, None, LABELS, name="a")
-    assert names_in(tmp_path) == [".alive.tmp", "a"]
+    assert names_in(tmp_path) == sorted([alive, just_now, foreign, "a"])
     assert load_runs(tmp_path).names == ("a",)
+
+
+def test_a_hidden_folder_that_is_no_run_is_never_removed(tmp_path):
+    (tmp_path / ".a.old").mkdir()
+    (tmp_path / ".a.old" / "notes.txt").write_text("kept")
+    save_run(tmp_path, None, LABELS, name="a")
+    save_run(tmp_path, None, LABELS, name="b")
+    assert (tmp_path / ".a.old" / "notes.txt").read_text() == "kept"
+
+
+def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "draft.txt").write_text("kept")
+    with pytest.raises(FileExistsError, match="choose another name: it holds no run"):
+        save_run(tmp_path, None, LABELS, name="thesis", overwrite=True)
+    assert (tmp_path / "thesis" / "draft.txt").read_text() == "kept"
+    assert names_in(tmp_path) == ["thesis"]
 
 
 def full_disk(*args, **kwargs):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import time
 
 import numpy as np
 import pytest
 
-from wellsep.tables import read_labels, read_matrix, write_array, write_table, write_text
+from wellsep import load_runs
+from wellsep._files import write_text
+from wellsep.tables import read_labels, read_matrix, read_table, write_array, write_table
 
 DATA = np.array([[1.5, 2.0], [3.0, -4.25], [0.1, 1e-7]])
 
@@ -81,7 +84,11 @@ def test_rows_of_an_npy_file_are_partitions(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("x.csv", "a,b\n1,two\n3,4\n", r"x\.csv must hold numbers only.*'b'"),
+        (
+            "x.csv",
+            "a,b\n1,two\n3,4\n",
+            r"x\.csv must be a table of numbers, got 'two' in column 'b'",
+        ),
         ("x.csv", "a,b\n1,\n3,4\n", r"no empty cells.*'b', row 1"),
         ("x.csv", "1,2\n3\n", r"2 cells in every row, got 1 in row 2"),
         ("x.csv", "", r"must not be empty"),
@@ -140,3 +147,101 @@ def test_a_new_file_is_readable_like_any_other(tmp_path):
 def test_an_unknown_ending_is_refused(tmp_path, write, name):
     with pytest.raises(ValueError, match="path must end in"):
         write(tmp_path / name, {"a": [1]})
+
+
+def both_doors(folder, text, ending=".csv"):
+    """The data of one file through load_runs and through the commands' reader."""
+    path = folder / f"one.embedding{ending}"
+    path.write_text(text)
+    run = load_runs(folder)["one"]
+    return run, read_matrix(path), read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "header", "ids"),
+    [
+        ("0,1\n0.5,1\n2,3\n4,5\n", [[0.5, 1], [2, 3], [4, 5]], True, None),
+        ("1,2\n0.5,1\n2,3\n", [[1, 2], [0.5, 1], [2, 3]], False, None),
+        ("0,2\n0.5,1\n", [[0, 2], [0.5, 1]], False, None),
+        ("0\n1\n2\n", [[0], [1], [2]], False, None),
+        ("x,y\n1,2\n3,4\n", [[1, 2], [3, 4]], True, None),
+        ("x,2019\n1,2\n3,4\n", [[1, 2], [3, 4]], True, None),
+        # pandas with its index; R's write.csv; R's write.table; polars has no index
+        (",0,1\n0,1,2\n1,3,4\n", [[1, 2], [3, 4]], True, [0, 1]),
+        ('"","x","y"\n"a",1,2\n"b",3,4\n', [[1, 2], [3, 4]], True, ["a", "b"]),
+        ('"x","y"\n"a",1,2\n"b",3,4\n', [[1, 2], [3, 4]], True, ["a", "b"]),
+        ("__index_level_0__,x,y\n7,1,2\n9,3,4\n", [[1, 2], [3, 4]], True, [7, 9]),
+        ("x,id,y\n1,7,2\n3,7,4\n", [[1, 2], [3, 4]], True, [7, 7]),
+        ("x,Barcode\n1,AAC\n3,AAG\n", [[1], [3]], True, ["AAC", "AAG"]),
+        ("sample_id,x\n11,1\n12,3\n", [[1], [3]], True, [11, 12]),
+        ("sampleId,x\n11,1\n12,3\n", [[1], [3]], True, [11, 12]),
+        ("what,x\na,1\nb,3\n", [[1], [3]], True, ["a", "b"]),
+        ("a,1,2\nb,3,4\n", [[1, 2], [3, 4]], False, ["a", "b"]),
+        # not ids: a name for ids over values that come twice, or one that only looks like it
+        ("sample_id,x\n11,1\n11,3\n", [[11, 1], [11, 3]], True, None),
+        ("grid,x\n11,1\n12,3\n", [[11, 1], [12, 3]], True, None),
+        ("x;y\n1;2\n3;4\n", [[1, 2], [3, 4]], True, None),
+        ("x\ty\n1\t2\n3\t4\n", [[1, 2], [3, 4]], True, None),
+        ("\ufeffx,y\r\n1,2\r\n3,4\r\n", [[1, 2], [3, 4]], True, None),
+    ],
+)
+def test_both_doors_read_a_table_alike(tmp_path, text, rows, header, ids):
+    run, matrix, table = both_doors(tmp_path, text)
+    np.testing.assert_array_equal(matrix, rows)
+    np.testing.assert_array_equal(run.embedding, rows)
+    assert run.embedding.dtype == matrix.dtype == np.float64
+    assert table.header is header
+    for found in (run.ids, table.ids):
+        assert ids is None if found is None else found.tolist() == ids
+
+
+def test_the_usual_separator_of_a_tsv_file_is_a_tab_and_others_are_seen(tmp_path):
+    assert both_doors(tmp_path, "x\ty\n1\t2\n", ".tsv")[2].separator == "\t"
+    (tmp_path / "two.tsv").write_text("x,y\n1,2\n")
+    assert read_table(tmp_path / "two.tsv").separator == ","
+
+
+def test_an_id_column_is_no_partition(tmp_path):
+    text = "id,k2\n101,0\n102,0\n103,1\n104,1\n"
+    (tmp_path / "two.labels.csv").write_text(text)
+    assert list(read_labels(tmp_path / "two.labels.csv")) == ["k2"]
+    run = load_runs(tmp_path)["two"]
+    assert (run.labels.tolist(), run.ids.tolist()) == ([0, 0, 1, 1], [101, 102, 103, 104])
+
+
+def test_the_index_that_pandas_writes_into_parquet_holds_ids(tmp_path):
+    pd = pytest.importorskip("pandas", reason="writes the file")
+    frame = pd.DataFrame({"x": [1.0, 3.0], "y": [2.0, 4.0]}, index=["a", "b"])
+    frame.to_parquet(tmp_path / "one.embedding.parquet")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "one.embedding.parquet"), [[1, 2], [3, 4]])
+    run = load_runs(tmp_path)["one"]
+    np.testing.assert_array_equal(run.embedding, [[1, 2], [3, 4]])
+    assert run.ids.tolist() == ["a", "b"]
+
+
+def test_words_with_an_underscore_are_not_numbers(tmp_path):
+    (tmp_path / "l.csv").write_text("a\n1_2\n1_2\n12\n")
+    assert read_labels(tmp_path / "l.csv")["a"].tolist() == ["1_2", "1_2", "12"]
+
+
+def test_a_missing_value_in_the_first_row_is_no_header(tmp_path):
+    (tmp_path / "x.csv").write_text("NA,1.5\n2,3\n")
+    with pytest.raises(ValueError, match="got 'NA' in column"):
+        read_matrix(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_reading_is_linear_in_the_number_of_columns(tmp_path, ending):
+    def seconds(width):
+        path = tmp_path / f"{width}{ending}"
+        write_table(path, {f"gene {j}": [0.5, 1.5] for j in range(width)})
+        taken = []
+        for _ in range(3):
+            start = time.process_time()
+            assert read_matrix(path).shape == (2, width)
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    seconds(100)
+    # Quadratic would be 64 times as long.
+    assert seconds(16_000) < 25 * max(seconds(2_000), 0.005)

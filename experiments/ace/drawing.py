@@ -12,7 +12,7 @@ from experiments.ace.evaluating import experiments, kept
 from experiments.ace.paper import APPROACHES, INDICES, MAIN, METHODS, SETS, TASKS, split
 from experiments.ace.tables import Numbers
 from experiments.bookkeeping import say
-from wellsep.look import CLUSTERS, SURFACES
+from wellsep.plot import CLUSTERS, SURFACES
 
 BLUE, ORANGE, GREEN, MAGENTA = CLUSTERS["light"][:4]
 INK, QUIET, LINE = (SURFACES["light"][k] for k in ("ink", "quiet", "line"))

@@ -14,7 +14,7 @@ from experiments.counterfactual.sse_tables import FIGURE_ARMS
 from experiments.counterfactual.starts import cells, excess
 from experiments.counterfactual.tables import published, title_of, trials
 from experiments.figures import INK, QUIET, STYLE
-from wellsep.look import CLUSTERS, SURFACES
+from wellsep.plot import CLUSTERS, SURFACES
 
 LINE, GREY = (SURFACES["light"][name] for name in ("line", "noise"))
 BLUE, ORANGE, GREEN, MAGENTA, VIOLET, SKY, BROWN, MAUVE = CLUSTERS["light"]

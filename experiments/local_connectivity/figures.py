@@ -11,7 +11,7 @@ from experiments.local_connectivity.measure import LCDS, MEASURES
 from experiments.local_connectivity.protocols import NEIGHBOURS
 from experiments.local_connectivity.report import LEVEL, SHOWN_T, further_sets, one, paper_sets
 from experiments.local_connectivity.summary import RELATIVE, Row, published, select
-from wellsep.look import CLUSTERS, SURFACES
+from wellsep.plot import CLUSTERS, SURFACES
 
 LINE = SURFACES["light"]["line"]
 BLUE, ORANGE = CLUSTERS["light"][:2]

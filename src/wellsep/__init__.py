@@ -63,7 +63,7 @@ _HOME = {
     "Run": "runs",
     "Runs": "runs",
     "load_runs": "runs",
-    "open_chunked": "runs.chunked",
+    "open_chunked": "runs.large",
     "save_run": "runs",
     # the main job
     "judge": "evaluate",

@@ -1,27 +1,108 @@
-"""Reads and writes the files of the command line: matrices, label columns, tables."""
+"""The one reader and writer of tables: CSV, TSV, Parquet, and NumPy files that stand for one."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import gzip
-import importlib
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": None}
+from wellsep._files import (
+    members,
+    read_npz,
+    replace_file,
+    stored_member,
+    stored_npy,
+    write_npy,
+)
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}  # None: any blanks
 _MATRIX_KEYS = ("X", "data", "embedding")
 _LABEL_KEYS = ("labels", "y")
 READABLE = ".csv, .tsv, .txt (also .gz), .parquet, .npy, .npz"
+# What pandas, polars and R call the names of rows; a column of such a name holds ids.
+_INDEX_NAMES = {"id", "ids", "index", "unnamed: 0", "__index_level_0__"}
+# Names that ids often have: they hold ids if no value comes twice.
+_ID_LIKE = re.compile(r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid)|row[_ .]?names?)|.*[a-z](ID|Id)s?")
+_MISSING = {"na", "n/a", "null", "none", "?", "-"}  # neither a name nor a number
+_SNIFFED = 20  # lines that tell the separator
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of a file, and what was taken for what.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns of values. Without a header they are called after the file.
+    columns : tuple of ndarray
+        One of n values, or (n, d) where Parquet holds vectors, for each name.
+    ids : ndarray of shape (n,) or None
+        What the objects are called, if a column says it.
+    id_name : str or None
+        The name of that column; empty where it has none.
+    header : bool
+        Whether the first row holds names.
+    separator : str or None
+        Between cells; None for blanks, and in Parquet.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[np.ndarray, ...]
+    ids: np.ndarray | None = None
+    id_name: str | None = None
+    header: bool = True
+    separator: str | None = None
+
+    def matrix(self, what: str) -> np.ndarray:
+        """All columns side by side, objects × features; words are refused."""
+        if not self.columns:
+            raise ValueError(
+                f"{what} must have a column of numbers, got ids only ({self.id_name!r})."
+            )
+        for name, column in zip(self.names, self.columns, strict=True):
+            if column.dtype.kind not in "fiub":
+                words = next((str(v) for v in column if not _is_number(str(v))), column[0])
+                raise ValueError(
+                    f"{what} must be a table of numbers, got {str(words)!r} in column {name!r}; "
+                    "leave names and classes out of the data file."
+                )
+        return np.column_stack(self.columns)
+
+
+def read_table(path: str | os.PathLike[str], what: str | None = None) -> Table:
+    """Read a text or Parquet file; ``what`` opens the sentences of errors, else the file's name.
+
+    * The first row is a header if it holds a name: a word over numbers, or words that do not come
+      again below them. A row of numbers is a header only if it reads 0, 1, 2, …
+    * Ids are the column without a name that pandas and R write first, one called id or index,
+      one with another name for ids (barcode, sample_id) or of words, if no value comes twice.
+    * A separator other than the file's usual one (comma, semicolon, tab) is recognised.
+    """
+    path, kind = _existing(path)
+    what = path.name if what is None else what
+    if kind == ".parquet":
+        names, columns = _read_parquet(path, what)
+        header, separator = True, None
+    else:
+        rows, separator = _read_rows(path, _SEPARATORS[kind], what)
+        names, columns, header = _columns_of(rows, path.name.split(".")[0], what)
+    place = _place_of_ids(names, columns)
+    if place is None:
+        return Table(tuple(names), tuple(columns), None, None, header, separator)
+    id_name, ids = names.pop(place), columns.pop(place)
+    return Table(tuple(names), tuple(columns), ids, id_name if header else None, header, separator)
 
 
 def read_matrix(path: str | os.PathLike[str], *, key: str | None = None) -> np.ndarray:
-    """Read a numeric matrix, one object per row.
+    """Read a numeric matrix, one object per row; a column of ids is left out.
 
     A text file may have a header. An ``.npz`` file must hold one array, or one named ``X``,
     ``data`` or ``embedding``, or the one that ``key`` names. Nothing is unpickled.
@@ -36,19 +117,10 @@ def read_matrix(path: str | os.PathLike[str], *, key: str | None = None) -> np.n
            [3., 4.]])
     """
     path, kind = _existing(path)
-    if kind == ".npy":
-        matrix = _load_numpy(path)
-    elif kind == ".npz":
-        matrix = _pick(path, _load_numpy(path), key, _MATRIX_KEYS)
+    if kind in (".npy", ".npz"):
+        matrix = read_array(path, key=key)
     else:
-        columns = _read_columns(path, kind)
-        words = [name for name, column in columns.items() if column.dtype.kind not in "fiub"]
-        if words:
-            raise ValueError(
-                f"{path.name} must hold numbers only, got words in column {words[0]!r};"
-                " leave names and classes out of the data file."
-            )
-        matrix = np.column_stack([column.astype(np.float64) for column in columns.values()])
+        matrix = read_table(path).matrix(path.name).astype(np.float64)
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"{path.name} must hold numbers, got dtype {matrix.dtype}.")
     if matrix.ndim < 2:
@@ -58,32 +130,56 @@ def read_matrix(path: str | os.PathLike[str], *, key: str | None = None) -> np.n
     return matrix.reshape(len(matrix), -1)
 
 
+def read_array(path: str | os.PathLike[str], *, key: str | None = None) -> np.ndarray:
+    """Read the array of an ``.npy`` file, or the one of an ``.npz`` file that holds the objects."""
+    path = Path(path)
+    try:
+        if path.suffix == ".npy":
+            return np.array(stored_npy(path, path.name).open())
+        there = [member.removesuffix(".npy") for member in members(path, path.name)]
+        names = [key] if key is not None else [name for name in _MATRIX_KEYS if name in there]
+        if not names and len(there) == 1:
+            names = there
+        if names and names[0] in there:
+            return np.array(stored_member(path, f"{names[0]}.npy", path.name).open())
+    except ValueError as error:
+        raise _not_numpy(path, error) from error
+    wanted = "one array or one named X" if key is None else f"an array named {key}"
+    raise ValueError(f"{path.name} must hold {wanted}, got {', '.join(there) or 'nothing'}.")
+
+
 def read_labels(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """Read one or more partitions, by name.
 
-    Each column of a text or parquet file is a partition named by its header; an ``.npy`` file
-    holds one vector or an (M, n) array; an ``.npz`` file one array per partition. Labels may be
-    integers or words.
+    Each column of a text or Parquet file but that of ids is a partition named by its header; an
+    ``.npy`` file holds one vector or an (M, n) array; an ``.npz`` file one array per partition.
+    Labels may be integers or words.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.csv"
-    >>> _ = path.write_text("k2,k3\\n0,a\\n0,b\\n1,c\\n")
-    >>> read_labels(path)["k2"]
-    array([0, 0, 1])
+    >>> _ = path.write_text("id,k2,k3\\n101,0,a\\n102,0,b\\n103,1,b\\n")
+    >>> read_labels(path)
+    {'k2': array([0, 0, 1]), 'k3': array(['a', 'b', 'b'], dtype='<U1')}
     """
     path, kind = _existing(path)
-    if kind == ".npy":
-        found = _rows(path.stem, _load_numpy(path))
-    elif kind == ".npz":
-        arrays = _load_numpy(path)
-        kept = {name: array for name, array in arrays.items() if array.ndim == 1}
-        if not kept and (both := [name for name in _LABEL_KEYS if name in arrays]):
-            kept = _rows(both[0], arrays[both[0]])
-        found = kept
+    if kind in (".npy", ".npz"):
+        try:
+            arrays = (
+                read_npz(path, path.name)
+                if kind == ".npz"
+                else {path.stem: np.array(stored_npy(path, path.name).open())}
+            )
+        except ValueError as error:
+            raise _not_numpy(path, error) from error
+        found = {name: array for name, array in arrays.items() if array.ndim == 1}
+        tables = _LABEL_KEYS if kind == ".npz" else (path.stem,)
+        if not found and (both := [name for name in tables if name in arrays]):
+            found = _rows(both[0], arrays[both[0]])
     else:
-        found = _read_columns(path, kind)
+        table = read_table(path)
+        found = dict(zip(table.names, table.columns, strict=True))
     if not found:
         raise ValueError(f"{path.name} must hold at least one label vector, got none.")
     return found
@@ -93,19 +189,25 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any
     """Write named columns as .csv, .tsv or .parquet; the file appears whole or not at all."""
     path = Path(path)
     if path.suffix == ".parquet":
-        parquet = _optional("pyarrow.parquet", path)
-        arrow = _optional("pyarrow", path)
-        with atomic_path(path) as temporary:
-            parquet.write_table(arrow.table({k: list(v) for k, v in columns.items()}), temporary)
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError(
+                f"{path.name} must be written with pyarrow, got none installed; "
+                "pip install pyarrow, or write .csv."
+            ) from None
+        with replace_file(path) as temporary:
+            pq.write_table(pa.table({k: list(v) for k, v in columns.items()}), temporary)
         return
-    delimiter = _DELIMITERS.get(path.suffix)
-    if delimiter is None:
+    separator = _SEPARATORS.get(path.suffix)
+    if separator is None:
         raise ValueError(f"path must end in .csv, .tsv or .parquet, got {path.name!r}.")
     with (
-        atomic_path(path) as temporary,
+        replace_file(path) as temporary,
         open(temporary, "w", newline="", encoding="utf-8") as stream,
     ):
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
@@ -115,135 +217,143 @@ def write_array(path: str | os.PathLike[str], array: Any) -> None:
     path = Path(path)
     if path.suffix != ".npy":
         raise ValueError(f"path must end in .npy, got {path.name!r}.")
-    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-        np.save(stream, np.asarray(array), allow_pickle=False)
+    with replace_file(path) as temporary, open(temporary, "wb") as stream:
+        write_npy(stream, np.asarray(array))
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8; the file appears whole or not at all."""
-    with atomic_path(path) as temporary:
-        Path(temporary).write_text(text, encoding="utf-8")
+def is_index_name(name: str, first: bool) -> bool:
+    """Tell whether a column holds ids by its name alone: id, index, or none in the first place."""
+    return name.strip().casefold() in _INDEX_NAMES or (first and not name.strip())
 
 
-@contextlib.contextmanager
-def atomic_path(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A temporary path beside ``path`` that takes its place when the block ends well."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
-    )
-    os.close(handle)
-    try:
-        yield temporary
-        # mkstemp makes the file private; a result is as readable as any other new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+def may_name_ids(name: str) -> bool:
+    """Tell whether a column holds ids by its name if no value comes twice: barcode, sample_id."""
+    return _ID_LIKE.fullmatch(name.strip()) is not None
+
+
+def _place_of_ids(names: list[str], columns: list[np.ndarray]) -> int | None:
+    for place, name in enumerate(names):
+        if is_index_name(name, first=place == 0 and len(names) > 1):
+            return place
+    if len(columns) < 2:  # what is left over is data
+        return None
+    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if column.ndim == 1 and _are_ids(column, named=may_name_ids(name)):
+            return place
+    return None
+
+
+def _are_ids(column: np.ndarray, *, named: bool) -> bool:
+    """Whether values call objects by name: each comes once, and all are words unless so named."""
+    if column.dtype.kind not in ("iuU" if named else "U") or len(column) < 2:
+        return False
+    # A column of numbers with a slip in it holds words too, but not only words.
+    words = named or not any(_is_number(cell) for cell in column.tolist())
+    return words and len(np.unique(column)) == len(column)
 
 
 def _existing(path: str | os.PathLike[str]) -> tuple[Path, str]:
     path = Path(path)
     kind = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-    if kind not in {*_DELIMITERS, ".parquet", ".npy", ".npz"}:
+    if kind not in {*_SEPARATORS, ".parquet", ".npy", ".npz"}:
         raise ValueError(f"path must end in one of {READABLE}, got {path.name!r}.")
     if not path.is_file():
         raise FileNotFoundError(f"path must be an existing file, got {str(path)!r}.")
     return path, kind
 
 
-def _load_numpy(path: Path) -> Any:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.lib.npyio.NpzFile):
-            with loaded:
-                return {name: loaded[name] for name in loaded.files}
-        return loaded
-    except (ValueError, EOFError) as error:
-        raise ValueError(
-            f"{path.name} must be a NumPy file without Python objects: {error}"
-        ) from error
-
-
-def _pick(path: Path, arrays: dict[str, np.ndarray], key: str | None, usual: tuple) -> np.ndarray:
-    names = [key] if key is not None else [name for name in usual if name in arrays]
-    if not names and len(arrays) == 1:
-        names = list(arrays)
-    if not names or names[0] not in arrays:
-        listed = ", ".join(arrays) or "nothing"
-        wanted = key if key is not None else " or ".join(usual)
-        raise ValueError(f"{path.name} must hold an array named {wanted}, got {listed}.")
-    return arrays[names[0]]
+def _not_numpy(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path.name} must be a NumPy file without Python objects: {error}")
 
 
 def _rows(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    if array.ndim == 1:
-        return {name: array}
     if array.ndim == 2:
         return {f"{name}[{i}]": row for i, row in enumerate(array)}
     raise ValueError(f"{name} must be a vector or an (M, n) array, got shape {array.shape}.")
 
 
-def _read_columns(path: Path, kind: str) -> dict[str, np.ndarray]:
-    return _read_parquet(path) if kind == ".parquet" else _read_text(path, _DELIMITERS[kind])
-
-
-def _read_parquet(path: Path) -> dict[str, np.ndarray]:
-    table = _optional("pyarrow.parquet", path).read_table(path)
-    columns = {}
-    for name in table.column_names:
-        if table[name].null_count:
-            raise ValueError(f"{path.name} must have no empty cells, got some in column {name!r}.")
-        columns[name] = _as_labels(table[name].to_numpy())
-    return columns
-
-
-def _read_text(path: Path, delimiter: str | None) -> dict[str, np.ndarray]:
+def _read_rows(path: Path, usual: str | None, what: str) -> tuple[list[list[str]], str | None]:
+    """All rows of a text file, and the separator of their cells."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
-        if delimiter is None:
-            rows = [line.split() for line in stream if line.strip()]
-        else:
-            rows = [row for row in csv.reader(stream, delimiter=delimiter) if row]
-    if not rows:
-        raise ValueError(f"{path.name} must not be empty.")
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            lines = [line for line in stream if line.strip("\r\n")]
+    except UnicodeDecodeError:
+        raise ValueError(f"{what} must be UTF-8 text, got other bytes in {path.name}.") from None
+    if not lines:
+        raise ValueError(f"{what} must not be empty, got nothing in {path.name}.")
+    try:
+        separator = _separator_of(lines[:_SNIFFED], usual)
+        rows = _split(lines, separator)
+    except csv.Error as error:
+        raise ValueError(f"{what} must be a table, got in {path.name}: {error}.") from None
+    if len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1 and not all(map(_is_number, rows[0])):
+        rows[0].insert(0, "")  # R names the columns only, not the one of row names
     width = len(rows[0])
     for number, row in enumerate(rows, 1):
         if len(row) != width:
             raise ValueError(
-                f"{path.name} must have {width} cells in every row, got {len(row)} in row {number}."
+                f"{what} must have {width} cell{'s' * (width > 1)} in every row, got {len(row)} "
+                f"in row {number} of {path.name}."
             )
-    header = _header(rows)
-    stem = path.name.split(".")[0]
-    if header is None:
-        names = [stem] if width == 1 else [f"{stem}[{j}]" for j in range(width)]
+    return rows, separator
+
+
+def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:
+    if separator is None:
+        rows = [line.split() for line in lines if line.strip()]
+        return [[cell.strip('"') for cell in row] for row in rows]
+    rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+    rows[:1] = [[cell.strip() for cell in row] for row in rows[:1]]  # perhaps names
+    return rows
+
+
+def _separator_of(lines: list[str], usual: str | None) -> str | None:
+    """The usual separator, unless another one alone cuts all lines into equally many cells."""
+    others = [separator for separator in ("\t", ";", ",") if separator != usual]
+    for separator in [usual, *others] if usual else others:
+        widths = {len(row) for row in _split(lines, separator)}
+        # R's header has a cell less.
+        if max(widths) > 1 and len(widths - {max(widths) - 1}) == 1:
+            return separator
+    return usual
+
+
+def _columns_of(
+    rows: list[list[str]], stem: str, what: str
+) -> tuple[list[str], list[np.ndarray], bool]:
+    header = len(rows) > 1 and _is_header(rows[0], rows[1:])
+    width = len(rows[0])
+    if header:
+        names, rows = rows[0], rows[1:]
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                raise ValueError(f"{what} must name each column once, got {name!r} twice.")
+            seen.add(name)
     else:
-        names, rows = header, rows[1:]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise ValueError(f"{path.name} must name each column once, got {min(twice)!r} twice.")
-    if not rows:
-        raise ValueError(f"{path.name} must have rows below its header, got none.")
-    return {
-        name: _parse(path, name, [row[j].strip() for row in rows]) for j, name in enumerate(names)
-    }
+        names = [stem] if width == 1 else [f"{stem}[{j}]" for j in range(width)]
+    columns = [
+        _parse(name, cells, what)
+        for name, cells in zip(names, zip(*rows, strict=True), strict=True)
+    ]
+    return list(names), columns, header
 
 
-def _header(rows: list[list[str]]) -> list[str] | None:
-    """The first row, if it reads as names: words over numbers, or words that never come again."""
-    if len(rows) < 2:
-        return None
-    first = [cell.strip() for cell in rows[0]]
-    if any(_is_number(cell) for cell in first):
-        return None
-    below = [{row[j].strip() for row in rows[1:]} for j in range(len(first))]
-    return (
-        first if all(name not in cells for name, cells in zip(first, below, strict=True)) else None
-    )
+def _is_header(first: list[str], below: list[list[str]]) -> bool:
+    numbers = [cell for cell in first if _is_number(cell)]
+    counted = numbers == [str(i) for i in range(len(numbers))]
+    if len(numbers) == len(first):
+        return counted and len(first) > 1
+    named = [(j, cell) for j, cell in enumerate(first) if not _is_number(cell)]
+    named = [(j, cell) for j, cell in named if cell.casefold() not in _MISSING]
+    if any(_is_number(below[0][j]) for j, _ in named):  # a word over numbers
+        return True
+    if numbers:
+        return any(is_index_name(cell, j == 0) for j, cell in named) or (
+            counted and len(numbers) > 1
+        )
+    return bool(named) and all(cell not in {row[j].strip() for row in below} for j, cell in named)
 
 
 def _is_number(cell: str) -> bool:
@@ -251,31 +361,70 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return True
+    return "_" not in cell
 
 
-def _parse(path: Path, name: str, cells: list[str]) -> np.ndarray:
-    if "" in cells:
-        row = cells.index("") + 1
-        raise ValueError(
-            f"{path.name} must have no empty cells, got one in column {name!r}, row {row}."
-        )
-    for kind in (np.int64, np.float64):
+def _parse(name: str, cells: tuple[str, ...], what: str) -> np.ndarray:
+    for kind, number in ((np.int64, int), (np.float64, float)):
         try:
-            return np.array(cells, dtype=np.str_).astype(kind)
+            column = np.array(list(map(number, cells)), dtype=kind)
         except (ValueError, OverflowError):
             continue
-    return np.array(cells, dtype=np.str_)
+        if "_" in "".join(cells):  # 1_2 is a number to Python alone
+            break
+        return column
+    words = [cell.strip() for cell in cells]
+    if "" in words:
+        raise ValueError(
+            f"{what} must have no empty cells, got one in column {name!r}, row "
+            f"{words.index('') + 1}; fill it in or leave the object out (-1 labels noise)."
+        )
+    return np.array(words, dtype=np.str_)
 
 
-def _as_labels(column: np.ndarray) -> np.ndarray:
-    return column.astype(np.str_) if column.dtype == object else column
-
-
-def _optional(module: str, path: Path) -> Any:
+def _read_parquet(path: Path, what: str) -> tuple[list[str], list[np.ndarray]]:
+    """Names and columns; a column of equally long lists (vectors) becomes a matrix."""
     try:
-        return importlib.import_module(module)
-    except ImportError as error:
+        found = _parquet_columns(path)
+    except ImportError:
         raise ImportError(
-            f"{path.name} needs pyarrow to be read or written; pip install pyarrow, or use .csv."
-        ) from error
+            f"{what} must be read with pyarrow or polars, got neither installed; "
+            "install one: pip install pyarrow."
+        ) from None
+    except OSError:
+        raise
+    except Exception as error:  # either library's own kinds
+        raise ValueError(
+            f"{what} must be a readable Parquet table, got in {path.name}: {error}."
+        ) from None
+    for name, (_, missing) in found.items():
+        if missing:
+            raise ValueError(f"{what} must have no empty cells, got some in column {name!r}.")
+    return list(found), [_as_column(values) for values, _ in found.values()]
+
+
+def _parquet_columns(path: Path) -> dict[str, tuple[np.ndarray, int]]:
+    """By name the values of a column, and how many are missing."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        import polars as pl
+
+        series = pl.read_parquet(path).get_columns()
+        return {s.name: (s.to_numpy(), s.null_count()) for s in series}
+    with pq.ParquetFile(path) as file:
+        table = file.read()
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        columns[name] = (column.to_numpy(), column.null_count)
+    return columns
+
+
+def _as_column(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind != "O":
+        return values
+    vectors = len(values) and isinstance(values[0], np.ndarray)
+    return np.stack(list(values)) if vectors else values.astype(np.str_)

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import quoted
+from wellsep._files import Stored, to_json
 from wellsep.adapters.shared import matching, require
 from wellsep.runs import Runs
-from wellsep.runs.agreement import listed
-from wellsep.runs.arrays import Stored
-from wellsep.runs.plain import plain_mapping
 
 
 def runs_from_anndata(
@@ -97,7 +96,7 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
     with file:
         if "obs" not in file or isinstance(file["obs"], h5py.Dataset):
             if "obs" not in file:
-                raise ValueError(f"source must hold AnnData, got {listed(file)} in {path.name}.")
+                raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
             # Files of anndata before 0.7 keep obs as one table.
             return runs_from_anndata(anndata.read_h5ad(path), spaces, labels, pairs=pairs)
         obs, obsm = file["obs"], file.get("obsm", {})
@@ -135,7 +134,7 @@ def _assemble(
     spaces, labels, pairs = asked
     if labels is None:
         raise ValueError(
-            f"labels must name columns of obs, got None; there are {listed(columns, 20)}."
+            f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
         )
     # The matrix itself is a space only when it is named: "*" means the embeddings.
     named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces
@@ -150,18 +149,18 @@ def _assemble(
         pairs=pairs,
         ids=ids,
     )
-    params = {column: _plain_params(open_params(column)) for column in partitions}
+    params = {column: _usable_params(open_params(column)) for column in partitions}
     return Runs(tuple(run._with(params=params.get(run.name, {})) for run in base))
 
 
-def _plain_params(params: Any) -> dict[str, Any]:
+def _usable_params(params: Any) -> dict[str, Any]:
     """What others left in uns is welcome as far as it is plain data."""
     if not isinstance(params, Mapping):
         return {}
     kept: dict[str, Any] = {}
     for key, value in params.items():
         try:
-            kept |= plain_mapping({key: value}, "params")
+            kept[str(key)] = to_json(value, nan="text")
         except TypeError:
             continue
     return kept

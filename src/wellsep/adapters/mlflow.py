@@ -13,13 +13,11 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from wellsep._display import quoted
+from wellsep._files import read_json, stored_npy
 from wellsep.adapters.shared import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.agreement import listed
-from wellsep.runs.load import check_manifest
-from wellsep.runs.npy import stored_npy
-from wellsep.runs.plain import read_json
-from wellsep.runs.store import FILES, write_run_files
+from wellsep.runs.folder import FILES, check_manifest, write_run_files
 
 
 def runs_from_mlflow(
@@ -201,15 +199,15 @@ def _experiment(client: Any, name: str | None) -> Any:
     names = [experiment.name for experiment in there]
     if name is not None:
         if name not in names:
-            raise ValueError(f"experiment must be one of {listed(names, 20)}, got {name!r}.")
+            raise ValueError(f"experiment must be one of {quoted(names, 20)}, got {name!r}.")
         return there[names.index(name)]
     used = [e for e in there if client.search_runs([e.experiment_id], max_results=1)]
     if not used:
-        raise NoRuns(f"tracking_uri must hold runs, got none in the experiments {listed(names)}.")
+        raise NoRuns(f"tracking_uri must hold runs, got none in the experiments {quoted(names)}.")
     if len(used) > 1:
         raise ValueError(
             f"experiment must be named when several have runs, got None; there are "
-            f"{listed((e.name for e in used), 20)}."
+            f"{quoted((e.name for e in used), 20)}."
         )
     return used[0]
 

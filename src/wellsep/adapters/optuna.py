@@ -8,13 +8,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from wellsep._display import quoted
+from wellsep._files import stored_npy
 from wellsep.adapters.shared import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
-from wellsep.runs.agreement import listed
-from wellsep.runs.load import read_run_folder
+from wellsep.runs.folder import FILES, read_run_folder, write_run_files
 from wellsep.runs.names import safe_name
-from wellsep.runs.npy import stored_npy
-from wellsep.runs.store import FILES, write_run_files
 
 ATTRIBUTE = "wellsep_run"
 
@@ -140,10 +139,10 @@ def _study(study: Any, name: str | None) -> Any:
     names = sorted(optuna.get_all_study_names(storage))
     if name is None and len(names) != 1:
         raise ValueError(
-            f"name must say which study is meant, got None; there are {listed(names, 20)}."
+            f"name must say which study is meant, got None; there are {quoted(names, 20)}."
         )
     if name is not None and name not in names:
-        raise ValueError(f"name must be one of {listed(names, 20)}, got {name!r}.")
+        raise ValueError(f"name must be one of {quoted(names, 20)}, got {name!r}.")
     return optuna.load_study(study_name=name or names[0], storage=storage)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep.runs.agreement import listed
+from wellsep._display import quoted
 
 
 def require(module: str, extra: str) -> Any:
@@ -42,10 +42,10 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
     for pattern in (p.strip() for p in patterns):
         fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
         if not fits:
-            raise ValueError(f"{what} must match one of {listed(there, 20)}, got {pattern!r}.")
+            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {pattern!r}.")
         found.update(fits)
     if not found:
-        raise ValueError(f"{what} must name at least one of {listed(there, 20)}, got none.")
+        raise ValueError(f"{what} must name at least one of {quoted(there, 20)}, got none.")
     return [name for name in there if name in found]
 
 

@@ -17,24 +17,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 _WIDTH_OF_A_PIPE = 200
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON has it: NumPy scalars and arrays unwrapped, non-finite numbers null."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, str | bool | int) or value is None:
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Sequence | set | frozenset):
-        return [plain(item) for item in value]
-    return str(value)
-
-
 def print_json(value: Any) -> None:
     """Print one JSON document."""
-    sys.stdout.write(json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n")
+    from wellsep._files import to_json
+
+    plain = to_json(value, nan="null", other=str)
+    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
 
 
 def print_table(
@@ -79,13 +67,15 @@ def cell(value: Any) -> str:
     """A value as a table shows it: five digits, a dash where there is none."""
     from rich.markup import escape
 
+    from wellsep._display import printable
+
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
-    return escape(str(value))
+    return escape(printable(str(value)))
 
 
 def console(*, stderr: bool = False) -> Any:

@@ -15,7 +15,6 @@ import typer
 
 from wellsep.cli.output import (
     JsonOption,
-    plain,
     print_json,
     print_line,
     print_table,
@@ -260,10 +259,10 @@ def _read_input(path: Path) -> Any:
 
 
 def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep.evaluate.records import write_whole
+    from wellsep._files import to_json, write_text
 
-    text = json.dumps(plain(findings), indent=1, ensure_ascii=False)
-    write_whole(path, (text + "\n").encode("utf-8"))
+    plain = to_json(findings, nan="null", other=str)
+    write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
     sys.stderr.write(f"wrote {path}\n")
 
 

@@ -55,13 +55,12 @@ def report(
 
 def load_result(folder: Path) -> Any:
     """The result that was saved in a folder, of whatever kind."""
-    from wellsep.cluster.chosen import ChosenK
-    from wellsep.evaluate.records import MANIFEST, Record
+    import wellsep.cluster.chosen
+    import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
+    from wellsep._records import Record
 
     if not folder.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(folder)!r}.")
-    if not (folder / MANIFEST).exists() and (folder / "chosen-k.json").exists():
-        return ChosenK.load(folder)
     return Record.load(folder)
 
 

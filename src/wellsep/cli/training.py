@@ -147,21 +147,11 @@ def _split(word: str) -> tuple[str, str]:
 
 def read_objects(path: Path) -> Any:
     """The objects in a file; those of an npy or npz file keep their shape, so images do."""
-    import numpy as np
+    from wellsep.tables import read_array, read_matrix
 
-    from wellsep.tables import read_matrix
-
-    if path.suffix not in (".npy", ".npz") or not path.exists():
-        return read_matrix(path)
-    found = np.load(path, allow_pickle=False)
-    if isinstance(found, np.ndarray):
-        return found
-    names = [name for name in ("X", "data", "embedding") if name in found.files]
-    if not names and len(found.files) != 1:
-        raise ValueError(
-            f"{path.name} must hold one array or one named X, got {', '.join(found.files)}."
-        )
-    return found[(names or found.files)[0]]
+    if path.suffix in (".npy", ".npz") and path.exists():
+        return read_array(path)
+    return read_matrix(path)
 
 
 def _value(text: str) -> Any:

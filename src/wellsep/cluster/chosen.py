@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wellsep.look import html_box, html_table
-from wellsep.tables import atomic_path, write_text
-
-_RECORD, _ARRAYS = "chosen-k.json", "chosen-k.npz"
+from wellsep._display import html_box, html_table
+from wellsep._records import Record
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenK:
+class ChosenK(Record):
     """What `choose_k` found; R repeats, nK numbers of clusters, I indices.
+
+    ``save(folder)`` writes it like every other record: ``record.json`` and one archive of arrays.
+    ``load(folder)`` reads it back. Folders with ``chosen-k.json``, written before, are refused.
 
     Attributes
     ----------
@@ -204,39 +202,6 @@ class ChosenK:
 
     def _k_at(self, position: int) -> int | None:
         return int(self.k[position]) if position >= 0 else None
-
-    def save(self, folder: str | os.PathLike[str]) -> Path:
-        """Write the record into a folder, as JSON and npz."""
-        folder = Path(folder)
-        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.type == "np.ndarray"}
-        with atomic_path(folder / _ARRAYS) as path:
-            np.savez_compressed(path, allow_pickle=False, **arrays)
-        record = {
-            "wellsep": "chosen-k",
-            "indices": list(self.indices),
-            "estimator": self.estimator,
-            "parameter": self.parameter,
-            "reasons": [[k, name, why] for (k, name), why in self.reasons.items()],
-        }
-        write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        return folder
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> ChosenK:
-        """Read a record that `save` wrote."""
-        folder = Path(folder)
-        if not (folder / _RECORD).is_file():
-            raise FileNotFoundError(f"folder must hold {_RECORD}, got {str(folder)!r}.")
-        record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
-        with np.load(folder / _ARRAYS, allow_pickle=False) as stored:
-            arrays = dict(stored)
-        return cls(
-            indices=tuple(record["indices"]),
-            estimator=record["estimator"],
-            parameter=record["parameter"],
-            reasons={(k, name): why for k, name, why in record["reasons"]},
-            **arrays,
-        )
 
     def __repr__(self) -> str:
         picks = ", ".join(f"{name}: {k}" for name, k in self.picks.items())

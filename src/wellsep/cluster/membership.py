@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
+from wellsep._display import html_box, html_table
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
-from wellsep.look import html_box, html_table
 from wellsep.partitions import encode
 
 _BLOCK = 1 << 22  # entries of a table of distances to all prototypes

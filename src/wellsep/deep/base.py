@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks import check_choice, check_count, check_number, is_torch
-from wellsep.deep.checkpoints import Checkpoint, fingerprint, load_into, plain, save_to
+from wellsep._files import digest
+from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.contract import Contract
 from wellsep.deep.data import (
     Data,
@@ -224,7 +225,7 @@ class DeepClusterer(Training, Contract, ABC):
         identity = {"method": type(self).__name__, "params": params | plain(settings)}
         folder = self.checkpoint_dir
         if folder is not None:
-            identity["data"] = fingerprint(array)
+            identity["data"] = digest(array)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if folder is not None and isinstance(self.random_state, int | np.integer):
             identity["random_state"] = int(self.random_state)

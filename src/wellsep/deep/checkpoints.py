@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,27 @@ from safetensors.torch import save_file
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from wellsep._files import replace_file, to_json
+from wellsep._records import load_parts, save_parts
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
 
-FORMAT = 1  # of a training's state
+FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
+_KIND, _SAVED_FORMAT = "estimator", 2
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to one file, all or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    with replace_file(path) as temporary:
+        save_tensors(temporary, tensors, record)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
+    """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
-    save_file(flat, partial, metadata={"record": json.dumps(record)})
-    os.replace(partial, path)
+    save_file(flat, path, metadata={"record": json.dumps(record)})
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -39,28 +44,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         return tensors, json.loads(file.metadata()["record"])
 
 
-def fingerprint(X: np.ndarray) -> str:
-    """A short digest of the data, so that a training is not continued on other data."""
-    digest = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
-    digest.update(np.ascontiguousarray(X).data)
-    return digest.hexdigest()[:16]
-
-
 def plain(value: Any) -> Any:
-    """Parameters as JSON has them."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, np.ndarray) and value.size > 100:  # labels of all objects, for example
-        return f"{'×'.join(map(str, value.shape))} array {fingerprint(value)}"
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value)
+    """Parameters as JSON has them; labels of all objects, for example, by their digest."""
+    return to_json(value, nan="keep", other=str, longest=100)
 
 
 class Checkpoint:
@@ -150,7 +136,7 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
         arrays.pop("embedding_", None)
     tensors |= {f"array/{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
     record: dict[str, Any] = {
-        "wellsep": __version__,
+        "version": __version__,
         "method": type(estimator).__name__,
         "params": estimator._plain_params(),
         "plan": plain(estimator.plan_._asdict()),
@@ -164,17 +150,14 @@ def save_to(estimator: Any, folder: Path, *, embedding: bool) -> Path:
     }
     if hasattr(estimator, "feature_names_in_"):
         record["feature_names_in"] = estimator.feature_names_in_.tolist()
-    folder.mkdir(parents=True, exist_ok=True)
-    write_tensors(folder / _TENSORS, tensors, {})
-    (folder / _RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    parts = {_TENSORS: partial(save_tensors, tensors=tensors, record={})}
+    save_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, record, parts)
     return folder
 
 
 def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
     """Read a fitted estimator; see `DeepClusterer.load`."""
-    if not (folder / _RECORD).exists():
-        raise FileNotFoundError(f"folder must hold {_RECORD} and {_TENSORS}, got {str(folder)!r}.")
-    record = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+    record, parts = load_parts(folder, _RECORD, _KIND, _SAVED_FORMAT, read_tensors)
     if record["method"] != cls.__name__:
         raise ValueError(
             f"folder must hold a {cls.__name__}, got a {record['method']}; "
@@ -194,7 +177,7 @@ def load_into(cls: type[BaseEstimator], folder: Path, *, device: str) -> Any:
     estimator.device_ = str(chosen)
     if "feature_names_in" in record:
         estimator.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    tensors, _ = read_tensors(folder / _TENSORS)
+    tensors, _ = parts[_TENSORS]
     network = build_network(
         plan.kind,
         estimator.object_shape_,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +11,9 @@ import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from wellsep._files import digest
 from wellsep.deep.base import DeepClusterer
-from wellsep.deep.checkpoints import load
+from wellsep.deep.checkpoints import load, plain
 from wellsep.deep.data import Scaling
 from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
@@ -76,7 +76,7 @@ class FromAutoencoder(DeepClusterer):
         built = self._given.settings_
         for name in self._of_network:
             own = getattr(self, name, None)
-            if own is not None and _listed(own) != _listed(built[name]):
+            if own is not None and plain(own) != plain(built[name]):
                 raise ValueError(
                     f"{name} must be the autoencoder's ({built[name]}) or None, got {own}."
                 )
@@ -120,12 +120,6 @@ class FromAutoencoder(DeepClusterer):
 
 def digest_of(network: torch.nn.Module) -> str:
     """A short digest of a network's weights."""
-    digest = hashlib.sha256()
-    for name, tensor in network.state_dict().items():
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().numpy().tobytes())
-    return digest.hexdigest()[:12]
-
-
-def _listed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple | list) else value
+    weights = network.state_dict().items()
+    parts = [part for name, tensor in weights for part in (name, tensor.detach().cpu().numpy())]
+    return digest(*parts)[:12]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import multiprocessing
 import os
 import time
@@ -19,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.deep.checkpoints import fingerprint
+from wellsep._files import digest, to_json
 from wellsep.runs.names import safe_name
 
 JOURNAL = "sweep.jsonl"
@@ -192,7 +191,7 @@ class TrialJob:
         self.folder = folder
         self.ids = ids
         self.objective = objective
-        self.data = fingerprint(X)
+        self.data = digest(X)
 
     def is_done(self, params: Mapping[str, Any]) -> bool:
         """Whether the run is there; one of the same name but other making is refused."""
@@ -237,9 +236,8 @@ class TrialJob:
 
     def record(self, trial: Trial) -> None:
         """One line in the journal, in one write, so that processes do not mix theirs."""
-        entry = {**vars(trial), "params": {k: _plain(v) for k, v in trial.params.items()}}
-        if trial.value is not None and not math.isfinite(trial.value):
-            entry["value"] = None
+        params = to_json(trial.params, nan="text", other=str)
+        entry = to_json(vars(trial), nan="null", other=str) | {"params": params}
         line = json.dumps(entry) + "\n"
         journal = self.folder / JOURNAL
         handle = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -261,11 +259,6 @@ class TrialJob:
                 continue
             found[entry["name"]] = entry
         return found
-
-
-def _plain(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
 def _run_grid(

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from wellsep._records import freeze
+
 from .._checks import check_choice, check_fraction, check_number
+from .._display import listing
 from .baselines import UNDEFINED, fill_undefined, own_space_scores, passing_spaces
 from .correlation import CORRELATIONS, RankAgreement, tied_classes
-from .explain import listing
 from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from .links import LINKS
-from .records import freeze
 from .result import AceResult, Dropped, Subgroup
 from .scores import NothingToRank, Scores
 

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from wellsep._records import Record, freeze
+
 from .._checks import to_numpy
+from .._display import html_box, html_table
 from ..indices import clustering_accuracy, nmi_score
-from ..look import html_box, html_table
 from ..partitions import NOISE
 from .correlation import tied_classes
 from .explain import ranks
 from .ranking import Ranking
-from .records import Record, freeze
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import freeze
+
 from .._checks import check_count
-from .records import freeze
 
 
 def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_data, to_numpy
+from wellsep._records import Record, freeze
 from wellsep.compute.engines import open_space
 from wellsep.evaluate.explain import ranks
-from wellsep.evaluate.records import Record, freeze
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.partitions import Partitions, encode

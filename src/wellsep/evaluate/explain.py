@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..look import html_box, html_table
+from .._display import count, html_box, html_table, listing
 from .correlation import tied_classes
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .result import AceResult
     from .sureness import RankConfidence
 
-MOST = 8  # names written out before a list is cut
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",
     "mean_admitted": "Mean scores over the spaces that pass",
@@ -35,19 +34,6 @@ def ranks(scores: np.ndarray, *, tolerance: float = 1e-12) -> np.ndarray:
     classes = tied_classes(scores, tolerance=tolerance)
     better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
     return better[classes + 1] + 1
-
-
-def listing(items: Iterable[str], most: int = MOST) -> str:
-    """Names in a row, cut after a few."""
-    items = list(items)
-    if len(items) > most:
-        return ", ".join(items[:most]) + f" and {len(items) - most} more"
-    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
-
-
-def count(number: int, noun: str) -> str:
-    """``1 space``, ``2 spaces``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .._checks import check_count
 from ..indices.scoring import IndexSpec
 from ..runs import Runs
@@ -17,7 +19,6 @@ from .ace import ace
 from .baselines import input_scores
 from .details import PartitionDetails, partition_details
 from .ranking import Ranking, rank
-from .records import Record, freeze
 from .result import AceResult
 from .scores import NothingToRank, Scores
 from .scoring import Progress, score_runs

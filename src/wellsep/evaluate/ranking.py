@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .explain import explain_ace, ranking_html, ranks
-from .records import Record, freeze
 from .result import AceResult
 from .sureness import RankConfidence
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..compute.dask_client import open_client
-from ..runs import Runs
-from ..runs.arrays import Part
+from wellsep.compute.dask_client import open_client
+from wellsep.runs import Runs
+from wellsep.runs.run import Part
 
 Step = Callable[..., Any]
 Progress = Callable[[int, int, str], None]

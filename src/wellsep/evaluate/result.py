@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .records import Record
+from wellsep._records import Record
 
 
 @dataclass(frozen=True, eq=False)

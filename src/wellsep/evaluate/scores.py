@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .._checks import check_choice
-from .records import Record, freeze
 
 
 class NothingToRank(ValueError):

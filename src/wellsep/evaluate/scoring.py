@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,17 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .. import __version__
 from .._checks import check_choice
+from .._files import digest
 from ..compute.dask_client import open_client
 from ..indices import score_partitions
 from ..indices.scoring import IndexSpec, parse_indices
 from ..partitions import NOISE_POLICIES, Partitions
 from ..runs import Runs
-from ..runs.arrays import array_digest
 from ..spaces import multimodality
 from .coordinates import drawn_objects, plane
-from .records import Record, freeze
 from .remote import named, over_spaces
 from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 
@@ -112,7 +112,7 @@ def score_runs(
         missing = "space (embedding)" if not spaces else "partition (labels)"
         raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
     partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
-    digests = tuple(_digest(codes) for codes in partitions.codes)
+    digests = tuple(digest(codes) for codes in partitions.codes)
     drawn = drawn_objects(runs.n_objects, n_plotted, random_state)
     labels = tuple(index.label(params) for index, params in asked)
 
@@ -126,9 +126,9 @@ def score_runs(
     tables = np.stack([one.values for one in found])  # (L, M, I)
     reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
     for space, one in zip(spaces, found, strict=True):
-        for partition, digest in zip(names, digests, strict=True):
+        for partition, key in zip(names, digests, strict=True):
             for label in labels:
-                why = one.reasons.get(f"{digest} {label}")
+                why = one.reasons.get(f"{key} {label}")
                 if why:
                     reasons[label][reason_key(space, partition)] = why
     return Scores(
@@ -172,8 +172,8 @@ class _Job:
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
         facts = (__version__, embedding_digest, self.labels, self.dip and self.projection,
-                 _digest(self.drawn), str(self.device))  # fmt: skip
-        return hashlib.sha256(repr(facts).encode()).hexdigest()
+                 digest(self.drawn), str(self.device))  # fmt: skip
+        return digest(repr(facts))
 
 
 def _score_here(
@@ -201,8 +201,8 @@ def _score_remotely(
     folders: dict[str, Path | None] = dict.fromkeys(spaces)
     known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
     if cache is not None:
-        for name, digest in over_spaces(client, runs, spaces, array_digest):
-            folders[name] = Path(cache) / job.key(digest)
+        for name, key in over_spaces(client, runs, spaces, digest):
+            folders[name] = Path(cache) / job.key(key)
             known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
     missing = {name: _missing(known[name], digests) for name in spaces}
     left = tuple(name for name in spaces if missing[name] or known[name] is None)
@@ -302,12 +302,6 @@ def _read_cache(folder: Path) -> SpaceScores | None:
         return SpaceScores.load(folder)
     except (FileNotFoundError, ValueError):  # absent, or damaged: computed again
         return None
-
-
-def _digest(array: np.ndarray) -> str:
-    data = np.ascontiguousarray(array)
-    head = f"{data.dtype.str}{data.shape}".encode()
-    return hashlib.sha256(head + data.tobytes()).hexdigest()[:32]
 
 
 def _join_dips(found: list[SpaceScores]) -> Dip:

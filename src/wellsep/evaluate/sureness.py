@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wellsep._records import Record, freeze
+
 from .._checks import check_count, check_number
 from ..partitions import Partitions
 from .explain import ranks
 from .halfdips import half_dips
 from .halves import Halves, draw_halves, score_halves
-from .records import Record, freeze
 from .remote import each_space
 from .scores import Dip, NothingToRank, Scores
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..look import colour_of
+from .._display import colour_of
 from ..report.counting import box_figure, curves_figure
 from ..report.figures import Boxes, Curves
 from .display import ACCENT, INK, QUIET, Display, tidy

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import to_numpy
+from .._display import DIVERGING, SURFACES, colour_of, mark_of
 from ..evaluate import AceResult, Judgement, Ranking
-from ..look import DIVERGING, SURFACES, colour_of, mark_of
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))

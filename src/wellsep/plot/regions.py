@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..look import colour_of
+from .._display import colour_of
 from ..report.figures import Regions
 from ..report.regions import regions_figure
 from .display import INK, Display, centers_of, labels_of, style

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._display import colour_of
 from ..evaluate.coordinates import drawn_objects
-from ..look import colour_of
 from ..report.figures import Graph, HeatMap, Scatter
 from ..report.planes import coordinates, encoded
 from ..report.why import agreement_graph, fates, heat_map, space_order

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from wellsep._files import to_json
 
 LEVELS = 4095  # 12 bits a coordinate: finer than any screen shows it
 _ESCAPES = {
@@ -90,25 +91,8 @@ def safe_json(value: Any) -> str:
     >>> safe_json({"name": "</script>", "score": float("nan")})
     '{"name":"\\\\u003c/script\\\\u003e","score":null}'
     """
-    text = json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    plain = to_json(value, nan="null", other=str, digits=7)
+    text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return text
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON has it: arrays as lists, what is not finite as null, floats in 7 digits."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, bool | int) or value is None:
-        return value
-    if isinstance(value, str):
-        # A lone surrogate is no character, and could not be written as UTF-8.
-        return value.encode("utf-8", "replace").decode("utf-8")
-    if isinstance(value, float):
-        return float(f"{value:.7g}") if math.isfinite(value) else None
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    return str(value)

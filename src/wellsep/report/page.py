@@ -13,9 +13,9 @@ import jinja2
 
 from .. import __version__
 from .._checks import check_choice
+from .._display import CLUSTERS, DIVERGING, SURFACES, cell
+from .._files import write_text
 from ..evaluate import AceResult, Judgement, Ranking
-from ..look import CLUSTERS, DIVERGING, SURFACES, cell
-from ..tables import write_text
 from .counted import is_chosen_k, k_page
 from .evidence import gather
 from .figures import Column

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .._display import listing
 from ..evaluate import agreement
-from ..evaluate.explain import listing
 from .choosing import Chosen, chosen_figure, chosen_payload, worst_table
 from .evidence import Evidence
 from .figures import Steps, TruthPanels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._display import count
 from ..evaluate import AceResult, Scores
 from .figures import Dips, Graph, HeatMap, Step, Steps
 from .layout import place_nodes
@@ -23,7 +24,7 @@ def steps_figure(result: AceResult) -> Steps:
     fate, group = fates(result), groups(result)
     weight = np.zeros(n)
     weight[list(result.winning_spaces)] = result.weights
-    steps = [Step("spaces", n, f"{_count(n, 'space')} judge the partitions.", (True,) * n)]
+    steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
     modal = [f != "dip" for f in fate]
     if result.options["dip"]:
         if result.no_space_admitted:
@@ -46,7 +47,7 @@ def steps_figure(result: AceResult) -> Steps:
         steps.append(Step("tell partitions apart", sum(telling), sentence, tuple(telling)))
     if result.agreement is not None:
         inside = [bool(g >= 0) for g in group]
-        found = _count(len(result.groups), "group") if result.groups else "no group"
+        found = count(len(result.groups), "group") if result.groups else "no group"
         by = " by the outlier rule" if result.fallback else ""
         sentence = f"By how alike they rank the partitions they form {found}{by}."
         steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
@@ -182,9 +183,5 @@ def _winning(result: AceResult) -> str:
     if result.won_by == "outlier":
         return "A space outside the groups gives the answer: its mean score is the largest."
     if len(result.subgroups) == 1:
-        return f"{_count(n, 'space')} together give the answer, each by its weight."
-    return f"The group with the largest mean score gives the answer: {_count(n, 'space')}."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+        return f"{count(n, 'space')} together give the answer, each by its weight."
+    return f"The group with the largest mean score gives the answer: {count(n, 'space')}."

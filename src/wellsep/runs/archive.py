@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import uuid
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wellsep.runs.agreement import listed
-from wellsep.runs.arrays import Stored
-from wellsep.runs.npy import damaged, stored_member
-from wellsep.runs.plain import read_json
-from wellsep.runs.record import Runs
+from wellsep._display import quoted
+from wellsep._files import Stored, members, read_json, replace_file, stored_member, write_npz
+from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
 
 _ARRAYS = ("labels", "embedding", "ids")
@@ -39,22 +34,16 @@ def read_archive(path: Path) -> list[Run]:
 def _grouped(path: Path) -> dict[str, dict[str, str]]:
     """Prefix → field → member of the archive."""
     what = f"run {path.stem!r}"
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.namelist()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise damaged(what, error) from None
+    found = members(path, what)
     grouped: dict[str, dict[str, str]] = {}
-    for member in members:
+    for member in found:
         prefix, _, field = member.removesuffix(".npy").rpartition("/")
         if field in _ARRAYS or field in _TEXTS:
             grouped.setdefault(prefix, {})[field] = member
     if not grouped:
         raise ValueError(
             f"{what} must have an entry 'embedding', 'labels' or '<name>/labels' in its .npz, got "
-            f"{listed(members)}."
+            f"{quoted(found)}."
         )
     return grouped
 
@@ -91,22 +80,18 @@ def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
         raise FileExistsError(
             errno.EEXIST, f"path must be new, got the file {path}; pass overwrite=True."
         )
-    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    arrays = (
+        (f"{place}/{field}", array)
+        for place, run in enumerate(runs)
+        for field, array in _fields(run)
+    )
     try:
-        with zipfile.ZipFile(temporary, "x", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            for place, run in enumerate(runs):
-                for field, array in _fields(run):
-                    with archive.open(f"{place}/{field}.npy", "w", force_zip64=True) as stream:
-                        np.lib.format.write_array(stream, array, allow_pickle=False)
-        with open(temporary, "rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
+        with replace_file(path) as temporary:
+            write_npz(temporary, arrays)
     except OSError as error:
         why = error.strerror or str(error)
         message = f"runs must be saved completely, got: {why} ({path}); nothing was kept."
         raise OSError(error.errno or errno.EIO, message) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _fields(run: Run) -> list[tuple[str, np.ndarray]]:

@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep.look import html_box, html_table
+from wellsep._display import count, html_box, html_table, printable
 
 if TYPE_CHECKING:
-    from wellsep.runs.record import Runs
+    from wellsep.runs.collection import Runs
     from wellsep.runs.run import Run
 
 _MOST_ROWS = 12
 _MOST_OBJECTS = 200_000  # clusters are counted up to here: a repr must not take seconds
-
-
-def count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
 
 
 def describe_run(run: Run) -> str:
@@ -27,8 +23,12 @@ def describe_run(run: Run) -> str:
 def runs_as_text(runs: Runs) -> str:
     lines = [f"Runs({_summary(runs)})"]
     shown = runs.runs[:_MOST_ROWS]
-    width = max(len(_plain_name(run.name)) for run in shown)
-    lines += [f"  {_plain_name(r.name):<{width}}  {', '.join(_pieces(r))}" for r in shown]
+    names = [printable(run.name, 40) for run in shown]
+    width = max(map(len, names))
+    lines += [
+        f"  {name:<{width}}  {', '.join(_pieces(run))}"
+        for name, run in zip(names, shown, strict=True)
+    ]
     if len(runs) > _MOST_ROWS:
         lines.append(f"  … and {len(runs) - _MOST_ROWS} more")
     return "\n".join(lines)
@@ -85,8 +85,4 @@ def _clusters(run: Run) -> str:
 
 def _params(run: Run) -> str:
     text = ", ".join(f"{key}={value}" for key, value in run.params.items())
-    return text if len(text) <= 80 else text[:79] + "…"
-
-
-def _plain_name(name: str) -> str:
-    return name if len(name) <= 40 else name[:39] + "…"
+    return printable(text, 80)

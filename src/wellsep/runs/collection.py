@@ -1,24 +1,16 @@
-"""Runs: spaces and partitions of the same objects, as one frozen record."""
+"""Runs: spaces and partitions of the same objects, and what they must agree on."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wellsep.runs.agreement import (
-    Parts,
-    check_counts,
-    check_names,
-    check_spaces,
-    common_ids,
-    listed,
-)
-from wellsep.runs.arrays import Part
-from wellsep.runs.run import Run
+from wellsep._display import quoted
+from wellsep.runs.run import Part, Run
 
 
 class NoRuns(ValueError):
@@ -63,10 +55,10 @@ class Runs:
         if not runs:
             raise NoRuns("runs must hold at least one run, got none.")
         object.__setattr__(self, "runs", runs)
-        check_names(runs)
-        check_counts(runs)
-        check_spaces(runs)
-        object.__setattr__(self, "_ids", common_ids(runs))
+        _check_names(runs)
+        _check_counts(runs)
+        _check_spaces(runs)
+        object.__setattr__(self, "_ids", _common_ids(runs))
 
     @classmethod
     def from_parts(
@@ -104,7 +96,7 @@ class Runs:
         for name in pairs:
             if name not in partitions:
                 raise ValueError(
-                    f"pairs must name partitions, got {name!r}; there are {listed(partitions)}."
+                    f"pairs must name partitions, got {name!r}; there are {quoted(partitions)}."
                 )
         if ids is not None:
             ids = Part("ids", ids, "all")
@@ -135,7 +127,8 @@ class Runs:
     @property
     def ids(self) -> np.ndarray | None:
         """Names of the objects, where any run gave them."""
-        return self.__dict__["_ids"]
+        ids: np.ndarray | None = self.__dict__["_ids"]
+        return ids
 
     @property
     def spaces(self) -> Mapping[str, np.ndarray]:
@@ -224,7 +217,7 @@ class Runs:
         wanted = [wanted] if isinstance(wanted, str) else list(wanted)
         for name in wanted:
             if name not in there:
-                raise ValueError(f"{what} must be among {listed(there)}, got {name!r}.")
+                raise ValueError(f"{what} must be among {quoted(there)}, got {name!r}.")
         return set(wanted)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -232,7 +225,7 @@ class Runs:
 
         `load_runs` reads both.
         """
-        from wellsep.runs.store import save_runs
+        from wellsep.runs.folder import save_runs
 
         save_runs(path, self, overwrite=overwrite)
 
@@ -252,7 +245,7 @@ class Runs:
             for run in self.runs:
                 if run.name == key:
                     return run
-            raise KeyError(f"no run is called {key!r}; there are {listed(self.names)}")
+            raise KeyError(f"no run is called {key!r}; there are {quoted(self.names)}")
         return self.runs[key]
 
     def __repr__(self) -> str:
@@ -264,3 +257,95 @@ class Runs:
         from wellsep.runs.view import runs_as_html
 
         return runs_as_html(self)
+
+
+def _check_names(runs: Sequence[Run]) -> None:
+    seen: set[str] = set()
+    for run in runs:
+        if run.name in seen:
+            raise ValueError(f"names of runs must be unique, got {run.name!r} twice.")
+        seen.add(run.name)
+
+
+def _check_counts(runs: Sequence[Run]) -> None:
+    counts = [run.n_objects for run in runs]
+    # The odd one out is named against the number most runs have.
+    usual = max(dict.fromkeys(counts), key=counts.count)
+    model = runs[counts.index(usual)]
+    for run in runs:
+        if run.n_objects != usual:
+            raise ValueError(
+                f"run {run.name!r} must have the {usual} objects that run {model.name!r} has, "
+                f"got {run.n_objects}; all runs must describe the same objects in the same order."
+            )
+
+
+def _check_spaces(runs: Sequence[Run]) -> None:
+    spaces = [run.name for run in runs if run.has_embedding]
+    for run in runs:
+        if run.space is not None and run.space not in spaces:
+            raise ValueError(
+                f"space of run {run.name!r} must be a run with an embedding, got {run.space!r}; "
+                f"there are {quoted(spaces)}."
+            )
+
+
+def _common_ids(runs: Sequence[Run]) -> np.ndarray | None:
+    """The ids all runs that have any agree on."""
+    first, ids = runs[0], None
+    for run in runs:
+        part = run._part("ids")
+        if part is None:
+            continue
+        if ids is None:
+            first, ids = run, part.open()
+        else:
+            _check_same_ids(first, ids, run, part.open())
+    return ids
+
+
+def _check_same_ids(first: Run, ids: np.ndarray, run: Run, others: np.ndarray) -> None:
+    if ids is others:
+        return
+    if (ids.dtype.kind == "U") != (others.dtype.kind == "U"):  # numbers read from a text file
+        ids, others = ids.astype(np.str_), others.astype(np.str_)
+    differ = ids != others
+    if differ.any():
+        where = int(np.flatnonzero(differ)[0])
+        same = np.array_equal(np.sort(ids), np.sort(others))
+        remedy = "sort its objects alike" if same else "use the same objects in every run"
+        raise ValueError(
+            f"ids of run {run.name!r} must equal those of run {first.name!r}, got "
+            f"{others[where].item()!r} in place of {ids[where].item()!r} at position {where}; "
+            f"{remedy}."
+        )
+
+
+class Parts(Mapping[str, np.ndarray]):
+    """Name → array, opened when asked for."""
+
+    def __init__(self, runs: Iterable[Run], kind: str):
+        self._runs = {run.name: run for run in runs if run._part(kind) is not None}
+        self._kind = kind
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        try:
+            run = self._runs[name]
+        except (KeyError, TypeError):
+            what = "space" if self._kind == "embedding" else "partition"
+            raise KeyError(f"no {what} is called {name!r}; there are {quoted(self)}") from None
+        array: np.ndarray = getattr(run, self._kind)
+        return array
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._runs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        what = "spaces" if self._kind == "embedding" else "partitions"
+        return f"<{len(self)} {what}: {quoted(self)}>"

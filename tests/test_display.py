@@ -9,7 +9,18 @@ import pytest
 from pages import INJECTION, small_choice, small_judgement, small_runs
 
 import wellsep as ws
-from wellsep.look import CLUSTERS, SURFACES, colour_of, html_table, mark_of
+from wellsep import Run, Runs
+from wellsep._display import (
+    CLUSTERS,
+    SURFACES,
+    colour_of,
+    count,
+    html_table,
+    listing,
+    mark_of,
+    printable,
+    quoted,
+)
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 VISION = {
@@ -99,3 +110,19 @@ def test_a_notebook_table_is_cut_and_says_so():
     text = html_table({"name": [f"run {i}" for i in range(30)], "score": [0.5] * 30}, most=5)
     assert "and 25 more" in text
     assert "run 5" not in text
+
+
+def test_a_name_cannot_steer_the_terminal():
+    shown = printable("a\x1b[31m\r\n\u202eb")
+    assert shown.isprintable()
+    assert shown.startswith("a\\x1b[31m") and shown.endswith("b")
+    run = Run("a\u202eb", labels=[0, 1])
+    assert repr(Runs([run])).replace("\n", "").isprintable()
+
+
+def test_numbers_and_lists_read_like_sentences():
+    assert (count(1, "run"), count(1234, "run")) == ("1 run", "1,234 runs")
+    assert listing([]) == ""
+    assert listing(["a"]) == "a"
+    assert listing("abcd", most=3) == "a, b, c and 1 more"
+    assert quoted(["a\n"]) == repr("a\n")

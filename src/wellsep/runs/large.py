@@ -1,17 +1,19 @@
-"""A large table on disk as a dask array whose chunks are read by the workers."""
+"""Large tables on disk: Parquet and Zarr opened late, dask arrays whose chunks workers read."""
 
 from __future__ import annotations
 
 import os
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks import check_count
-from wellsep.runs.npy import stored_npy
+from wellsep._files import Stored, stored_npy
+from wellsep.tables import is_index_name, may_name_ids, read_table
 
 CHUNK_BYTES = 64 << 20
 
@@ -83,3 +85,68 @@ def _from_npy(da: Any, path: Path, chunk_rows: int | None) -> Any:
 
 def _read_rows(opener: Callable[[], np.ndarray], start: int, stop: int) -> np.ndarray:
     return np.array(opener()[start:stop], order="C")
+
+
+def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarray | None]:
+    """The numeric columns of a Parquet table as a stored embedding, and its ids if it has any.
+
+    Tables whose metadata do not tell the shape (a column of vectors, words) are read at once.
+    """
+    try:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(path) as file:
+            schema, n = file.schema_arrow, file.metadata.num_rows
+    except Exception:  # no pyarrow, or not a table: reading it says what is wrong
+        return _read_now(path, what)
+    names = schema.names
+    places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
+    columns = [name for i, name in enumerate(names) if i not in places[:1]]
+    if not places and any(map(may_name_ids, names)):  # the values tell
+        return _read_now(path, what)
+    try:
+        types = [schema.field(name).type.to_pandas_dtype() for name in columns]
+        dtype = np.result_type(*types)
+    except (NotImplementedError, TypeError, ValueError):
+        return _read_now(path, what)
+    if dtype.kind not in "fiu":
+        return _read_now(path, what)
+    ids = None
+    if places:
+        ids = pq.read_table(path, columns=[names[places[0]]]).column(0).to_numpy()
+    opener = partial(_read_columns, os.path.abspath(path), columns)
+    return Stored((n, len(columns)), dtype, opener), ids
+
+
+def _read_now(path: Path, what: str) -> tuple[np.ndarray, np.ndarray | None]:
+    table = read_table(path, what)
+    return table.matrix(what), table.ids
+
+
+def stored_zarr(path: Path, what: str) -> Stored:
+    """A Zarr array; whoever opens it reads it."""
+    try:
+        import zarr
+    except ImportError:
+        raise ImportError(
+            f"{what} must be read with the package zarr, got none installed; "
+            "install it: pip install zarr."
+        ) from None
+    try:
+        array = zarr.open_array(os.path.abspath(path), mode="r")
+    except Exception as error:  # the package's own kinds
+        raise ValueError(f"{what} must be a Zarr array, got in {path.name}: {error}.") from None
+    return Stored(array.shape, array.dtype, partial(_read_zarr, os.path.abspath(path)))
+
+
+def _read_columns(path: str, columns: list[str]) -> np.ndarray:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=columns)
+    return np.column_stack([table[name].to_numpy() for name in columns])
+
+
+def _read_zarr(path: str) -> np.ndarray:
+    import zarr
+
+    return np.asarray(zarr.open_array(path, mode="r")[...])

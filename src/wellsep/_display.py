@@ -1,4 +1,4 @@
-"""How results look: one palette for page, plots and notebooks, and the compact tables of notebooks.
+"""How results are shown: one palette, the compact tables of notebooks, numbers and names in text.
 
 The eight cluster colours stay apart for every common kind of colour vision and stand out from their
 background by a contrast of at least 3; a test holds them to both. Beyond eight, colours come again
@@ -161,3 +161,53 @@ def _side(values: Sequence[Any]) -> str:
     seen = [v.item() if hasattr(v, "item") else v for v in values]
     numeric = all(v is None or isinstance(v, int | float) for v in seen)
     return "right" if numeric else "left"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> count(1, "space"), count(2000, "object")
+    ('1 space', '2,000 objects')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listing(items: Iterable[str], most: int = 8) -> str:
+    """Items in a row for a sentence, cut after a few.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"]), listing(["a", "b", "c"], most=2)
+    ('a, b and c', 'a, b and 1 more')
+    """
+    items = list(items)
+    if len(items) > most:
+        return ", ".join(items[:most]) + f" and {len(items) - most} more"
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
+
+
+def quoted(names: Iterable[object], most: int = 8) -> str:
+    """Names for an error, in quotation marks and safe to print, cut after a few.
+
+    Examples
+    --------
+    >>> quoted(["a", "b", "c"], most=2), quoted([])
+    ("'a', 'b' and 1 more", 'none')
+    """
+    names = list(names)
+    shown = ", ".join(repr(name) for name in names[:most]) or "none"
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def printable(name: str, longest: int | None = None) -> str:
+    """A name as one line of a terminal may show it: nothing in it moves the cursor or turns text.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[2Jb"), printable("naïve 鳥"), printable("a long name", longest=6)
+    ('a\\\\x1b[2Jb', 'naïve 鳥', 'a lon…')
+    """
+    name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"

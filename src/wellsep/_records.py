@@ -1,0 +1,293 @@
+"""Frozen records on disk: a JSON manifest and the parts it names, each array once, never pickle.
+
+A part has a name of its own and the manifest, replaced last and in one step, ties it by its digest:
+a killed writer leaves the record that was there before, or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from wellsep._files import (
+    digest,
+    digest_file,
+    read_json,
+    read_npz,
+    replace_file,
+    write_npz,
+    write_text,
+)
+
+MANIFEST = "record.json"
+FORMAT = 2
+_OLDER = ("chosen-k.json",)  # manifests of earlier versions
+_PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
+_ATTEMPTS = 5  # at reading a record that is being replaced
+_KINDS: dict[str, type] = {}
+R = TypeVar("R", bound="Record")
+Writer = Callable[[Path], None]
+
+
+class Record:
+    """Base of the frozen dataclasses that pass between the steps of the main job."""
+
+    __kinds__: ClassVar[dict[str, type]] = _KINDS
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _KINDS[cls.__name__] = cls
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the record into a folder, and return the folder.
+
+        A record that is there stays until the new one is complete, and is then replaced in one
+        step. Other files in the folder are left alone.
+        """
+        folder = Path(folder)
+        arrays: dict[str, np.ndarray] = {}
+        tree = _encode(self, arrays, "record")
+
+        def write_arrays(path: Path) -> None:
+            write_npz(path, iter(arrays.items()), compress=True)
+
+        content = {"record": tree}
+        save_parts(folder, MANIFEST, "record", FORMAT, content, {"arrays.npz": write_arrays})
+        return folder
+
+    @classmethod
+    def load(cls: type[R], folder: str | os.PathLike[str]) -> R:
+        """Read a record that `save` wrote."""
+        folder = Path(folder)
+        content, arrays = load_parts(folder, MANIFEST, "record", FORMAT, _read_arrays)
+        record = _decode(content["record"], arrays["arrays.npz"])
+        if not isinstance(record, cls):
+            raise ValueError(f"{folder} must hold a {cls.__name__}, got a {type(record).__name__}.")
+        return record
+
+
+def save_parts(
+    folder: Path,
+    manifest: str,
+    kind: str,
+    version: int,
+    content: Mapping[str, Any],
+    parts: Mapping[str, Writer],
+) -> None:
+    """Write files and the manifest that names them; both are replaced in one step.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when absent. Nothing in it is touched but an earlier manifest of this ``kind`` and
+        the parts that it names.
+    manifest : str
+        Name of the manifest's file.
+    kind, version : str, int
+        What the manifest says it is, in which version of its format.
+    content : mapping
+        Plain JSON data that the manifest holds besides.
+    parts : mapping of str to callable
+        By a name such as ``"arrays.npz"`` a function that writes the file at the path it is given.
+    """
+    _refuse_foreign(folder / manifest, kind)
+    # A name that nobody else uses: two writers into one folder cannot remove each other's parts.
+    token = secrets.token_hex(8)
+    names = {part: f"{Path(part).stem}-{token}{Path(part).suffix}" for part in parts}
+    try:
+        written = {}
+        for part, write in parts.items():
+            with replace_file(folder / names[part]) as temporary:
+                write(temporary)
+                sha256 = digest_file(temporary)
+            written[part] = {"file": names[part], "sha256": sha256}
+        head = {"wellsep": kind, "format": version, "parts": written}
+        text = json.dumps({**head, **content}, indent=1)
+        replaced = _parts_of(folder / manifest)
+        write_text(folder / manifest, text + "\n")
+    except BaseException:
+        if names.keys() and _parts_of(folder / manifest).isdisjoint(names.values()):
+            _remove(folder, names.values())
+        raise
+    _remove(folder, replaced)
+
+
+def load_parts(
+    folder: Path,
+    manifest: str,
+    kind: str,
+    version: int,
+    read: Callable[[Path], Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read what `save_parts` wrote: the manifest, and by name what ``read`` makes of each part."""
+    for attempt in range(_ATTEMPTS):
+        found = _read_manifest(folder / manifest, kind, version)
+        try:
+            parts = {
+                part: _read_part(folder / str(promise["file"]), promise["sha256"], read)
+                for part, promise in found["parts"].items()
+            }
+        except FileNotFoundError:
+            # Another process may have replaced the record between the two readings.
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return found, parts
+    raise AssertionError("unreachable")
+
+
+def _read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        for older in _OLDER:
+            if kind == "record" and (path.parent / older).is_file():
+                raise _too_old(path.parent / older) from None
+        raise FileNotFoundError(
+            f"{path.parent} must hold a saved record, got no file {path.name} in it."
+        ) from None
+    manifest = read_json(text, str(path))
+    if not isinstance(manifest, dict) or manifest.get("wellsep") != kind:
+        if kind != "record" and isinstance(manifest, dict) and "wellsep" in manifest:
+            raise _too_old(path)
+        raise ValueError(f"{path} must be a manifest written by wellsep, got another JSON file.")
+    found = manifest.get("format")
+    if isinstance(found, int) and found < version:
+        raise _too_old(path)
+    if found != version:
+        raise ValueError(
+            f"{path} must have format {version}, got {found!r}; "
+            "read it with the version of wellsep that wrote it."
+        )
+    return manifest
+
+
+def _too_old(path: Path) -> ValueError:
+    return ValueError(
+        f"{path} was saved by an older version of wellsep; make it again with this version."
+    )
+
+
+def _read_part(path: Path, sha256: str, read: Callable[[Path], Any]) -> Any:
+    if not _PART.fullmatch(path.name) or not path.is_file():
+        raise FileNotFoundError(f"{path} must exist beside its manifest; save the record again.")
+    if digest_file(path) != sha256:
+        raise ValueError(
+            f"{path} must be the file that its manifest was saved with, got another or a damaged "
+            "one; save the record again."
+        )
+    return read(path)
+
+
+def _refuse_foreign(path: Path, kind: str) -> None:
+    """Refuse to replace a file of the manifest's name that another program wrote."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise FileExistsError(f"folder must be a folder, got the file {path.parent}.") from None
+    # A manifest cut short by a failing disk is still ours; an empty file holds nothing to lose.
+    if text.strip() and not re.match(rb'\s*\{\s*"wellsep":\s*"', text):
+        raise FileExistsError(
+            f"folder must be new or hold a saved {kind}, got a file {path} that wellsep did not "
+            "write; choose another folder."
+        )
+
+
+def _parts_of(path: Path) -> set[str]:
+    """The files that a manifest names; also one of an earlier format, which named one only."""
+    try:
+        manifest = json.loads(path.read_bytes())
+        named = [part["file"] for part in manifest.get("parts", {}).values()]
+        named.append(manifest.get("arrays"))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return set()
+    return {name for name in named if isinstance(name, str) and _PART.fullmatch(name)}
+
+
+def _remove(folder: Path, names: Any) -> None:
+    for name in names:
+        with contextlib.suppress(OSError):  # a file that stays behind is litter, no error
+            (folder / name).unlink(missing_ok=True)
+
+
+def _read_arrays(path: Path) -> Callable[[str], np.ndarray]:
+    return read_npz(path, str(path)).__getitem__
+
+
+def freeze(array: Any, dtype: Any = None) -> np.ndarray:
+    """A read-only copy of an array."""
+    copy = np.array(array, dtype=dtype)
+    copy.setflags(write=False)
+    return copy
+
+
+def _encode(value: Any, arrays: dict[str, np.ndarray], path: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$": "float", "value": repr(value)}
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError(f"{path} must be an array of numbers or text, got Python objects.")
+        key = digest(value)  # equal arrays are one
+        arrays.setdefault(key, value)
+        return {"$": "array", "key": key}
+    if isinstance(value, Record) and is_dataclass(value):
+        content = {
+            f.name: _encode(getattr(value, f.name), arrays, f"{path}.{f.name}")
+            for f in fields(value)
+        }
+        return {"$": "record", "kind": type(value).__name__, "fields": content}
+    if isinstance(value, tuple):
+        return {"$": "tuple", "items": [_encode(v, arrays, f"{path}[]") for v in value]}
+    if isinstance(value, list):
+        return [_encode(v, arrays, f"{path}[]") for v in value]
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str | int | tuple) for key in value):
+            raise TypeError(f"{path} must have text or numbers as keys, got {list(value)[:3]!r}.")
+        return {
+            "$": "map",
+            "items": [
+                [_encode(key, arrays, path), _encode(v, arrays, f"{path}[{key!r}]")]
+                for key, v in value.items()
+            ],
+        }
+    raise TypeError(
+        f"{path} must hold numbers, text, lists and mappings, got {type(value).__name__}."
+    )
+
+
+def _decode(tree: Any, array: Callable[[str], np.ndarray]) -> Any:
+    if isinstance(tree, list):
+        return [_decode(item, array) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    match tree.get("$"):
+        case "float":
+            return float(tree["value"])
+        case "array":
+            return freeze(array(tree["key"]))
+        case "tuple":
+            return tuple(_decode(item, array) for item in tree["items"])
+        case "map":
+            return {_decode(key, array): _decode(value, array) for key, value in tree["items"]}
+        case "record" if tree["kind"] in _KINDS:
+            kind = _KINDS[tree["kind"]]
+            known = {f.name for f in fields(kind)}
+            content = {k: _decode(v, array) for k, v in tree["fields"].items() if k in known}
+            return kind(**content)
+    raise ValueError(f"a record must consist of known parts, got {tree.get('$')!r}.")

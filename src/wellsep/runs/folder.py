@@ -1,0 +1,457 @@
+"""One run ↔ one folder: written whole or not at all, and read back with archives and tables."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wellsep._display import quoted
+from wellsep._files import (
+    LEFT_BEHIND,
+    OLD,
+    digest,
+    move_folder,
+    read_json,
+    stored_npy,
+    temporary_folder,
+    write_npy,
+)
+from wellsep.runs.archive import read_archive, write_archive
+from wellsep.runs.collection import NoRuns, Runs
+from wellsep.runs.large import stored_parquet, stored_zarr
+from wellsep.runs.names import check_name, natural_key, safe_name
+from wellsep.runs.run import Run
+from wellsep.tables import read_table
+
+FORMAT, VERSION = "wellsep-run", 1
+MANIFEST = "run.json"
+FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
+_FACTS = ("params", "metadata", "space")
+_TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
+
+
+def save_run(
+    folder: str | os.PathLike[str],
+    embedding: Any,
+    labels: Any = None,
+    *,
+    name: str | None = None,
+    params: Any = None,
+    metadata: Any = None,
+    ids: Any = None,
+    space: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Save one run in a folder of its own under ``folder`` and return that folder.
+
+    The run is written beside its place, flushed to disk and then moved there in one step: a
+    writer that is killed, or a disk that fills up, leaves no half run. What such a writer left
+    behind is never read, and removed by the next save.
+
+    Parameters
+    ----------
+    folder : path
+        Made when absent. Many processes may save into it at once.
+    embedding : array-like of shape (n_objects, n_features) or None
+        The space the partition was made in; None if there is none. float32 stays float32. Its
+        values are not checked here, so that no result is lost; NaN is refused when the space is
+        opened.
+    labels : array-like of shape (n_objects,), optional
+        The partition; None for a space without one.
+    name : str, optional
+        Any text; it is kept in ``run.json``, and the folder is called after it with unsafe
+        characters percent-encoded. By default run-1, run-2, …
+    params, metadata : mapping, optional
+        JSON data: the settings that made the run, and anything else.
+    ids : array-like of shape (n_objects,), optional
+        What the objects are called; compared between runs when they are loaded.
+    space : str, optional
+        Name of another run in whose embedding these labels were made.
+    overwrite : bool
+        Replace a run of the same name instead of raising FileExistsError.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.runs import load_runs, save_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_run(folder, [[0.0], [0.1], [5.0]], [0, 0, 1], name="k=2", params={"k": 2})
+    ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
+    (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
+    """
+    if embedding is not None and np.ndim(embedding) == 1:
+        given = "None" if labels is None else "embedding"
+        raise ValueError(
+            "embedding must have a row per object and a column per feature, got one dimension; "
+            f"the labels come second: save_run(folder, {given}, labels)."
+        )
+    run = Run(
+        name="run-1" if name is None else check_name(name),
+        labels=labels,
+        embedding=embedding,
+        params=params,
+        metadata=metadata,
+        ids=ids,
+        space=space,
+    )
+    return _save(Path(folder), run, overwrite=overwrite, choose=name is None)
+
+
+def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
+    """Write all runs to a folder, or to one file ending in .npz."""
+    path = Path(path)
+    if path.suffix == ".npz":
+        write_archive(path, runs, overwrite=overwrite)
+        return
+    for run in runs:
+        _save(path, run, overwrite=overwrite)
+
+
+def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
+    with _clear_sentence(run.name, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _put_back(folder)
+        return _write_and_move(folder, run, overwrite=overwrite, choose=choose)
+
+
+def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) -> Path:
+    target = folder / safe_name(run.name)
+    if choose:
+        run = run._with(name=_free_name(folder, 1))
+    elif not overwrite and target.exists():
+        raise FileExistsError(errno.EEXIST, "exists", str(target))
+    with temporary_folder(folder) as temporary:
+        manifest = write_run_files(temporary, run)
+        while True:
+            target = folder / safe_name(run.name)
+            try:
+                may_go = _is_ours if overwrite and not choose else lambda folder: False
+                move_folder(temporary, target, may_go)
+                return target
+            except FileExistsError:
+                if not choose:
+                    raise
+                # Another process took the number in the meantime.
+                run = run._with(name=_free_name(folder, int(run.name[4:]) + 1))
+                manifest["name"] = run.name
+                _write_manifest(temporary / MANIFEST, manifest)
+
+
+def write_run_files(folder: Path, run: Run) -> dict[str, Any]:
+    """The files of one run, straight into ``folder``; returns the manifest."""
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": run.name,
+        "n_objects": run.n_objects,
+        "space": run.space,
+        "params": run.params,
+        "metadata": run.metadata,
+        "files": {},
+    }
+    for kind, file in FILES.items():
+        part = run._part(kind)
+        if part is None:
+            continue
+        # Not opened through the record: a space with NaN is kept, and refused when it is judged.
+        array = np.ascontiguousarray(part.raw())
+        with open(folder / file, "xb") as stream:
+            write_npy(stream, array)
+            stream.flush()
+            os.fsync(stream.fileno())
+        manifest["files"][kind] = {
+            "file": file,
+            "shape": list(array.shape),
+            "dtype": array.dtype.str,
+            "sha256": digest(array),
+        }
+    _write_manifest(folder / MANIFEST, manifest)
+    return manifest
+
+
+def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
+    with open(path, "wb") as stream:
+        stream.write(text.encode("utf-8"))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _free_name(folder: Path, number: int) -> str:
+    while (folder / f"run-{number}").exists():
+        number += 1
+    return f"run-{number}"
+
+
+def _is_run(folder: Path) -> bool:
+    return any((folder / file).exists() for file in (MANIFEST, "labels.npy", "embedding.npy"))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is a run, or the rest of one whose removal was interrupted."""
+    return _is_run(folder) or (folder / FILES["ids"]).exists()
+
+
+def _put_back(folder: Path) -> None:
+    """Finish what killed writers left undone: `move_folder` calls the old run ``.<name>.old``."""
+    for entry in folder.glob(f".*{OLD}"):
+        target = entry.with_name(entry.name[1 : -len(OLD)])
+        with contextlib.suppress(OSError):
+            if not _is_run(entry):
+                continue
+            if _is_run(target):
+                shutil.rmtree(entry, ignore_errors=True)
+            elif not target.exists() and time.time() - entry.stat().st_ctime > LEFT_BEHIND:
+                os.rename(entry, target)
+
+
+@contextlib.contextmanager
+def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
+    """An OSError that says which run was not saved, where and why, of the same kind."""
+    try:
+        yield
+    except FileExistsError as error:
+        if folder.is_dir():
+            there = Path(error.filename)
+            remedy = " or pass overwrite=True" if _is_run(there) else ": it holds no run"
+            message = (
+                f"run {name!r} must be new in {folder}, got a folder {there.name!r} "
+                f"there already; choose another name{remedy}."
+            )
+        else:
+            message = f"folder must be a folder, got the file {folder}."
+        raise FileExistsError(errno.EEXIST, message) from None
+    except OSError as error:
+        # ndarray.tofile reports a full disk without an error number.
+        why = error.strerror or str(error)
+        message = f"run {name!r} must be saved completely, got: {why} ({folder}); nothing was kept."
+        raise OSError(error.errno or errno.EIO, message) from error
+
+
+def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
+    """Load the runs in a folder or in one ``.npz`` file, sorted by name.
+
+    A folder may hold, side by side:
+
+    * run folders, as `save_run` writes them; a folder with only ``labels.npy`` and/or
+      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
+    * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
+      as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
+    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
+      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
+      or one of words or barcodes that never come twice, names the objects. A first row of numbers
+      is a header only if it reads 0, 1, 2, …
+
+    Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
+    until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
+    Pickles are never loaded.
+
+    Parameters
+    ----------
+    path : path
+        A folder of runs, one run folder, or one ``.npz``.
+    verify : bool
+        Compare every array with the checksum it was saved with.
+
+    Returns
+    -------
+    Runs
+
+    Raises
+    ------
+    NoRuns
+        When there is no run.
+    ValueError, TypeError, OSError
+        When a run cannot be read or does not fit the others; the message names it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.runs import load_runs, save_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in (2, 10):
+    ...         labels = [i % k for i in range(20)]
+    ...         _ = save_run(folder, None, labels, name=f"k{k}", params={"k": k})
+    ...     load_runs(folder)
+    Runs(0 spaces × 2 partitions of 20 objects)
+      k2   2 clusters
+      k10  10 clusters
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
+    if path.is_dir():
+        found = _from_folder(path, verify)
+    elif path.suffix == ".npz":
+        found = read_archive(path)
+    else:
+        raise ValueError(
+            f"path must be a folder of runs or an .npz file, got the file {path.name!r}; "
+            "wellsep.adapters reads AnnData, MLflow and Optuna."
+        )
+    if not found:
+        seen = sorted(os.listdir(path))
+        got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
+        raise NoRuns(
+            f"path must hold at least one run, got {got}; save runs there with wellsep.save_run."
+        )
+    return Runs(tuple(sorted(found, key=lambda run: natural_key(run.name))))
+
+
+def _from_folder(folder: Path, verify: bool) -> list[Run]:
+    if (folder / MANIFEST).is_file():
+        return [read_run_folder(folder, verify=verify)]
+    runs: list[Run] = []
+    tables: dict[str, dict[str, Path]] = {}
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith("."):
+            if _is_interrupted(entry):
+                runs.append(read_run_folder(entry, verify=verify))
+        elif entry.is_dir() and entry.suffix != ".zarr":
+            if _is_run(entry):
+                runs.append(read_run_folder(entry, verify=verify))
+        elif entry.suffix == ".npz":
+            runs.extend(read_archive(entry))
+        else:
+            _sort_in(entry, tables)
+    return runs + [_read_tables(name, files) for name, files in tables.items()]
+
+
+def _is_interrupted(entry: Path) -> bool:
+    """The old version of a run whose replacement never arrived."""
+    replaced = entry.with_name(entry.name[1 : -len(OLD)])
+    return entry.name.endswith(OLD) and (entry / MANIFEST).is_file() and not replaced.exists()
+
+
+def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = None) -> Run:
+    """One run from its folder; ``name`` stands in for the name it was saved under."""
+    manifest = _read_manifest(folder)
+    called = name or manifest.get("name")
+    name = check_name(called or folder.name, f"name of run in folder {folder.name!a}")
+    promised = manifest.get("files")
+    kinds = FILES if promised is None else {k: f for k, f in FILES.items() if k in promised}
+    arrays: dict[str, Any] = {}
+    for kind, file in kinds.items():
+        if promised is None and not (folder / file).exists():
+            continue
+        what = f"{kind} of run {name!r}"
+        arrays[kind] = stored_npy(folder / file, what)
+        if promised is not None:
+            _check_promise(arrays[kind], promised[kind], what, verify)
+    return Run(name, **arrays, **{fact: manifest.get(fact) for fact in _FACTS})
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    what = f"run.json of run folder {folder.name!a}"
+    try:
+        manifest = read_json((folder / MANIFEST).read_bytes(), what)
+    except FileNotFoundError:
+        return {}
+    return check_manifest(manifest, what)
+
+
+def check_manifest(manifest: Any, what: str) -> dict[str, Any]:
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("files", {}), dict):
+        raise ValueError(f"{what} must be a JSON object, got {type(manifest).__name__}.")
+    if manifest.get("format", FORMAT) != FORMAT:
+        raise ValueError(f"{what} must have the format {FORMAT!r}, got {manifest['format']!r}.")
+    version = manifest.get("version", VERSION)
+    if not isinstance(version, int) or version > VERSION:
+        raise ValueError(
+            f"{what} must have a format version up to {VERSION}, got {version!r}; "
+            "update wellsep to read it."
+        )
+    return manifest
+
+
+def _check_promise(stored: Any, promise: Any, what: str, verify: bool) -> None:
+    for key, got in (("shape", list(stored.shape)), ("dtype", stored.dtype.str)):
+        if promise.get(key, got) != got:
+            raise ValueError(
+                f"{what} must have the {key} {promise[key]} its run.json promises, got {got}; "
+                "the file was replaced or damaged."
+            )
+    if verify and "sha256" in promise and digest(stored.open()) != promise["sha256"]:
+        raise ValueError(
+            f"{what} must have the checksum it was saved with, got another; save it again."
+        )
+
+
+def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
+    """Put a file ``name.labels.csv`` where it belongs."""
+    if entry.name.endswith(".run.json"):
+        kind, name = "manifest", entry.name.removesuffix(".run.json")
+    elif entry.suffix in _TABLES:
+        name, _, kind = entry.stem.rpartition(".")
+        if kind not in FILES:
+            return
+    else:
+        return
+    name = check_name(name, f"name of run in file {entry.name!a}")
+    there = tables.setdefault(name, {})
+    if kind in there:
+        raise ValueError(
+            f"{kind} of run {name!r} must be in one file, got {there[kind].name} and {entry.name}."
+        )
+    there[kind] = entry
+
+
+def _read_tables(name: str, files: dict[str, Path]) -> Run:
+    manifest: dict[str, Any] = {}
+    if "manifest" in files:
+        what = f"run.json of run {name!r}"
+        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+    arrays: dict[str, Any] = {}
+    columns: list[np.ndarray] = []
+    for kind in FILES:
+        if kind not in files:
+            continue
+        what = f"{kind} of run {name!r}"
+        if files[kind].suffix == ".npy":
+            arrays[kind] = stored_npy(files[kind], what)
+        elif files[kind].suffix == ".zarr":
+            arrays[kind] = stored_zarr(files[kind], what)
+        else:
+            arrays[kind], ids = _read_table(files[kind], kind, what)
+            columns += [] if ids is None else [ids]
+    if len(columns) == 2 and len(columns[0]) == len(columns[1]):
+        _check_columns(columns[0], columns[1], name)
+    if columns:
+        arrays.setdefault("ids", columns[0])
+    facts = {fact: manifest.get(fact) for fact in _FACTS}
+    return Run(manifest.get("name", name), **arrays, **facts)
+
+
+def _read_table(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:
+    if kind == "embedding" and path.suffix == ".parquet":
+        return stored_parquet(path, what)
+    table = read_table(path, what)
+    if kind == "embedding":
+        return table.matrix(what).astype(np.float64), table.ids
+    if kind == "ids" and not table.columns:
+        return table.ids, None
+    if len(table.columns) != 1:
+        raise ValueError(
+            f"{what} must have one column besides the ids, got {quoted(table.names)}; "
+            "write one file for each partition."
+        )
+    return table.columns[0], table.ids
+
+
+def _check_columns(first: np.ndarray, second: np.ndarray, name: str) -> None:
+    differ = np.flatnonzero(first.astype(np.str_) != second.astype(np.str_))
+    if differ.size:
+        where = int(differ[0])
+        raise ValueError(
+            f"ids of run {name!r} must be equal in its two files, got {str(first[where])!r} and "
+            f"{str(second[where])!r} at position {where}; sort the objects alike."
+        )
