@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from wellsep._checks import is_torch, kernels_wanted
 from wellsep.compute import blocks
-from wellsep.compute.blocks import CLOSE, PairPart, Side, Widths
+from wellsep.compute.blocks import PairPart, Widths
+from wellsep.compute.metrics import (
+    METRICS,
+    Metric,
+    Rows,
+    find,
+    half,
+    numpy_squares,
+    root,
+    same_objects,
+)
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
 _additions_so_far = 0.0
@@ -24,49 +33,28 @@ FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and product
 
 
 def numpy_usable(metric: Any, xp: Any) -> bool:
-    return xp is np and metric in ("euclidean", "sqeuclidean", "cosine")
+    return xp is np and find(metric).finish is not None
 
 
-def numpy_squared_euclidean(i: Side, j: Side) -> np.ndarray:
-    """[−2x, ‖x‖², 1]·[y, 1, ‖y‖²]: one product instead of a product and two sweeps."""
-    ones = np.ones((max(len(i.X), len(j.X)), 1), dtype=i.X.dtype)
-    left = np.hstack([-2 * i.X, i.square[:, None], ones[: len(i.X)]])
-    right = np.hstack([j.X, ones[: len(j.X)], j.square[:, None]])
-    table = left @ right.T
-    if i.rows == j.rows:
-        np.fill_diagonal(table, np.inf)  # out of the way of the search for close pairs
-    limit = CLOSE[table.dtype != np.float64] * (float(i.square.max()) + float(j.square.max()))
-    if table.min() < limit:
-        _recompute_close(table, i, j, limit)
-    if i.rows == j.rows:
-        np.fill_diagonal(table, 0)
-    return table
+def numpy_root(squares: np.ndarray, xp: Any) -> np.ndarray:
+    return np.sqrt(squares, out=squares)
 
 
-def _recompute_close(table: np.ndarray, i: Side, j: Side, limit: float) -> None:
-    rows, cols = np.nonzero(table < limit)
-    if len(rows) > table.size // 16:
-        keep = np.isinf(table.diagonal()).all() if i.rows == j.rows else False
-        table[:] = cdist(i.X, j.X, "sqeuclidean")
-        if keep:
-            np.fill_diagonal(table, np.inf)
-        return
-    for part in range(0, len(rows), 8192):
-        r, c = rows[part : part + 8192], cols[part : part + 8192]
-        gap = i.X[r].astype(np.float64) - j.X[c]
-        table[r, c] = np.einsum("ij,ij->i", gap, gap)
+def numpy_half(squares: np.ndarray, xp: Any) -> np.ndarray:
+    squares *= 0.5
+    return squares
 
 
-def numpy_distances(i: Side, j: Side, metric: Any) -> np.ndarray:
-    table = numpy_squared_euclidean(i, j)
-    if metric == "euclidean":
-        np.sqrt(table, out=table)
-    elif metric == "cosine":
-        table *= 0.5
-    return table
+_IN_PLACE = {root: numpy_root, half: numpy_half}
 
 
-def numpy_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
+def numpy_distances(i: Rows, j: Rows, metric: Metric) -> np.ndarray:
+    """In the memory of the one product."""
+    finish: Any = metric.finish
+    return _IN_PLACE.get(finish, finish)(numpy_squares(i, j), np)
+
+
+def numpy_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
     """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
     return _sparse_pair_block(i, j, metric, both, operator.matmul)
 
@@ -84,7 +72,7 @@ def numba_usable(n: int, d: int, m: int) -> bool:
     return pays and importlib.util.find_spec("numba") is not None
 
 
-def numba_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) -> PairPart:
+def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
     """The additions compiled: they are most of the work for many partitions."""
     from wellsep.compute._members_numba import member_sums
 
@@ -94,10 +82,10 @@ def numba_pair_block(i: Side, j: Side, metric: Any, xp: Any, both: bool = True) 
     return _sparse_pair_block(i, j, metric, both, add)
 
 
-def _sparse_pair_block(i: Side, j: Side, metric: Any, both: bool, add: Any) -> PairPart:
+def _sparse_pair_block(i: Rows, j: Rows, metric: Metric, both: bool, add: Any) -> PairPart:
     table = numpy_distances(i, j, metric)
     sums_i = add(j.members, np.ascontiguousarray(table.T))
-    if i.rows == j.rows or not both:
+    if same_objects(i, j) or not both:
         return PairPart(sums_i, None)
     return PairPart(sums_i, add(i.members, table))
 
@@ -127,7 +115,8 @@ def numpy_widths(
 
 def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     """float32 on a CUDA device, with Triton there to compile for it."""
-    if not (kernels_wanted() and is_torch(X) and X.is_cuda and metric == "euclidean"):
+    plain = find(metric) == METRICS["euclidean"]
+    if not (kernels_wanted() and is_torch(X) and X.is_cuda and plain):
         return False
     import torch
 

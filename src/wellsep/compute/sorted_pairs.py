@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from wellsep.compute import kernels
-from wellsep.compute.blocks import Side
 from wellsep.compute.engines import ROWS, cut, share_out, tournament
+from wellsep.compute.metrics import Metric, Rows, square_lengths
 from wellsep.compute.statistics import Task
 
 SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
@@ -30,23 +30,26 @@ def usable(task: Task, metric: Any) -> bool:
     )
 
 
-def sorted_sums(task: Task, metric: Any, view: np.ndarray) -> np.ndarray:
-    """(K, n) float64, 0 for objects that are not counted; ``view`` (n, d) as the metric wants."""
+def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
+    """(K, n) float64, 0 for objects that are not counted."""
+    view, zero = task.space.prepared(metric)
     codes = task.partitions.codes[0]
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     X, codes = view[order], codes[order]
+    zero = None if zero is None else zero[order]
     weights = (
         np.ones(len(X), X.dtype) if task.weights is None else task.weights[order].astype(X.dtype)
     )
-    square = np.einsum("ij,ij->i", X, X)
+    square = square_lengths(X, zero, np)
     blocks = cut(len(X), ROWS, codes)
     sums = np.zeros((int(task.partitions.n_clusters[0]), len(X)))
 
+    def block(rows: slice) -> Rows:
+        return Rows(X[rows], square[rows], None if zero is None else zero[rows], rows)
+
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]
-        table = kernels.numpy_distances(
-            Side(X[a], square[a], None, a), Side(X[b], square[b], None, b), metric
-        )
+        table = kernels.numpy_distances(block(a), block(b), metric)
         sums[codes[b.start], a] += table @ weights[b]
         if i != j:
             sums[codes[a.start], b] += weights[a] @ table
