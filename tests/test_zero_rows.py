@@ -128,3 +128,77 @@ def test_all_rows_may_be_zero():
     X, y = np.zeros((6, 3)), [0, 0, 0, 1, 1, 1]
     assert ws.silhouette_score(X, y, metric="cosine") == 0
     assert ws.dunn_score(X, y, metric="cosine") == 1
+
+
+# --- spherical k-means --------------------------------------------------------------------------
+
+
+def _directions(seed=6, n=120):
+    """Three bundles of directions, with zero rows among them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * 0.2 + 2 * np.eye(3)[np.arange(n) % 3]
+    zero = np.zeros(n, dtype=bool)
+    zero[[0, 1, 50, 119]] = True
+    X[zero] = 0
+    return X.astype(np.float32).astype(np.float64), zero
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("init", ["k-means++", "random", "given"])
+@pytest.mark.parametrize("kind", ["numpy", "float32", "tensor", "dask", "sparse"])
+def test_k_means_finds_the_centres_it_finds_without_zero_rows(kind, init, weighted, monkeypatch):
+    X, zero = _directions()
+    weight = np.random.default_rng(7).uniform(0.5, 2, len(X)) if weighted else None
+    given = sp.csr_array(X) if kind == "sparse" else _as(kind, X, monkeypatch)
+    start = np.eye(3) + 0.1 if init == "given" else init
+    options = {"metric": "cosine", "tol": 0.0, "random_state": 0}
+    model = ws.KMeans(3, init=start, n_init=1 if init == "given" else 3, **options)
+    model.fit(given, sample_weight=weight)
+    without = ws.KMeans(3, init=np.eye(3), **options)
+    without.fit(X[~zero], sample_weight=None if weight is None else weight[~zero])
+    found = np.asarray(model.cluster_centers_)
+    order = found.argmax(axis=1)
+    tolerance = 1e-5 if kind == "float32" else 1e-9
+    assert found == pytest.approx(without.cluster_centers_[order], abs=tolerance)
+    labels = np.asarray(model.labels_)
+    assert (order[labels[~zero]] == without.labels_).all()
+    assert (labels[zero] == 0).all()
+    mass = zero.sum() if weight is None else weight[zero].sum()
+    assert model.inertia_ == pytest.approx(without.inertia_ + mass, rel=1e-5)
+    distances = np.asarray(model.transform(given))
+    assert distances[zero] == pytest.approx(1, abs=1e-6)
+    assert (np.asarray(model.predict(given)) == labels).all()
+    assert model.score(given, sample_weight=weight) == pytest.approx(-model.inertia_, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "tensor", "dask", "sparse"])
+def test_an_empty_cluster_is_never_put_on_a_zero_row(kind, monkeypatch):
+    X, _ = _directions(8)
+    given = sp.csr_array(X) if kind == "sparse" else _as(kind, X, monkeypatch)
+    start = np.array([[1.0, 0, 0], [0, 1, 1], [-1, -1, -1]])  # nobody is near the last one
+    model = ws.KMeans(3, init=start, metric="cosine").fit(given)
+    lengths = np.linalg.norm(np.asarray(model.cluster_centers_), axis=1)
+    assert lengths == pytest.approx(1, rel=1e-6)
+    assert len(np.unique(np.asarray(model.labels_))) == 3
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("kind", ["numpy", "tensor", "dask"])
+def test_fewer_directions_than_clusters_are_said(kind, init, monkeypatch):
+    from sklearn.exceptions import ConvergenceWarning
+
+    X = np.zeros((9, 2))
+    X[4], X[7] = (1, 0), (0, 2)
+    with pytest.warns(ConvergenceWarning, match="n_clusters=3"):
+        model = ws.KMeans(3, init=init, metric="cosine", random_state=0).fit(
+            _as(kind, X, monkeypatch)
+        )
+    assert model.inertia_ == pytest.approx(7)
+    with pytest.raises(ValueError, match="got rows of zeros only"):
+        ws.KMeans(2, init=init, metric="cosine").fit(_as(kind, 0 * X, monkeypatch))
+
+
+def test_given_centres_need_a_direction():
+    X, _ = _directions(9)
+    with pytest.raises(ValueError, match="centers must have no row of zeros.* got one at row 1"):
+        ws.KMeans(2, init=np.array([[1.0, 0, 0], [0, 0, 0]]), metric="cosine").fit(X)

@@ -27,8 +27,8 @@ from wellsep.cluster.points import (
     label_sums,
     prepare,
     take_rows,
-    unit_rows,
 )
+from wellsep.compute.metrics import unit_rows
 from wellsep.compute.nearest import Nearest, is_host, to_like
 
 _ROUNDING = 1e-9  # relative
@@ -70,7 +70,8 @@ def lloyd(
 
     A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean
     data are centred first; sparse data never are. For ``metric="cosine"`` (spherical k-means)
-    rows and centres have unit length.
+    rows and centres have unit length; a row of zeros is at distance 1 from every centre, moves
+    none and gets the first label.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def _reseed(
     points: Points, found: Nearest, sums: np.ndarray, mass: np.ndarray, empty: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     distances = to_numpy(found.near).astype(np.float64)
-    weights = np.ones(len(distances)) if points.weights is None else points.weights
+    weights = np.ones(len(distances)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, distances, 0.0)
     farthest = np.argsort(-distances, kind="stable")[: len(empty)]
     farthest = farthest[distances[farthest] > 0.0]
@@ -231,7 +232,7 @@ def give_away(
 def means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
     if points.metric == "cosine":
         length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        moved = unit_rows(sums)
+        moved = unit_rows(sums).X
         return np.where((length > 0.0)[:, None], moved, centers)
     filled = (mass > 0.0)[:, None]
     return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)
