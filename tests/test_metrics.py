@@ -15,11 +15,9 @@ from wellsep.compute.engines import open_space
 from wellsep.compute.metrics import (
     METRICS,
     Metric,
-    Prepared,
     Rows,
     add_metric,
     find,
-    root,
     square_lengths,
 )
 
@@ -140,17 +138,15 @@ def test_a_number_is_no_metric():
 # --- a metric of one's own, as CONTRIBUTING says ------------------------------------------------
 
 
-def root_rows(space, wide):
-    """Hellinger's distance is ‖√x − √y‖/√2 of rows that are shares."""
-    xp = space.xp
-    X = xp.astype(space.X, xp.float64) if wide else space.X
-    return Prepared(xp.sqrt(X / 2))
-
-
 @pytest.fixture
 def hellinger():
-    entry = add_metric(Metric("hellinger", prepare=root_rows, finish=root))
-    yield entry
+    """The lines of the section "Add a metric", as they stand there."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("## Add a metric")[1].split("\n## ")[0]
+    lines = section.split("```python\n")[1].split("```")[0]
+    shares, labels = _shares()
+    exec(lines, {"ws": ws, "shares": shares, "labels": labels})
+    yield METRICS["hellinger"]
     del METRICS["hellinger"]
 
 
