@@ -10,7 +10,6 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep.compute import kernels
 from wellsep.compute.engines import open_space
 from wellsep.compute.metrics import (
     METRICS,
@@ -20,6 +19,7 @@ from wellsep.compute.metrics import (
     find,
     square_lengths,
 )
+from wellsep.compute.twins import numpy_distances
 
 NAMES = [*METRICS, "manhattan", "chebyshev"]
 SOURCE = Path(ws.__file__).parent
@@ -65,7 +65,7 @@ def reference(metric, i, j, xp):
 
 
 def numpy_twin(metric, i, j, xp):
-    return kernels.numpy_distances(i, j, metric)
+    return numpy_distances(i, j, metric)
 
 
 def _truth(X, name):

@@ -16,7 +16,6 @@ from wellsep._checks import (
     check_data,
     check_number,
     check_weights,
-    kernels_wanted,
     to_numpy,
 )
 from wellsep.cluster.points import (
@@ -30,6 +29,7 @@ from wellsep.cluster.points import (
 )
 from wellsep.compute.metrics import unit_rows
 from wellsep.compute.nearest import Nearest, is_host, to_like
+from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
 
@@ -122,7 +122,7 @@ def run(
     points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4
 ) -> LloydResult:
     """The loop on prepared points; centres (float64) in and out lie in the points' own frame."""
-    loop = _compiled_loop if _compiled_usable(points, centers) else _loop
+    loop = choose(_loop, points, centers)
     labels, centers, n_iter = loop(points, centers, max_iter, tol)
     return LloydResult(centers, labels, inertia(points, centers, labels), n_iter)
 
@@ -163,8 +163,7 @@ def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
     # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
-        kernels_wanted()
-        and points.metric == "euclidean"
+        points.metric == "euclidean"
         and is_host(points.values)
         and len(centers) <= points.values.shape[0]
         and (points.weights is None or bool((points.weights > 0.0).all()))
@@ -198,6 +197,9 @@ def _compiled_loop(
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)
     return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)
+
+
+TWINS[_loop] = (Twin(_compiled_loop, _compiled_usable),)
 
 
 def _reseed(

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute import kernels
+from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.engines import Space, host
 from wellsep.compute.metrics import Metric, Sums
 from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 
@@ -336,7 +337,7 @@ def width_pass(
     space, partitions = task.space, task.partitions
     offsets = partitions.offsets
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
-    widths_of = kernels.choose_widths(np)
+    widths_of = choose(widths_from_sums, sums)
     sums_there, mass_there = space.asarray(sums), space.asarray(mass)
     for at in space.row_blocks(len(sums) + 2 * space.d):
         rows = summed.rows(space, at)

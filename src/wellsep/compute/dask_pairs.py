@@ -20,7 +20,7 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from wellsep.compute import kernels
+from wellsep.compute.blocks import pair_block, widths_from_sums
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed, add_tree, settled
 from wellsep.compute.engines import Space, cut, one_blas_thread
@@ -29,6 +29,7 @@ from wellsep.compute.metrics import Metric, Rows, find, need_coordinates
 from wellsep.compute.moments import add
 from wellsep.compute.pairs import Sides, sum_pairs
 from wellsep.compute.statistics import Task, Want
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 SUMS = ("widths", "within_distances", "between_distances")
@@ -264,7 +265,7 @@ def _pair_sums(
     own = starts[0] == starts[1]
     a = Sides(left, metric)
     b = a if own else Sides(right, metric)
-    block, both = kernels.choose(metric, np), metric.symmetric
+    block, both = choose(pair_block, a.view, metric), metric.symmetric
     width = int(left.partitions.offsets[-1])
     sums_a = np.zeros((width, left.space.n))
     sums_b = sums_a if own else np.zeros((width, right.space.n))
@@ -316,7 +317,7 @@ def _widths(task: Task, sums: np.ndarray, known: Sealed, asked: Sealed) -> np.nd
 def _widths_of(
     sums: np.ndarray, codes: np.ndarray, weights: np.ndarray, cluster: Clusters, w: Want
 ) -> np.ndarray:
-    widths_of = kernels.choose_widths(np)
+    widths_of = choose(widths_from_sums, sums)
     got = widths_of(sums, codes, weights, cluster.mass, cluster.counts, w.get("singleton", 0), np)
     return np.where(codes >= 0, got.width, np.nan)
 

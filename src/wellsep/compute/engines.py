@@ -92,11 +92,7 @@ class Space:
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         """The prepared rows in float64 on the host, for exact work on single distances."""
-        if self.kind == "sparse":
-            raise TypeError(
-                "X must be dense where single distances decide, got a sparse matrix; "
-                "pass X.toarray() if it fits in memory."
-            )
+        self.refuse_sparse()
         if self.kind == "numpy":
             return self.prepared(metric, wide=True)
         key = (find(metric).name, "host")
@@ -104,6 +100,13 @@ class Space:
             there = Space(host(self.X), np, "numpy", self.n_jobs, origin=self.shift)
             self._views[key] = there.prepared(metric, wide=True)
         return self._views[key]
+
+    def refuse_sparse(self) -> None:
+        if self.kind == "sparse":
+            raise TypeError(
+                "X must be dense where single distances decide, got a sparse matrix; "
+                "pass X.toarray() if it fits in memory."
+            )
 
     def unit_rows(self, rows: slice) -> Any:
         """Some rows at length one, in float64: 1 − zz' of single-precision rows would cancel."""

@@ -7,17 +7,17 @@ is that of the pair itself, whatever the data's own precision.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from wellsep.compute import kernels
 from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
 from wellsep.compute.metrics import Metric, Prepared, Rows, find, pair_squares, rows_of
 from wellsep.compute.pairs import Sides
 from wellsep.compute.statistics import Task, Want, by_counted, provides
 from wellsep.compute.tree import nearest_neighbours, spanning_tree
+from wellsep.compute.twins import TWINS, Twin, choose, numpy_usable
 
 NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
@@ -63,22 +63,24 @@ def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
         mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
-        values = _choose(task.space, metric)(task, metric, {w.name for w in mine})
+        extremes = choose(reference_extremes, task.space, metric)
+        values = extremes(task, metric, {w.name for w in mine})
         found.update({w: values[w.name] for w in mine})
     return found
 
 
-def _choose(
-    space: Space, metric: Metric
-) -> Callable[[Task, Metric, set[str]], dict[str, list[float]]]:
-    if space.kind == "sparse":
-        space.on_host(metric)  # refuses
-    if space.on_card and metric.finish is not None:
-        from wellsep.compute.tensor_extremes import extremes_there
+def there_usable(space: Space, metric: Metric) -> bool:
+    return space.on_card and metric.finish is not None
 
-        return extremes_there
-    allowed = kernels.sparse_members(metric, space.xp)
-    return blas_extremes if allowed and space.kind == "numpy" else reference_extremes
+
+def extremes_there(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    from wellsep.compute.tensor_extremes import extremes_there
+
+    return extremes_there(task, metric, names)
+
+
+def blas_usable(space: Space, metric: Metric) -> bool:
+    return numpy_usable(space.X, metric)
 
 
 def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
@@ -209,6 +211,7 @@ def _distance_to_means(
 def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
     """Array-API code for any metric and device: every block is masked for every partition."""
     space = task.space
+    space.refuse_sparse()
     xp = space.xp
     if metric.finish is not None and space.X.dtype != xp.float64:
         space = Space(xp.astype(space.X, xp.float64), xp, space.kind, space.n_jobs)
@@ -244,3 +247,9 @@ def _masked(
         "farthest_within": lambda: xp.max(xp.where(same, table, low)),
     }
     return {name: all_of[name]() for name in names}
+
+
+TWINS[reference_extremes] = (
+    Twin(extremes_there, there_usable),
+    Twin(blas_extremes, blas_usable),
+)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute import kernels, sorted_pairs
+from wellsep.compute.blocks import pair_block, widths_from_sums
 from wellsep.compute.clusters import cluster_masses, one_hot, provide_summed_widths
 from wellsep.compute.engines import (
     ROWS,
@@ -23,6 +24,7 @@ from wellsep.compute.engines import (
 from wellsep.compute.metrics import Metric, Rows, find, square_lengths
 from wellsep.compute.square_sums import provide_within_squares
 from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.twins import TWINS, Twin, choose
 
 
 class DistanceSums(NamedTuple):
@@ -55,7 +57,7 @@ class Sides:
         self.square = None
         if self.metric.finish is not None:
             self.square = square_lengths(self.view, self.zero, space.xp)
-        self._sparse = kernels.sparse_members(self.metric, space.xp)
+        self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
         self._members = [self._memberships(rows) for rows in self.blocks]
 
     def _sort_rows(self, order: Any) -> None:
@@ -103,7 +105,7 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
     Each pair is visited once and used both ways.
     """
     task, metric, space = sides.task, sides.metric, sides.space
-    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     both_ways = metric.symmetric
 
     def visit(i: int, j: int) -> None:
@@ -177,7 +179,6 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
     found: dict[Want, list[Any]] = {
         w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
     }
-    widths_of = kernels.choose_widths(space.xp)
     edges = partitions.offsets.tolist()
     mass_there, count_there = space.asarray(mass), space.asarray(count)
     for rows, sums in _strips(task, metric):
@@ -196,6 +197,7 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
             )
             for w in wants:
                 if w.name == "widths":
+                    widths_of = choose(widths_from_sums, sums)
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                     found[w][m][rows] = np.where(counted, host(got.width), np.nan)
                 else:
@@ -228,19 +230,17 @@ def _strips(task: Task, metric: Metric, codes_there: Any = None) -> Any:
         way = kernels.fused_way(X, reach, found.n_clusters, weights is not None)
         if way is not None:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
-            yield from kernels.fused_strips(
+            return kernels.fused_strips(
                 X, codes_there, found.n_clusters, weights, rows_at_once, way
             )
-            return
     if not fits_budget(task):
-        yield from _strip_by_strip(task, metric, space.n)
-        return
-    if sorted_pairs.usable(task, metric):
-        sums = sorted_pairs.sorted_sums(task, metric)
-        for rows in space.row_blocks(sums.shape[0]):
-            yield rows, sums[:, rows]
-        return
-    sides = Sides(task, metric)
+        return _strip_by_strip(task, metric, space.n)
+    return choose(paired_strips, task, metric)(task, metric)
+
+
+def paired_strips(task: Task, metric: Metric) -> Any:
+    """Every pair of blocks once, with sums of both sides."""
+    space, sides = task.space, Sides(task, metric)
     width = int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
@@ -249,11 +249,14 @@ def _strips(task: Task, metric: Metric, codes_there: Any = None) -> Any:
     yield from zip(sides.blocks, parts, strict=True)
 
 
+TWINS[paired_strips] = (Twin(sorted_pairs.sorted_strips, sorted_pairs.usable),)
+
+
 def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
     """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
     sides = Sides(task, metric)
     space, width = task.space, int(task.partitions.offsets[-1])
-    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
     for start in range(0, len(sides.blocks), per_strip):
         strip = range(start, min(start + per_strip, len(sides.blocks)))

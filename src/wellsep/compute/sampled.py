@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute import kernels
+from wellsep.compute.blocks import pair_block
 from wellsep.compute.engines import Space, one_blas_thread
 from wellsep.compute.metrics import Metric, Rows, find, square_lengths
 from wellsep.compute.pairs import Sides
 from wellsep.compute.statistics import Task
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 
@@ -56,7 +57,7 @@ def sample_sums(
     part = Partitions(codes[None], (np.arange(k),), ("labels",), np.ones(1))
     sides = Sides(Task(Space(X, np, "numpy", 1, origin=origin), part, weights), metric)
     rows = _sampled_rows(sample, metric, origin)
-    block = kernels.choose(metric, np)
+    block = choose(pair_block, rows.X, metric)
     total = np.zeros((k, len(sample)))
     with one_blas_thread():
         for b in range(len(sides.blocks)):

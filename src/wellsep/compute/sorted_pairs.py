@@ -7,27 +7,33 @@ memberships and a transposed copy.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from wellsep.compute import kernels
 from wellsep.compute.engines import ROWS, cut, share_out, tournament
 from wellsep.compute.metrics import Metric, Rows, square_lengths
 from wellsep.compute.statistics import Task
+from wellsep.compute.twins import numpy_distances, numpy_usable
 
 SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
 
 
-def usable(task: Task, metric: Any) -> bool:
+def usable(task: Task, metric: Metric) -> bool:
     """One partition of NumPy data into clusters that fill their blocks."""
     partitions, space = task.partitions, task.space
     return (
         len(partitions) == 1
-        and kernels.sparse_members(metric, space.xp)
-        and space.kind == "numpy"
+        and numpy_usable(space.X, metric)
         and space.n >= SMALL * int(partitions.n_clusters[0])
     )
+
+
+def sorted_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarray]]:
+    """(rows, sums of those rows); rows come in the given order."""
+    sums = sorted_sums(task, metric)
+    for rows in task.space.row_blocks(sums.shape[0]):
+        yield rows, sums[:, rows]
 
 
 def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
@@ -49,7 +55,7 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
 
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]
-        table = kernels.numpy_distances(block(a), block(b), metric)
+        table = numpy_distances(block(a), block(b), metric)
         sums[codes[b.start], a] += table @ weights[b]
         if i != j:
             sums[codes[a.start], b] += weights[a] @ table

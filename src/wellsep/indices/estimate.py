@@ -17,9 +17,10 @@ from wellsep._checks import (
     is_dask,
     to_numpy,
 )
-from wellsep.compute.kernels import choose_widths
+from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
+from wellsep.compute.twins import choose
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import Partitions
 
@@ -133,7 +134,8 @@ def silhouette_estimate(
     targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
     sample = rows.take(targets)
     sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
-    found = choose_widths(np)(sums, sample.codes, sample.weights, mass, count, singleton, np)
+    widths_of = choose(widths_from_sums, sums)
+    found = widths_of(sums, sample.codes, sample.weights, mass, count, singleton, np)
     return _summary(found.width, n, level, exact, rows.weighted)
 
 
