@@ -184,6 +184,7 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
     for rows, sums in _strips(task, metric):
         codes_there = space.asarray(partitions.codes[:, rows])
         weights_there = space.asarray(weights[rows])
+        widths_of = choose(widths_from_sums, sums)
         for m in range(len(partitions)):
             part = slice(edges[m], edges[m + 1])
             codes = partitions.codes[m, rows]
@@ -197,7 +198,6 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
             )
             for w in wants:
                 if w.name == "widths":
-                    widths_of = choose(widths_from_sums, sums)
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
                     found[w][m][rows] = np.where(counted, host(got.width), np.nan)
                 else:
