@@ -120,6 +120,18 @@ def test_sums_without_pairs_are_sums_of_the_distances(name, sparse):
     assert sums - itself == pytest.approx(members @ _truth(X, name), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_directions_far_from_the_origin_keep_their_digits(dtype):
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 4, 200)
+    X = (rng.normal(size=(200, 5)) + 3 * rng.normal(size=(4, 5))[y] + 1e4).astype(dtype)
+    dense = ws.silhouette_samples(X, y, metric="cosine")
+    found = ws.silhouette_samples(sp.csr_array(X), y, metric="cosine")
+    assert found == pytest.approx(dense, abs=1e-6)
+
+
 def test_a_metric_must_say_how_distances_come_about():
     with pytest.raises(ValueError, match="either finish or block"):
         Metric("neither", prepare=METRICS["euclidean"].prepare)

@@ -141,7 +141,7 @@ class _Block:
 
     def __init__(self, space: Space, rows: slice, stacked: np.ndarray | None) -> None:
         self.space = space
-        self.X = space.centred[rows] if space.kind != "tensor" else space.centred[rows, :]
+        self.X = space.centred[rows, :]
         self.products: np.ndarray | None = None
         if stacked is not None:
             if space.kind == "tensor":
