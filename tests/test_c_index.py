@@ -61,12 +61,12 @@ def test_cosine_distances_far_from_the_origin_keep_their_digits(variant, offset,
     y = rng.integers(0, 5, 150)
     X = (rng.normal(size=(150, 4)) + 3 * rng.normal(size=(5, 4))[y] + offset).astype(np.float32)
     if offset == 0:
-        X[:3] = 0  # at distance 1 from all but each other
+        X[:3] = 0  # at distance 1 from all others, also from each other
     unit = X.astype(np.longdouble)
     unit /= np.maximum(np.sqrt((unit**2).sum(axis=1)), 1e-300)[:, None]
     D = ((unit[:, None] - unit) ** 2).sum(axis=-1) / 2
     zero = (X == 0).all(axis=1)
-    D[zero[:, None] != zero] = 1
+    D[zero[:, None] | zero] = 1
     D = D[np.triu_indices(150, 1)].astype(float)
     within, ordered = D[(y[:, None] == y)[np.triu_indices(150, 1)]], np.sort(D)
     low, high = ordered[: len(within)].sum(), ordered[-len(within) :].sum()

@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.compute import kernels, sorted_pairs
+from wellsep.compute import pairs, sorted_pairs, twins
+from wellsep.compute.blocks import pair_block
 from wellsep.compute.engines import open_space
+from wellsep.compute.metrics import find
 from wellsep.compute.statistics import Task
 from wellsep.partitions import Partitions
 
@@ -44,22 +46,23 @@ def test_the_sums_equal_those_of_a_sparse_product(dtype, weighted):
     ],
 )
 def test_they_load_only_for_enough_work(monkeypatch, size, usable):
-    monkeypatch.setattr(kernels, "_additions_so_far", 0.0)
+    monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert kernels.numba_usable(*size) is usable
+    assert twins.numba_pays(*size) is usable
 
 
 @compiled
 def test_earlier_work_counts(monkeypatch):
-    monkeypatch.setattr(kernels, "_additions_so_far", 0.0)
+    monkeypatch.setattr(twins, "_additions_so_far", 0.0)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    answers = [kernels.numba_usable(10_000, 160, 42) for _ in range(3)]
+    answers = [twins.numba_pays(10_000, 160, 42) for _ in range(3)]
     assert answers == [False, False, True]
 
 
 def test_they_are_switched_off_with_all_kernels(monkeypatch):
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
-    assert kernels.choose("euclidean", np, (50_000, 16, 42)) is not kernels.numba_pair_block
+    X = np.zeros((2, 16))
+    assert twins.choose(pair_block, X, find("euclidean"), 50_000, 16, 42) is pair_block
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "sqeuclidean"])
@@ -76,7 +79,7 @@ def test_one_partition_sorted_by_cluster_has_the_same_widths(
     weight = rng.uniform(0.5, 2, len(y)) if weighted else None
     options = {"metric": metric, "sample_weight": weight}
     found = ws.silhouette_samples(X, y, **options)
-    monkeypatch.setattr(sorted_pairs, "usable", lambda task, metric: False)
+    monkeypatch.delitem(twins.TWINS, pairs.paired_strips)
     plain = ws.silhouette_samples(X, y, **options)
     assert found == pytest.approx(plain, rel=0, abs=tolerance, nan_ok=True)
     assert np.isnan(found).sum() == (y < 0).sum()
@@ -85,5 +88,5 @@ def test_one_partition_sorted_by_cluster_has_the_same_widths(
 def test_small_clusters_are_not_sorted():
     space = open_space(np.zeros((1000, 2)))
     few, many = (Partitions.from_labels(np.arange(1000) % k) for k in (4, 5))
-    assert sorted_pairs.usable(Task(space, few, None), "euclidean")
-    assert not sorted_pairs.usable(Task(space, many, None), "euclidean")
+    assert sorted_pairs.usable(Task(space, few, None), find("euclidean"))
+    assert not sorted_pairs.usable(Task(space, many, None), find("euclidean"))

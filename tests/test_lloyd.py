@@ -188,7 +188,7 @@ def test_inertia_of_tight_far_clusters_is_not_lost_to_cancellation():
         ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
         ({"tol": -1.0}, "tol must be at least 0"),
         ({"metric": "cityblock"}, "metric must be one of 'euclidean', 'cosine', got 'cityblock'"),
-        ({"X": [[1.0], [0.0], [1.0]], "metric": "cosine"}, "X must have no row of zeros"),
+        ({"metric": "cosine"}, "centers must have no row of zeros"),
     ],
 )
 def test_bad_input_is_named(change, sentence):

@@ -68,7 +68,7 @@ def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card
 
 
 def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
-    from wellsep.compute.blocks import Side, general_distances
+    from wellsep.compute.metrics import Rows, general_distances
 
     class Elsewhere:
         """Takes the place of the array library and notes where it is asked to put a table."""
@@ -78,8 +78,8 @@ def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
             return table, device
 
     rows = torch.tensor([[0.0, 0], [1, 2]])
-    left, right = Side(rows, None, None, slice(0, 2)), Side(rows + 1, None, None, slice(2, 4))
-    table, device = general_distances(left, right, "manhattan", Elsewhere)
+    left, right = Rows(rows, at=slice(0, 2)), Rows(rows + 1, at=slice(2, 4))
+    table, device = general_distances("manhattan", left, right, Elsewhere)
     assert device == rows.device
     assert table.tolist() == [[2, 5], [1, 2]]
 
@@ -116,17 +116,18 @@ def test_clusters_can_be_numbered_by_first_appearance():
     assert fresh.tolist() == [[0, 1, -1, 0, 2, 1], [0, 0, 1, 2, -1, 1]]
 
 
-@pytest.mark.parametrize("root", [True, False])
-def test_a_histogram_selects_as_sorting_does(root):
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_a_histogram_selects_as_sorting_does(metric):
+    from wellsep.compute.metrics import Prepared, find
     from wellsep.compute.tensor_selection import select_there
 
     X = torch.tensor(np.random.default_rng(6).normal(size=(900, 3)))
     X[10:40] = X[10]
     pairs = 900 * 899 // 2
     counts = np.array([1, 7, 435, 436, 5000, pairs // 3, pairs - 1, pairs])
-    options = {"root": root, "fused": False}
-    sorting = select_there(X, counts, sortable=pairs, **options)
-    binned = select_there(X, counts, sortable=0, **options)
+    options = {"finish": find(metric).finish, "fused": False}
+    sorting = select_there(Prepared(X), counts, sortable=pairs, **options)
+    binned = select_there(Prepared(X), counts, sortable=0, **options)
     assert np.array(binned) == pytest.approx(np.array(sorting), rel=1e-7, abs=1e-9)
 
 

@@ -96,9 +96,9 @@ def without_kernels() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_compiled_sums() -> Iterator[None]:
-    from wellsep.compute import kernels
+    from wellsep.compute import twins
 
-    with mock.patch.object(kernels, "numba_usable", return_value=True):
+    with mock.patch.object(twins, "numba_pays", return_value=True):
         yield
 
 
@@ -215,7 +215,7 @@ def in_chunks(spec: Spec) -> bool:
 
 def sparse_too(spec: Spec) -> bool:
     index = ws.INDICES[spec[0]]
-    return index.sparse or spec[1].get("metric") in index.sparse_metrics
+    return index.sparse or (index.sparse_sums and spec[1].get("metric") == "cosine")
 
 
 def pairwise(spec: Spec) -> bool:

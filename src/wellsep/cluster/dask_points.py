@@ -10,6 +10,7 @@ in float64. No label and no distance leaves a worker.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import dask.array as da
@@ -43,6 +44,7 @@ class ChunkedPoints:
     chunks: Chunks
     weights: Any  # dask array (n,) or None
     shape: Frame
+    zeros: int = 0  # rows without a direction
 
     @property
     def metric(self) -> str:
@@ -55,6 +57,13 @@ class ChunkedPoints:
     @property
     def offset(self) -> np.ndarray | None:
         return self.shape.offset if self.metric == "euclidean" else None
+
+    @cached_property
+    def pull(self) -> Any:
+        """The weights, 0 for zero rows: a dask array (n,), or None for all one."""
+        if not self.zeros:
+            return self.weights
+        return self.chunks.lazy(_on_points, _pull, self.shape, (), beside=[self.weights])
 
     @property
     def values(self) -> np.ndarray:
@@ -116,17 +125,24 @@ def _prepare(
         return ChunkedPoints(X, weights, Frame(offset, np.nan, metric))
     cosine = metric == "cosine"
     reference = np.zeros(X.d) if cosine else X.reference
-    facts = X.fold(_describe, metric, reference, beside=[weights], checked=True)
+    facts, zeros = X.fold(_describe, metric, reference, beside=[weights], checked=True)
     spread = float((facts.square[0] / facts.mass[0]).mean())
-    return ChunkedPoints(X, weights, Frame(reference + facts.mean[0], spread, metric))
+    return ChunkedPoints(X, weights, Frame(reference + facts.mean[0], spread, metric), int(zeros))
 
 
 def _describe(
     X: np.ndarray, weights: np.ndarray | None, metric: str, reference: np.ndarray, start: int
-) -> Any:
-    values = prepare(X, None, metric, reference).values if metric == "cosine" else X
+) -> tuple[Any, int]:
+    """Moments of the rows, and how many have no direction."""
+    points = prepare(X, None, metric, reference) if metric == "cosine" else None
+    values = X if points is None else points.values
     nothing = np.zeros(0, dtype=np.intp)
-    return describe_rows(values, None, weights, nothing, reference, Asked(weighted=True)).weighted
+    facts = describe_rows(values, None, weights, nothing, reference, Asked(weighted=True))
+    return facts.weighted, 0 if points is None or points.zero is None else int(points.zero.sum())
+
+
+def _pull(points: Points, start: int) -> np.ndarray:
+    return np.ones(len(points.values)) if points.pull is None else points.pull
 
 
 @run.register(ChunkedPoints)
@@ -183,7 +199,7 @@ class Farthest(NamedTuple):
 
 def _farthest(points: Points, centers: np.ndarray, wanted: int, start: int) -> Farthest:
     found = assign(points, centers)
-    weights = np.ones(len(found.near)) if points.weights is None else points.weights
+    weights = np.ones(len(found.near)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, found.near, 0.0)
     at = np.argsort(-distances, kind="stable")[:wanted]
     at = at[distances[at] > 0.0]

@@ -9,7 +9,7 @@ import numpy as np
 from wellsep.cluster.dask_points import ChunkedPoints
 from wellsep.cluster.lloyd import run
 from wellsep.cluster.points import Points, assign, prepare, take_rows
-from wellsep.cluster.seeding import check_centers, plus_plus, start_centers
+from wellsep.cluster.seeding import check_centers, draw_weighted, plus_plus, start_centers
 from wellsep.compute.dask_chunks import Chunks
 
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
@@ -38,7 +38,7 @@ def random_rows(
 ) -> np.ndarray:
     """Distinct rows, drawn in proportion to their weight."""
     n = points.chunks.n
-    if points.weights is not None:
+    if points.pull is not None:
         return _by_weight(points, n_clusters, random_state)
     if n <= LISTED:
         return random_state.choice(n, n_clusters, replace=False)
@@ -51,15 +51,10 @@ def random_rows(
 def _by_weight(
     points: ChunkedPoints, n_clusters: int, random_state: np.random.RandomState
 ) -> np.ndarray:
-    column = Chunks(points.weights, None)
-    n = column.n
-    if n <= LISTED:
-        weights = np.concatenate(column.each(_itself))
-        counted = np.flatnonzero(weights)
-        if len(counted) >= n_clusters:
-            return random_state.choice(n, n_clusters, replace=False, p=weights / weights.sum())
-        rest = np.flatnonzero(weights == 0.0)[: n_clusters - len(counted)]
-        return np.concatenate([counted, rest])
+    column = Chunks(points.pull, None)
+    if column.n <= LISTED:
+        pull = np.concatenate(column.each(_itself))
+        return draw_weighted(pull, n_clusters, points.zeros > 0, random_state)
     drawn = column.fold(_draw_weights, _key(random_state), n_clusters)
     return drawn.numbers
 
@@ -131,7 +126,7 @@ def _draw_far(points: Points, candidates: np.ndarray, key: int, wanted: int, sta
     near = assign(points, candidates).near.astype(np.float64)
     # What rounding leaves of a point that is itself a candidate must not be drawn again.
     near[near <= 1e-12 * points.spread] = 0.0
-    mass = near if points.weights is None else near * points.weights
+    mass = near if points.pull is None else near * points.pull
     keys, at = _smallest(mass, key, wanted, start)
     return Drawn(keys, start + at, take_rows(points, at), wanted)
 
@@ -143,7 +138,7 @@ def _draw_weights(weights: np.ndarray, key: int, wanted: int, start: int) -> Dra
 
 def _candidate_mass(points: Points, candidates: np.ndarray, start: int) -> np.ndarray:
     first = assign(points, candidates).first
-    return np.bincount(first, weights=points.weights, minlength=len(candidates)).astype(np.float64)
+    return np.bincount(first, weights=points.pull, minlength=len(candidates)).astype(np.float64)
 
 
 def _itself(weights: np.ndarray, start: int) -> np.ndarray:

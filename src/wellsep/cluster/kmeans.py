@@ -20,7 +20,8 @@ class KMeans(CentroidClusterer):
 
     The inertia Σ_i w_i ‖x_i − μ_{c_i}‖² falls with every Lloyd iteration; the lowest of
     ``n_init`` restarts is kept. With ``metric="cosine"`` (spherical k-means) rows and centres
-    have unit length and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})).
+    have unit length and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})); a row of zeros is at
+    distance 1 from every centre, moves none and gets the first label.
 
     Parameters
     ----------

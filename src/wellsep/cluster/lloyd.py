@@ -16,7 +16,6 @@ from wellsep._checks import (
     check_data,
     check_number,
     check_weights,
-    kernels_wanted,
     to_numpy,
 )
 from wellsep.cluster.points import (
@@ -27,9 +26,10 @@ from wellsep.cluster.points import (
     label_sums,
     prepare,
     take_rows,
-    unit_rows,
 )
+from wellsep.compute.metrics import unit_rows
 from wellsep.compute.nearest import Nearest, is_host, to_like
+from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
 
@@ -70,7 +70,8 @@ def lloyd(
 
     A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean
     data are centred first; sparse data never are. For ``metric="cosine"`` (spherical k-means)
-    rows and centres have unit length.
+    rows and centres have unit length; a row of zeros is at distance 1 from every centre, moves
+    none and gets the first label.
 
     Parameters
     ----------
@@ -121,7 +122,7 @@ def run(
     points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4
 ) -> LloydResult:
     """The loop on prepared points; centres (float64) in and out lie in the points' own frame."""
-    loop = _compiled_loop if _compiled_usable(points, centers) else _loop
+    loop = choose(_loop, points, centers)
     labels, centers, n_iter = loop(points, centers, max_iter, tol)
     return LloydResult(centers, labels, inertia(points, centers, labels), n_iter)
 
@@ -162,8 +163,7 @@ def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
     # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
-        kernels_wanted()
-        and points.metric == "euclidean"
+        points.metric == "euclidean"
         and is_host(points.values)
         and len(centers) <= points.values.shape[0]
         and (points.weights is None or bool((points.weights > 0.0).all()))
@@ -199,11 +199,14 @@ def _compiled_loop(
     return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)
 
 
+TWINS[_loop] = (Twin(_compiled_loop, _compiled_usable),)
+
+
 def _reseed(
     points: Points, found: Nearest, sums: np.ndarray, mass: np.ndarray, empty: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     distances = to_numpy(found.near).astype(np.float64)
-    weights = np.ones(len(distances)) if points.weights is None else points.weights
+    weights = np.ones(len(distances)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, distances, 0.0)
     farthest = np.argsort(-distances, kind="stable")[: len(empty)]
     farthest = farthest[distances[farthest] > 0.0]
@@ -231,7 +234,7 @@ def give_away(
 def means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
     if points.metric == "cosine":
         length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
-        moved = unit_rows(sums)
+        moved = unit_rows(sums).X
         return np.where((length > 0.0)[:, None], moved, centers)
     filled = (mass > 0.0)[:, None]
     return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
+from wellsep.compute.metrics import Prepared, unit_rows
 from wellsep.compute.nearest import (
     DEVICE_BLOCK,
     Nearest,
@@ -35,11 +36,14 @@ class Points(NamedTuple):
     offset: np.ndarray | None  # (d,) what was taken away from X; None: nothing
     spread: float  # mean variance of the features, the unit of tol
     metric: str
+    zero: Any = None  # (n,) bool beside the values: rows without a direction; None: none
+    pull: np.ndarray | None = None  # the weights, 0 for zero rows: what moves centres
+    device_pull: Any = None
 
     def frame(self, centers: np.ndarray) -> np.ndarray:
         """Centres of X as centres of the values."""
         if self.metric == "cosine":
-            return unit_rows(centers)
+            return check_directions(centers)
         return centers if self.offset is None else centers - self.offset
 
     def unframe(self, centers: np.ndarray) -> np.ndarray:
@@ -59,21 +63,40 @@ def prepare(
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     dense_euclidean = metric == "euclidean" and not sp.issparse(X)
-    measured = offset is None
+    measured, zero = offset is None, None
     if not dense_euclidean:
-        offset, values = None, _unit(X) if metric == "cosine" else X
+        offset, (values, zero) = None, _unit(X) if metric == "cosine" else Prepared(X)
     else:
         offset = _mean(X, weights) if offset is None else offset
         values = _shifted(X, offset)
     spread = _spread(values, weights) if measured else np.nan
-    on_device = weights if weights is None or is_host(values) else to_like(weights, values)
-    return Points(values, weights, on_device, squared_norms(values), offset, spread, metric)
+    norms, there = squared_norms(values), _beside(weights, values)
+    if zero is None:
+        return Points(values, weights, there, norms, offset, spread, metric, None, weights, there)
+    # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
+    norms = norms + _beside(to_numpy(zero).astype(np.float64), values)
+    pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
+    return Points(
+        values, weights, there, norms, offset, spread, metric, zero, pull, _beside(pull, values)
+    )
+
+
+def _beside(weights: np.ndarray | None, values: Any) -> Any:
+    return weights if weights is None or is_host(values) else to_like(weights, values)
 
 
 def assign(points: Points, centers: np.ndarray) -> Nearest:
-    """Nearest centre of every point and its distance: ‖x−μ‖², or 1 − cos for cosine."""
-    found = nearest(points.values, centers, points.norms)
-    return found if points.metric == "euclidean" else found._replace(near=0.5 * found.near)
+    """Nearest centre of every point and its distance: ‖x−μ‖², or 1 − cos for cosine.
+
+    A zero row is at distance 1 from every centre and belongs to the first.
+    """
+    first, near = nearest(points.values, centers, points.norms)
+    if points.metric == "euclidean":
+        return Nearest(first, near)
+    near = 0.5 * near
+    if points.zero is not None:
+        first[points.zero], near[points.zero] = 0, 1.0
+    return Nearest(first, near)
 
 
 def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
@@ -100,7 +123,7 @@ def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> 
     for rows in row_blocks(len(values), values.shape[1], 1 << 18):
         gap = values[rows] - centers[labels[rows]]
         distances[rows] = np.einsum("ij,ij->i", gap, gap)
-    return distances
+    return distances if points.zero is None else distances + points.zero
 
 
 def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
@@ -110,6 +133,8 @@ def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
     for rows in row_blocks(points.values.shape[0], centers.shape[1], DEVICE_BLOCK):
         gap = points.values[rows, :] - xp.take(centers, labels[rows], axis=0)
         squares = xp.astype(xp.sum(gap * gap, axis=1), xp.float64)
+        if points.zero is not None:
+            squares = squares + xp.astype(points.zero[rows], xp.float64)
         if points.device_weights is not None:
             squares = squares * xp.astype(points.device_weights[rows], xp.float64)
         total += float(xp.sum(squares))
@@ -117,9 +142,9 @@ def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
 
 
 def label_sums(points: Points, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sum of the points and the total weight of every cluster."""
+    """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
     sums = code_sums(points.values, labels, points.device_weights, n_clusters)
-    return sums, to_numpy(bins(labels, points.device_weights, n_clusters))
+    return sums, to_numpy(bins(labels, points.device_pull, n_clusters))
 
 
 def take_rows(points: Points, rows: np.ndarray) -> np.ndarray:
@@ -134,25 +159,25 @@ def take_rows(points: Points, rows: np.ndarray) -> np.ndarray:
     return to_numpy(xp.take(values, index, axis=0)).astype(np.float64)
 
 
-def unit_rows(centers: np.ndarray) -> np.ndarray:
-    """Rows of unit length; a row of zeros stays."""
-    length = np.sqrt(np.einsum("ij,ij->i", centers, centers))
-    return centers / np.where(length > 0.0, length, 1.0)[:, None]
-
-
-def _unit(X: Any) -> Any:
-    length = to_numpy(squared_norms(X)).astype(np.float64) ** 0.5
-    if not length.all():
-        row = int(np.flatnonzero(length == 0.0)[0])
+def check_directions(centers: np.ndarray) -> np.ndarray:
+    """Centres at unit length; one without a direction would be near to nothing."""
+    unit, zero = unit_rows(centers)
+    if zero is not None:
         raise ValueError(
-            f"X must have no row of zeros for metric='cosine', got one at row {row}; "
-            "drop such rows first."
+            "centers must have no row of zeros for metric='cosine', got one at row "
+            f"{int(np.flatnonzero(zero)[0])}; give it a direction."
         )
-    if sp.issparse(X):
-        return sp.csr_array(sp.diags_array(1.0 / length) @ X).astype(X.dtype)
+    return unit
+
+
+def _unit(X: Any) -> Prepared:
+    """Rows of unit length in the float type of X; zero rows are marked."""
     if is_host(X):
-        return (X / length[:, None]).astype(X.dtype, copy=False)
-    return X / to_like(length[:, None], X)
+        unit, zero = unit_rows(X)
+        return Prepared(unit.astype(X.dtype, copy=False), zero)
+    xp = array_namespace(X)
+    unit, zero = unit_rows(X, xp)
+    return Prepared(xp.astype(unit, X.dtype), zero)
 
 
 def _shifted(X: Any, offset: np.ndarray) -> Any:

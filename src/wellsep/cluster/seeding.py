@@ -59,15 +59,31 @@ def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
 
 def random_rows(points: Points, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:
     """Distinct rows, drawn in proportion to their weight."""
-    n = points.values.shape[0]
-    if points.weights is None:
-        return random_state.choice(n, n_clusters, replace=False)
-    counted = np.flatnonzero(points.weights)
+    if points.pull is None:
+        return random_state.choice(points.values.shape[0], n_clusters, replace=False)
+    return draw_weighted(points.pull, n_clusters, points.zero is not None, random_state)
+
+
+def draw_weighted(
+    pull: np.ndarray, n_clusters: int, zeros: bool, random_state: np.random.RandomState
+) -> np.ndarray:
+    """Distinct rows in proportion to ``pull``; no zero row, which has no direction to start in."""
+    share, counted = shares(pull, zeros), np.flatnonzero(pull)
     if len(counted) < n_clusters:
-        rest = np.flatnonzero(points.weights == 0.0)[: n_clusters - len(counted)]
+        if zeros:
+            return np.resize(counted, n_clusters)  # fewer directions than clusters: some twice
+        rest = np.flatnonzero(pull == 0.0)[: n_clusters - len(counted)]
         return np.concatenate([counted, rest])
-    share = points.weights / points.weights.sum()
-    return random_state.choice(n, n_clusters, replace=False, p=share)
+    return random_state.choice(len(pull), n_clusters, replace=False, p=share)
+
+
+def shares(pull: np.ndarray, zeros: bool) -> np.ndarray:
+    """The chance of each row to be drawn."""
+    if zeros and not pull.any():
+        raise ValueError(
+            "X must have a row that is not zero for metric='cosine', got rows of zeros only."
+        )
+    return pull / pull.sum()
 
 
 def plus_plus(
@@ -84,9 +100,8 @@ def plus_plus(
     """
     n = points.values.shape[0]
     n_trials = 2 + int(np.log(n_clusters)) if n_trials is None else n_trials
-    weights = points.weights
-    share = None if weights is None else weights / weights.sum()
     chosen = np.empty(n_clusters, dtype=np.intp)
+    share = None if points.pull is None else shares(points.pull, points.zero is not None)
     chosen[0] = random_state.choice(n, p=share)
     closest = row_distances(points, chosen[:1])[0, ...]
     for position in range(1, n_clusters):
@@ -100,7 +115,7 @@ def draw_far(
     points: Points, closest: Any, size: int, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Rows drawn (with replacement) with a chance in proportion to w times ``closest``."""
-    mass = closest if points.weights is None else closest * points.device_weights
+    mass = closest if points.pull is None else closest * points.device_pull
     draws = random_state.uniform(size=size)
     if is_host(points.values):
         course = np.cumsum(mass)
@@ -114,7 +129,8 @@ def draw_far(
         rows = to_numpy(xp.searchsorted(course, targets, side="right"))
     if not total > 0.0:
         # Every point lies on a centre: more centres than distinct points.
-        return random_state.choice(points.values.shape[0], size)
+        chance = None if points.zero is None else shares(points.pull, True)  # type: ignore[arg-type]
+        return random_state.choice(points.values.shape[0], size, p=chance)
     return np.minimum(rows, points.values.shape[0] - 1)
 
 

@@ -1,4 +1,4 @@
-"""Compiled sums over members; imported by kernels.py alone, because it imports numba."""
+"""Compiled sums over members; imported by twins.py alone, because it imports numba."""
 
 from __future__ import annotations
 

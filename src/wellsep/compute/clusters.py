@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute import kernels
+from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.engines import Space, host
+from wellsep.compute.metrics import Metric, Sums
 from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 
@@ -38,24 +40,24 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
 
 
 def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
-    """(ΣK, d) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
+    """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     partitions, weights = task.partitions, task.weights
     if space.on_card:
         from wellsep.compute import tensor_clusters
 
         return host(tensor_clusters.cluster_sums(task, rows_of))
-    total = np.zeros((int(partitions.offsets[-1]), space.d))
-    for rows in space.row_blocks(space.d + total.shape[0]):
+    total: Any = 0.0
+    for rows in space.row_blocks(space.d + int(partitions.offsets[-1])):
         codes = partitions.codes[:, rows]
         part = None if weights is None else weights[rows]
         table = one_hot(codes, partitions.n_clusters, part)
         if space.kind == "tensor":
             xp = space.xp
             dense = space.asarray(table.toarray(), dtype=xp.float64)
-            total += host(dense.T @ xp.astype(rows_of(rows), xp.float64))
+            total = total + host(dense.T @ xp.astype(rows_of(rows), xp.float64))
         else:
             product = table.T @ rows_of(rows).astype(np.float64, copy=False)
-            total += product.toarray() if sp.issparse(product) else product
+            total = total + (product.toarray() if sp.issparse(product) else product)
     return total
 
 
@@ -139,7 +141,7 @@ class _Block:
 
     def __init__(self, space: Space, rows: slice, stacked: np.ndarray | None) -> None:
         self.space = space
-        self.X = space.centred[rows] if space.kind != "tensor" else space.centred[rows, :]
+        self.X = space.centred[rows, :]
         self.products: np.ndarray | None = None
         if stacked is not None:
             if space.kind == "tensor":
@@ -204,7 +206,9 @@ class _View:
             gap = block.X[self.keep] - centers.astype(block.X.dtype)[self.codes]
             return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
         xp, space = block.space.xp, block.space
-        X = block.X if isinstance(self.keep, slice) else block.X[space.asarray(self.keep), :]
+        X = block.X
+        if not isinstance(self.keep, slice):
+            X = xp.take(X, space.asarray(np.flatnonzero(self.keep)), axis=0)
         near = space.asarray(centers.astype(np.float64))
         near = xp.astype(near, block.X.dtype)
         gap = X - xp.take(near, space.asarray(self.codes.astype(np.int64)), axis=0)
@@ -306,56 +310,51 @@ _REDUCE = {
 }
 
 
-@provides("cosine_widths")
-def provide_cosine_widths(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Cosine silhouette widths without pairwise distances.
-
-    From z to a cluster the distances sum to (mass) − z·Σz, so all it takes is one product of the
-    unit rows with the cluster sums: O(n ΣK d).
-    """
+def provide_summed_widths(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Silhouette widths without pairwise distances, from sums of rows over clusters: O(n ΣK d)."""
+    summed: Any = metric.sums
     if task.space.on_card:
         from wellsep.compute import tensor_clusters, tensor_widths
 
         placed = tensor_widths.Placed(task)
-        there = tensor_clusters.cluster_sums(task, task.space.unit_rows)
+        there = tensor_clusters.cluster_sums(task, partial(summed.rows, task.space))
         return tensor_widths.reduce_widths(
-            placed, wants, tensor_widths.cosine_strips(placed, there)
+            placed, wants, tensor_widths.summed_strips(placed, summed, there)
         )
-    sums = cluster_sums(task.space, task.space.unit_rows, task)
-    return cosine_pass(task, sums, *cluster_masses(task), wants)
+    sums = cluster_sums(task.space, partial(summed.rows, task.space), task)
+    return width_pass(task, summed, sums, *cluster_masses(task), wants)
 
 
-def cosine_pass(
-    task: Task, sums: np.ndarray, mass: np.ndarray, count: np.ndarray, wants: list[Want]
+def width_pass(
+    task: Task,
+    summed: Sums,
+    sums: np.ndarray,
+    mass: np.ndarray,
+    count: np.ndarray,
+    wants: list[Want],
 ) -> dict[Want, list[Any]]:
-    """Widths with the sums of unit rows, masses and counts of all clusters known."""
+    """Widths with the sums of rows, masses and counts of all clusters known."""
     space, partitions = task.space, task.partitions
     offsets = partitions.offsets
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
-    widths_of = kernels.choose_widths(np)
-    for rows in space.row_blocks(len(sums) + 2 * space.d):
-        products, square = _unit_products(space, rows, sums)
-        weight = task.weights_or_ones()[rows]
+    widths_of = choose(widths_from_sums, sums)
+    sums_there, mass_there = space.asarray(sums), space.asarray(mass)
+    for at in space.row_blocks(len(sums) + 2 * space.d):
+        rows = summed.rows(space, at)
+        table = host(summed.distances(rows, sums_there, mass_there))  # (ΣK, b)
+        weight = task.weights_or_ones()[at]
+        itself = weight * host(summed.itself(rows, space.xp))
         for m in range(len(partitions)):
             part = slice(offsets[m], offsets[m + 1])
-            codes = partitions.codes[m, rows]
-            at = np.flatnonzero(codes >= 0)
-            distances = mass[part, None] - products[part]
+            codes = partitions.codes[m, at]
+            counted = np.flatnonzero(codes >= 0)
+            distances = table[part]
             # an object is at distance 0 from itself, also where its row is zero
-            distances[codes[at], at] -= (weight * (1 - square))[at]
+            distances[codes[counted], counted] -= itself[counted]
             distances[distances < 1e-14 * mass[part, None]] = 0  # rounding between equal rows
             for w in wants:
                 found = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                out[w][m, rows] = np.where(codes >= 0, found.width, np.nan)
+                out[w][m, at] = np.where(codes >= 0, found.width, np.nan)
     return {w: list(table) for w, table in out.items()}
-
-
-def _unit_products(space: Space, rows: slice, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(ΣK, b) products of the cluster sums with the unit rows, and the rows' squared lengths."""
-    unit = space.unit_rows(rows)
-    if space.kind == "sparse":
-        products = np.asarray((unit @ sums.T.astype(unit.dtype)).T, dtype=np.float64)
-        return products, np.asarray(unit.multiply(unit).sum(axis=1)).reshape(-1)
-    return host(space.asarray(sums) @ unit.T), host(space.xp.sum(unit * unit, axis=1))

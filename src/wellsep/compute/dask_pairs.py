@@ -11,6 +11,7 @@ import os
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import dask
@@ -19,14 +20,16 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from wellsep.compute import kernels
+from wellsep.compute.blocks import pair_block, widths_from_sums
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.dask_chunks import ARITY, Chunks, Sealed, add_tree, settled
 from wellsep.compute.engines import Space, cut, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
+from wellsep.compute.metrics import Metric, Rows, find, need_coordinates
 from wellsep.compute.moments import add
-from wellsep.compute.pairs import SYMMETRIC, Sides, sum_pairs
+from wellsep.compute.pairs import Sides, sum_pairs
 from wellsep.compute.statistics import Task, Want
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 SUMS = ("widths", "within_distances", "between_distances")
@@ -60,8 +63,8 @@ def gather_pairs(task: Task, wants: list[Want], clusters: list[Clusters]) -> dic
     blocks = cut_blocks(task, clusters)
     say_cost(blocks.rows, wants)
     found: dict[Want, list[Any]] = {}
-    for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
-        mine = [w for w in wants if w.get("metric", "euclidean") == metric]
+    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
+        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
         sums = [w for w in mine if w.name in SUMS]
         if sums:
             found.update(_sums(blocks, metric, sums))
@@ -76,11 +79,7 @@ def gather_pairs(task: Task, wants: list[Want], clusters: list[Clusters]) -> dic
 
 
 def refuse_metric(wanted: Want) -> None:
-    if wanted.get("metric") == "precomputed":
-        raise TypeError(
-            "metric must be one that is computed from rows where X is a dask collection, "
-            "got 'precomputed'."
-        )
+    need_coordinates(wanted.get("metric", "euclidean"), "where X is a dask collection", TypeError)
 
 
 def cut_blocks(task: Task, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
@@ -211,7 +210,7 @@ def _visit(
         return kernel(left, right, starts, *shared.values)
 
 
-def _sums(blocks: Blocks, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
+def _sums(blocks: Blocks, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     names, graph, owners = _strips(blocks, metric)
     finished = []
     for i, sums in enumerate(owners):
@@ -230,7 +229,7 @@ def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
     chunks: Any = task.space
     blocks = cut_blocks(task, known.clusters, lazily=True)
     say_cost(blocks.rows, [wanted])
-    names, graph, owners = _strips(blocks, wanted.get("metric", "euclidean"))
+    names, graph, owners = _strips(blocks, find(wanted.get("metric", "euclidean")))
     target = f"{names.base}-widths"
     for i, sums in enumerate(owners):
         graph[target, i] = (_widths, names.block(i), sums, names.known, Sealed(wanted))
@@ -239,7 +238,7 @@ def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
     return widths.rechunk((chunks.sizes,))
 
 
-def _strips(blocks: Blocks, metric: Any) -> tuple[Names, dict, list[tuple]]:
+def _strips(blocks: Blocks, metric: Metric) -> tuple[Names, dict, list[tuple]]:
     """A graph in which task i holds the (ΣK, b) distance sums of block i."""
     graph, pairs, names = _pairs(blocks, _pair_sums, (metric,))
     owners = []
@@ -260,12 +259,13 @@ def _add_sides(pairs: list[tuple[Any, Any]], sides: list[int]) -> np.ndarray:
 
 
 def _pair_sums(
-    left: Task, right: Task, starts: list[int], metric: Any
+    left: Task, right: Task, starts: list[int], metric: Metric
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """(ΣK, b) distance sums of the left rows over the right ones, and the other way round."""
     own = starts[0] == starts[1]
-    a, b = _aligned_sides(left, right, metric, own)
-    block, both = kernels.choose(metric, np), metric in SYMMETRIC
+    a = Sides(left, metric)
+    b = a if own else Sides(right, metric)
+    block, both = choose(pair_block, a.view, metric), metric.symmetric
     width = int(left.partitions.offsets[-1])
     sums_a = np.zeros((width, left.space.n))
     sums_b = sums_a if own else np.zeros((width, right.space.n))
@@ -281,22 +281,10 @@ def _pair_sums(
     return sums_a, None if own else sums_b
 
 
-def _placed(sides: Sides, block: int, start: int) -> Any:
-    """A side that knows its place among all rows: equal places mean the same objects."""
-    side = sides.side(block)
-    return side._replace(rows=slice(start + side.rows.start, start + side.rows.stop))
-
-
-def _aligned_sides(left: Task, right: Task, metric: Any, own: bool) -> tuple[Sides, Sides]:
-    a = Sides(left, metric)
-    b = a if own else Sides(right, metric)
-    # Unit rows get one more column where a block has a row of zeros.
-    columns = max(a.view.shape[1], b.view.shape[1])
-    for sides in (a, b):
-        missing = columns - sides.view.shape[1]
-        if missing:
-            sides.view = np.hstack([sides.view, np.zeros((len(sides.view), missing))])
-    return a, b
+def _placed(sides: Sides, block: int, start: int) -> Rows:
+    """Rows that know their place among all rows: equal places mean the same objects."""
+    rows = sides.side(block)
+    return replace(rows, at=slice(start + rows.at.start, start + rows.at.stop))
 
 
 def _parts(task: Task, sums: np.ndarray, known: Sealed) -> Iterator[tuple[Any, ...]]:
@@ -329,7 +317,7 @@ def _widths(task: Task, sums: np.ndarray, known: Sealed, asked: Sealed) -> np.nd
 def _widths_of(
     sums: np.ndarray, codes: np.ndarray, weights: np.ndarray, cluster: Clusters, w: Want
 ) -> np.ndarray:
-    widths_of = kernels.choose_widths(np)
+    widths_of = choose(widths_from_sums, sums)
     got = widths_of(sums, codes, weights, cluster.mass, cluster.counts, w.get("singleton", 0), np)
     return np.where(codes >= 0, got.width, np.nan)
 

@@ -11,20 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.angles import angle_moments, within_angles
-from wellsep.compute.clusters import Clusters, centre_pass, cosine_pass
+from wellsep.compute.clusters import Clusters, centre_pass, width_pass
 from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
 from wellsep.compute.engines import Space
+from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import Asked, Facts, describe_rows
+from wellsep.compute.pairs import without_pairs
 from wellsep.compute.spectrum import Spectrum, spectrum_of
+from wellsep.compute.square_sums import square_moments, within_squares
 from wellsep.compute.statistics import Objects, Task, Want, want
-from wellsep.compute.views import wide
 from wellsep.partitions import Partitions
 
 SUMMED = ("within", "radii", "separation", "to_centres")
-AVERAGED = ("simplified", "cosine_widths")  # one value per object, averaged by cluster
-ALONE = ("clusters", "objects", "spread", "balls", "spectrum", "within_angles")
-ROW_WISE = (*ALONE, *SUMMED, *AVERAGED)
+AVERAGED = ("simplified", "widths")  # one value per object, averaged by cluster
+ALONE = ("clusters", "objects", "spread", "balls", "spectrum")
+ROW_WISE = (*ALONE, *SUMMED, "simplified")
 
 
 class Known(NamedTuple):
@@ -33,7 +34,7 @@ class Known(NamedTuple):
     classes: tuple[np.ndarray, ...]
     clusters: list[Clusters]
     spreads: list[Spread]
-    unit: np.ndarray | None  # (ΣK, d)
+    sums: dict[Metric, np.ndarray]  # (ΣK, e)
     origin: np.ndarray  # (d,) what every portion subtracts
 
 
@@ -41,8 +42,8 @@ def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
     from wellsep.compute.dask_pairs import gather_pairs
 
-    rows = [w for w in wants if w.name in ROW_WISE]
-    pairs = [w for w in wants if w.name not in ROW_WISE]
+    rows = [w for w in wants if w.name in ROW_WISE or without_pairs(w)]
+    pairs = [w for w in wants if w not in rows]
     needed = [*rows, want("clusters")] if pairs else rows
     facts = first_pass(task, needed)
     known = _known(task, facts)
@@ -57,7 +58,7 @@ def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def values_of_objects(task: Task, wanted: Want) -> Any:
     """A lazy dask array (n,) of one value per object, for the only partition."""
-    if wanted.name == "widths":
+    if wanted.name == "widths" and not without_pairs(wanted):
         from wellsep.compute.dask_pairs import lazy_widths
 
         return lazy_widths(task, wanted, _known(task, first_pass(task, [want("clusters")])))
@@ -72,7 +73,7 @@ def first_pass(task: Task, wants: list[Want]) -> Facts:
     partitions = task.partitions
     asked = Asked(
         squares=bool(names & {"spread", "balls"}) or ("within" in names and task.centers is None),
-        unit="cosine_widths" in names,
+        sums=tuple(dict.fromkeys(_metric(w) for w in wants if _is_summed(w))),
         scatter=counted_alike(partitions, chunks.n)[0] if "spectrum" in names else (),
     )
     return chunks.fold(
@@ -118,7 +119,7 @@ def _known(task: Task, facts: Facts) -> Known:
             between = (mass[:, None] * (means - mean) ** 2).sum(axis=0)
             total = (square.sum(axis=0) + between) / mass.sum()
             spreads.append(Spread(means, square / mass[:, None], total))
-    return Known(partitions.classes, clusters, spreads, facts.unit, shift)
+    return Known(partitions.classes, clusters, spreads, facts.sums, shift)
 
 
 def _from_first(task: Task, wants: list[Want], facts: Facts, known: Known) -> dict[Want, list[Any]]:
@@ -138,17 +139,26 @@ def _from_first(task: Task, wants: list[Want], facts: Facts, known: Known) -> di
             ]
         elif w.name == "spectrum":
             found[w] = _spectra(task, facts, w.get("centred", True))
-        elif w.name == "within_angles":
-            found[w] = _angles(task)
+        elif w.name == "within_distances":
+            found[w] = _within_squares(task, _metric(w))
     return found
 
 
-def _angles(task: Task) -> list[float]:
+def _metric(w: Want) -> Metric:
+    return find(w.get("metric", "euclidean"))
+
+
+def _is_summed(w: Want) -> bool:
+    return w.name == "widths" and without_pairs(w)
+
+
+def _within_squares(task: Task, metric: Metric) -> list[float]:
     chunks: Any = task.space
     partitions = task.partitions
     beside = [partitions.codes, task.weights]
-    moments = chunks.fold(angle_moments, partitions.n_clusters, beside=beside)
-    return within_angles(moments, partitions.offsets)
+    shared = (partitions.n_clusters, metric, chunks.reference)
+    moments = chunks.fold(square_moments, *shared, beside=beside)
+    return within_squares(moments, partitions.offsets, metric)
 
 
 def _as_objects(clusters: Clusters) -> Objects:
@@ -214,7 +224,7 @@ def _row_sums(
         found.update(centre_pass(task, known.clusters, summed))
     for w in wants:
         if w.name == "balls":
-            members = [_Members(task, wide(task.space), m) for m in range(len(codes))]
+            members = [_Members(task, task.space.on_host().X, m) for m in range(len(codes))]
             found[w] = [ball_counts(x, s, w) for x, s in zip(members, known.spreads, strict=True)]
     return found
 
@@ -222,12 +232,13 @@ def _row_sums(
 def _object_rows(task: Task, known: Known, wants: list[Want]) -> dict[Want, list[Any]]:
     """One value per object of a portion."""
     found: dict[Want, list[Any]] = {}
-    cosine = [w for w in wants if w.name == "cosine_widths"]
-    if cosine:
+    for metric in dict.fromkeys(_metric(w) for w in wants if w.name == "widths"):
         mass = np.concatenate([c.mass for c in known.clusters])
         count = np.concatenate([c.counts for c in known.clusters])
-        found.update(cosine_pass(task, known.unit, mass, count, cosine))  # type: ignore[arg-type]
-    rest = [w for w in wants if w.name != "cosine_widths"]
+        mine = [w for w in wants if w.name == "widths" and _metric(w) == metric]
+        summed: Any = metric.sums
+        found.update(width_pass(task, summed, known.sums[metric], mass, count, mine))
+    rest = [w for w in wants if w.name != "widths"]
     if rest:
         found.update(centre_pass(task, known.clusters, rest))
     return found

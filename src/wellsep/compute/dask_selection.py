@@ -11,12 +11,12 @@ import numpy as np
 from wellsep.compute.dask_pairs import Blocks, fold_pairs
 from wellsep.compute.dask_passes import counted_alike
 from wellsep.compute.engines import ROWS, Space, cut
+from wellsep.compute.metrics import Metric
 from wellsep.compute.selection import BITS, FINE, SPAN, Selected, _distances, _Histogram
 from wellsep.compute.statistics import Task
-from wellsep.compute.views import wide
 
 
-def select_chunks(task: Task, blocks: Blocks, metric: Any) -> list[Selected]:
+def select_chunks(task: Task, blocks: Blocks, metric: Metric) -> list[Selected]:
     """One entry per partition; partitions that count every row share the passes."""
     partitions = task.partitions
     pairs = [c.counts * (c.counts - 1) / 2 for c in blocks.known.clusters]
@@ -38,7 +38,7 @@ def select_chunks(task: Task, blocks: Blocks, metric: Any) -> list[Selected]:
 class _ChunkHistogram(_Histogram):
     """The same counts, each pair of blocks counted where it is."""
 
-    def __init__(self, blocks: Blocks, metric: Any, m: int, reach: float) -> None:
+    def __init__(self, blocks: Blocks, metric: Metric, m: int, reach: float) -> None:
         super().__init__(lambda i, j: np.empty((0, 0)), [], reach, 1)
         self.where, self.metric, self.m = blocks, metric, m
 
@@ -82,7 +82,7 @@ class Counts(NamedTuple):
 
 
 def _values(
-    left: Task, right: Task, starts: list[int], metric: Any, m: int
+    left: Task, right: Task, starts: list[int], metric: Metric, m: int
 ) -> Iterator[np.ndarray]:
     """Distances of the counted objects of two blocks, each pair once."""
     mine = np.flatnonzero(left.partitions.codes[m] >= 0)
@@ -104,27 +104,31 @@ def _values(
             yield table(a, slice(len(mine) + b.start, len(mine) + b.stop)).reshape(-1)
 
 
-def _table(X: np.ndarray, origin: Any, rows: np.ndarray, metric: Any) -> Any:
+def _table(X: np.ndarray, origin: Any, rows: np.ndarray, metric: Metric) -> Any:
     if not len(rows):
         return None, None
     return _distances(Space(X, np, "numpy", 1, origin=origin), metric, rows)
 
 
-def _reach(left: Task, right: Task, starts: list[int], metric: Any, m: int) -> Largest:
-    if metric not in ("euclidean", "cosine"):
+def _reach(left: Task, right: Task, starts: list[int], metric: Metric, m: int) -> Largest:
+    if metric.finish is None:
         values = _values(left, right, starts, metric, m)
         return Largest(max((float(v.max(initial=0)) for v in values), default=0.0))
     if starts[0] != starts[1]:
         return Largest(0.0)  # twice the greatest distance from a common point will do
-    X, origin = left.space.X[left.partitions.codes[m] >= 0].astype(np.float64), left.space.shift
-    if metric == "cosine":
-        X = wide(Space(X, np, "numpy", 1), "cosine") if len(X) else X
-        origin = np.pad(origin / (np.linalg.norm(origin) or 1), (0, X.shape[1] - len(origin)))
-    reach = 2 * float(np.sqrt(((X - origin) ** 2).sum(axis=1).max(initial=0)))
-    return Largest(reach**2 / 2 if metric == "cosine" else reach)
+    shift = left.space.shift
+    counted = left.space.X[left.partitions.codes[m] >= 0]
+    if not len(counted):
+        return Largest(0.0)
+    X, zero = Space(counted, np, "numpy", 1, origin=shift).prepared(metric, wide=True)
+    middle = Space(shift[None], np, "numpy", 1, origin=shift).prepared(metric, wide=True).X
+    squares = ((X - middle) ** 2).sum(axis=1) + (0 if zero is None else zero)
+    return Largest(float(metric.finish(4 * squares.max(), np)))
 
 
-def _coarse(left: Task, right: Task, starts: list[int], metric: Any, m: int, base: int) -> Counts:
+def _coarse(
+    left: Task, right: Task, starts: list[int], metric: Metric, m: int, base: int
+) -> Counts:
     parts = [Counts(SPAN - 1, np.zeros(1, dtype=np.int64), np.zeros(1))]
     for values in _values(left, right, starts, metric, m):
         if len(values):
@@ -137,7 +141,7 @@ def _fine(
     left: Task,
     right: Task,
     starts: list[int],
-    metric: Any,
+    metric: Metric,
     m: int,
     base: int,
     slot: np.ndarray,

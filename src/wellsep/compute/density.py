@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from wellsep.compute.clusters import one_hot
 from wellsep.compute.engines import share_out
 from wellsep.compute.statistics import Task, Want, provides
-from wellsep.compute.views import wide
 
 
 class Spread(NamedTuple):
@@ -44,7 +43,7 @@ def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 
 def _density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X, n_partitions = wide(task.space), len(task.partitions)
+    X, n_partitions = task.space.on_host().X, len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
     def visit(m: int) -> None:

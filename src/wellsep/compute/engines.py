@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import is_torch
+from wellsep.compute.metrics import Prepared, find, unit_rows
 
 ROWS = 500  # 2 MB of float64 stay in a core's cache; a power of two would transpose 6× slower
 TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger blocks
@@ -81,29 +82,35 @@ class Space:
         wide = self.xp.astype(self.X, self.xp.float64) - shift
         return self.xp.astype(wide, self.X.dtype)
 
-    @cached_property
-    def unit(self) -> Any:
-        """Rows of length one (a zero row stays zero); never centred."""
-        if self.kind == "sparse":
-            norms = np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1))
-            return sp.csr_array(sp.diags_array(1 / np.where(norms > 0, norms, 1)) @ self.X)
-        xp = self.xp
-        wide = xp.astype(self.X, xp.float64) if self.kind == "tensor" else self.X
+    def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
+        """The rows as a metric wants them, made once; in float64 with ``wide``."""
+        entry = find(metric)
+        key = (entry.name, wide or self.X.dtype == self.xp.float64)
+        if key not in self._views:
+            self._views[key] = entry.prepare(self, wide)
+        return self._views[key]
+
+    def on_host(self, metric: Any = "euclidean") -> Prepared:
+        """The prepared rows in float64 on the host, for exact work on single distances."""
+        self.refuse_sparse()
         if self.kind == "numpy":
-            norms = np.sqrt(np.einsum("ij,ij->i", wide, wide, dtype=np.float64))[:, None]
-            return (wide / np.where(norms > 0, norms, 1)).astype(self.X.dtype, copy=False)
-        norms = xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True))
-        norms = xp.where(norms > 0, norms, xp.ones_like(norms))
-        return xp.astype(wide / norms, self.X.dtype)
+            return self.prepared(metric, wide=True)
+        key = (find(metric).name, "host")
+        if key not in self._views:
+            there = Space(host(self.X), np, "numpy", self.n_jobs, origin=self.shift)
+            self._views[key] = there.prepared(metric, wide=True)
+        return self._views[key]
+
+    def refuse_sparse(self) -> None:
+        if self.kind == "sparse":
+            raise TypeError(
+                "X must be dense where single distances decide, got a sparse matrix; "
+                "pass X.toarray() if it fits in memory."
+            )
 
     def unit_rows(self, rows: slice) -> Any:
         """Some rows at length one, in float64: 1 − zz' of single-precision rows would cancel."""
-        if self.kind == "sparse":
-            return self.unit[rows]
-        xp = self.xp
-        wide = xp.astype(self.X[rows, :], xp.float64)
-        wide = wide / _positive(xp.max(xp.abs(wide), axis=1, keepdims=True), xp)
-        return wide / _positive(xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True)), xp)
+        return unit_rows(self.X[rows, :], self.xp).X
 
     def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
         """Host values as an array beside X."""
@@ -128,10 +135,6 @@ class Space:
 def on_card(X: Any) -> bool:
     """Whether X is a torch tensor on an accelerator."""
     return is_torch(X) and X.device.type != "cpu"
-
-
-def _positive(lengths: Any, xp: Any) -> Any:
-    return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
 
 
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:

@@ -7,18 +7,17 @@ is that of the pair itself, whatever the data's own precision.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from wellsep.compute import kernels
-from wellsep.compute.blocks import distances, pair_block
 from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
-from wellsep.compute.pairs import SYMMETRIC, Sides
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.metrics import Metric, Prepared, Rows, find, pair_squares, rows_of
+from wellsep.compute.pairs import Sides
+from wellsep.compute.statistics import Task, Want, by_counted, provides
 from wellsep.compute.tree import nearest_neighbours, spanning_tree
-from wellsep.compute.views import Rows, by_counted, rows_of, wide
+from wellsep.compute.twins import TWINS, Twin, choose, numpy_usable
 
 NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
@@ -51,8 +50,7 @@ class Extreme:
         else:
             at = np.flatnonzero(table >= -lead - slack)[:CANDIDATES]
         r, c = np.divmod(at, table.shape[1])
-        gap = i.X[r] - j.X[c]
-        self.keep(np.einsum("ij,ij->i", gap, gap))
+        self.keep(pair_squares(i, r, j, c))
 
     def keep(self, squares: np.ndarray) -> None:
         if len(squares):
@@ -63,50 +61,52 @@ class Extreme:
 @provides(*NAMES)
 def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
-    for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
-        names = {w.name for w in wants if w.get("metric", "euclidean") == metric}
-        values = _choose(task.space, metric)(task, metric, names)
-        found.update({w: values[w.name] for w in wants if w.get("metric", "euclidean") == metric})
+    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
+        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
+        extremes = choose(reference_extremes, task.space, metric)
+        values = extremes(task, metric, {w.name for w in mine})
+        found.update({w: values[w.name] for w in mine})
     return found
 
 
-def _choose(space: Space, metric: Any) -> Callable[[Task, Any, set[str]], dict[str, list[float]]]:
-    if space.kind == "sparse":
-        wide(space)  # refuses
-    if space.on_card and metric in SYMMETRIC:
-        from wellsep.compute.tensor_extremes import extremes_there
-
-        return extremes_there
-    allowed = kernels.choose(metric, space.xp) is not pair_block
-    return blas_extremes if allowed and space.kind == "numpy" else reference_extremes
+def there_usable(space: Space, metric: Metric) -> bool:
+    return space.on_card and metric.finish is not None
 
 
-def blas_extremes(task: Task, metric: str, names: set[str]) -> dict[str, list[float]]:
+def extremes_there(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    from wellsep.compute.tensor_extremes import extremes_there
+
+    return extremes_there(task, metric, names)
+
+
+def blas_usable(space: Space, metric: Metric) -> bool:
+    return numpy_usable(space.X, metric)
+
+
+def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
     """Blocks that belong to one cluster each, or one tree where many partitions share it."""
     partitions, jobs = task.partitions, task.space.n_jobs
-    X = wide(task.space, metric)
+    X, zero = task.space.on_host(metric)
     squares = {name: np.full(len(partitions), np.nan) for name in names}
     for rows, group in by_counted(partitions):
         left = set(names)
         if len(group) >= WORTH_A_TREE and left - {"farthest_within"}:
             codes = partitions.codes[group][:, rows]
-            shared = _shared(rows_of(X[rows]), codes, jobs, left)
+            some = Prepared(X[rows], None if zero is None else zero[rows])
+            shared = _shared(rows_of(some), codes, jobs, left)
             for name, values in shared.items():
                 squares[name][group] = values
             left -= set(shared)
         for m in group if left else ():
-            extremes = _one_partition(X, partitions.codes[m], jobs, left)
+            extremes = _one_partition(X, zero, partitions.codes[m], jobs, left)
             for name, extreme in extremes.items():
                 squares[name][m] = extreme.square
     return {name: in_units(values, metric) for name, values in squares.items()}
 
 
-def in_units(squares: np.ndarray, metric: Any) -> list[float]:
+def in_units(squares: np.ndarray, metric: Metric) -> list[float]:
     """No pair at all: inf between, and 0 for a farthest pair within."""
-    squares = np.where(squares == -np.inf, 0, squares)
-    if metric == "euclidean":
-        return list(np.sqrt(squares))
-    return list(squares / 2 if metric == "cosine" else squares)
+    return list(metric.finish(np.where(squares == -np.inf, 0, squares), np))  # type: ignore[misc]
 
 
 def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:
@@ -149,16 +149,18 @@ def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.
 
 
 def _one_partition(
-    X: np.ndarray, codes: np.ndarray, jobs: int, names: set[str]
+    X: np.ndarray, zero: np.ndarray | None, codes: np.ndarray, jobs: int, names: set[str]
 ) -> dict[str, Extreme]:
     """Objects sorted by cluster, so that a block of pairs is within or between as a whole."""
     extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     sorted_codes, X = codes[order], X[order]
-    radius = _distance_to_means(X, sorted_codes)
+    zero = None if zero is None else zero[order]
+    radius = _distance_to_means(X, zero, sorted_codes)
     # Outermost first within a cluster: the farthest pair is met early, and inner blocks drop out.
     outward = np.lexsort((-radius, sorted_codes))
-    rows, radius = rows_of(X[outward]), radius[outward]
+    rows = rows_of(Prepared(X[outward], None if zero is None else zero[outward]))
+    radius = radius[outward]
     blocks = cut(len(X), ROWS, sorted_codes)
     cluster = [int(sorted_codes[b.start]) for b in blocks]
 
@@ -195,27 +197,31 @@ def _rounds(cluster: list[int], names: set[str]) -> Iterator[list[tuple[int, int
         yield [(i, j) for i, j in pairs if (within if cluster[i] == cluster[j] else between)]
 
 
-def _distance_to_means(X: np.ndarray, sorted_codes: np.ndarray) -> np.ndarray:
+def _distance_to_means(
+    X: np.ndarray, zero: np.ndarray | None, sorted_codes: np.ndarray
+) -> np.ndarray:
+    """The axis of a zero row's own leads away from every mean."""
     starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
     sizes = np.diff([*starts, len(X)])
     means = np.add.reduceat(X, starts, axis=0) / sizes[:, None]
     gap = X - np.repeat(means, sizes, axis=0)
-    return np.sqrt(np.einsum("ij,ij->i", gap, gap))
+    return np.sqrt(np.einsum("ij,ij->i", gap, gap) + (0 if zero is None else zero))
 
 
-def reference_extremes(task: Task, metric: Any, names: set[str]) -> dict[str, list[float]]:
+def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
     """Array-API code for any metric and device: every block is masked for every partition."""
     space = task.space
+    space.refuse_sparse()
     xp = space.xp
-    if metric in SYMMETRIC and space.X.dtype != xp.float64:
+    if metric.finish is not None and space.X.dtype != xp.float64:
         space = Space(xp.astype(space.X, xp.float64), xp, space.kind, space.n_jobs)
     sides = Sides(task._replace(space=space), metric)
     codes = [space.asarray(task.partitions.codes[:, rows]) for rows in sides.blocks]
     best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}
 
     def visit(i: int, j: int) -> None:
-        for a, b in ((i, j),) if metric in SYMMETRIC or i == j else ((i, j), (j, i)):
-            table = distances(sides.side(a), sides.side(b), metric, xp)
+        for a, b in ((i, j),) if metric.symmetric or i == j else ((i, j), (j, i)):
+            table = metric.distances(sides.side(a), sides.side(b), xp)
             for m in range(len(task.partitions)):
                 part = _masked(table, codes[a][m, :], codes[b][m, :], a == b, names, xp)
                 for name, value in part.items():
@@ -241,3 +247,9 @@ def _masked(
         "farthest_within": lambda: xp.max(xp.where(same, table, low)),
     }
     return {name: all_of[name]() for name in names}
+
+
+TWINS[reference_extremes] = (
+    Twin(extremes_there, there_usable),
+    Twin(blas_extremes, blas_usable),
+)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engines import ROWS, cut, share_out, tournament
+from wellsep.compute.metrics import rows_of
 from wellsep.compute.statistics import Task, Want, provides
-from wellsep.compute.views import rows_of, wide
 
 
 class Linkage(NamedTuple):
@@ -20,7 +20,7 @@ class Linkage(NamedTuple):
 
 @provides("linkage")
 def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X = wide(task.space)
+    X = task.space.on_host().X
     entries = [_link(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
     return {w: entries for w in wants}
 

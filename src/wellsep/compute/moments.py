@@ -7,12 +7,14 @@ offset of the data nor the number of blocks costs digits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.clusters import cluster_sums, one_hot
-from wellsep.compute.engines import open_space
+from wellsep.compute.engines import Space
+from wellsep.compute.metrics import Metric
 from wellsep.compute.statistics import Task
 from wellsep.partitions import Partitions
 
@@ -49,7 +51,7 @@ class Facts(NamedTuple):
     weighted: Moments | None  # of all rows by weight
     clusters: Moments | None  # (ΣK,) by weight
     counts: np.ndarray | None  # (ΣK,) objects
-    unit: np.ndarray | None  # (ΣK, d) sums of the rows at unit length
+    sums: dict[Metric, np.ndarray]  # (ΣK, e) of the rows that a metric sums over clusters
     scatter: Moments | None  # with all products, of the rows that some partitions count
 
 
@@ -58,7 +60,7 @@ class Asked(NamedTuple):
 
     weighted: bool = False
     squares: bool = False  # squared deviations within clusters, by column
-    unit: bool = False
+    sums: tuple[Metric, ...] = ()  # metrics that sum distances without pairs
     scatter: tuple[int, ...] = ()  # partitions whose counted rows are wanted
 
 
@@ -79,15 +81,15 @@ def describe_rows(
         given = np.ones(len(X)) if weights is None else weights
         weighted = _moments(wide, given[None], squares=True)
     if codes is None:
-        return Facts(rows, weighted, None, None, None, None)
+        return Facts(rows, weighted, None, None, {}, None)
     table = one_hot(codes, n_clusters, weights)
     mass = np.asarray(table.sum(axis=0)).reshape(-1)
     mean = _over(np.asarray(table.T @ wide), mass)
     squares = _squares_within(wide, codes, weights, n_clusters, mean) if asked.squares else None
     counts = mass if weights is None else np.asarray((table > 0).sum(axis=0), dtype=np.float64)
     scatter = _scatter(wide, codes[list(asked.scatter)], weights) if asked.scatter else None
-    unit = _unit_sums(X, codes, weights, n_clusters) if asked.unit else None
-    return Facts(rows, weighted, Moments(mass, mean, squares), counts, unit, scatter)
+    sums = {w: _metric_sums(X, codes, weights, n_clusters, w, reference) for w in asked.sums}
+    return Facts(rows, weighted, Moments(mass, mean, squares), counts, sums, scatter)
 
 
 def _over(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -137,14 +139,20 @@ def _scatter(wide: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) ->
     return Moments(table.sum(axis=1), mean, np.stack(squares))
 
 
-def _unit_sums(
-    X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, n_clusters: np.ndarray
+def _metric_sums(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: np.ndarray,
+    metric: Metric,
+    origin: np.ndarray,
 ) -> np.ndarray:
-    space = open_space(X, n_jobs=1)
+    space, summed = Space(X, np, "numpy", 1, origin=origin), metric.sums
     classes = tuple(np.arange(k) for k in n_clusters)
     names = tuple(map(str, range(len(codes))))
     partitions = Partitions(codes, classes, names, np.ones(len(codes)))
-    return cluster_sums(space, space.unit_rows, Task(space, partitions, weights))
+    rows_of = partial(summed.rows, space)  # type: ignore[union-attr]
+    return cluster_sums(space, rows_of, Task(space, partitions, weights))
 
 
 def add(parts: Sequence[Any]) -> Any:

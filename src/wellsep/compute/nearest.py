@@ -17,6 +17,7 @@ from array_api_compat import array_namespace, device, is_numpy_array
 from wellsep._checks import is_torch, to_numpy
 from wellsep.compute import kernels
 from wellsep.compute.engines import effective_jobs, one_blas_thread
+from wellsep.compute.twins import TWINS, Twin, choose
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
 # graphics card busy.
@@ -61,12 +62,9 @@ def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
     >>> nearest(np.array([[0.0], [5.0]]), np.array([[1.0], [7.0]]))
     Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
     """
-    if _fused(X) and len(centers) > 1:
-        found = nearest_two(X, centers)
-        return Nearest(found.first, found.near)
-    norms = squared_norms(X) if norms is None else norms
     if not is_host(X):
-        return _nearest_device(X, centers, norms)
+        return choose(_nearest_device, X, len(centers))(X, centers, norms)
+    norms = squared_norms(X) if norms is None else norms
     first = np.empty(X.shape[0], dtype=np.int32)
     best = np.empty(X.shape[0])
 
@@ -86,13 +84,9 @@ def nearest_two(X: Any, centers: np.ndarray, norms: Any = None) -> NearestTwo:
     NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
 near=array([1., 1.]), far=array([49.,  9.]))
     """
-    if _fused(X):
-        from wellsep.compute import triton_nearest
-
-        return NearestTwo(*triton_nearest.nearest_two(X, to_like(centers, X)))
-    norms = squared_norms(X) if norms is None else norms
     if not is_host(X):
-        return _nearest_two_device(X, centers, norms)
+        return choose(_nearest_two_device, X)(X, centers, norms)
+    norms = squared_norms(X) if norms is None else norms
     n = X.shape[0]
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
@@ -118,9 +112,7 @@ def code_sums(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         weights = None if weights is None else weights[:, None]
     if is_host(X):
         return _code_sums_host(X, codes, weights, n_codes)
-    if _fused(X):
-        return _code_sums_fused(X, codes, weights, n_codes)
-    return _code_sums_device(X, codes, weights, n_codes)
+    return choose(_code_sums_device, X)(X, codes, weights, n_codes)
 
 
 def bins(codes: Any, weights: Any, n_codes: int) -> Any:
@@ -250,7 +242,7 @@ def _device_products(X: Any, centers: np.ndarray) -> Iterator[tuple[slice, Any]]
 
 
 def _nearest_device(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
-    xp = array_namespace(X)
+    xp, norms = array_namespace(X), squared_norms(X) if norms is None else norms
     first, best = [], []
     for _, products in _device_products(X, centers):
         first.append(xp.argmax(products, axis=1))
@@ -259,7 +251,7 @@ def _nearest_device(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
 
 
 def _nearest_two_device(X: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    xp = array_namespace(X)
+    xp, norms = array_namespace(X), squared_norms(X) if norms is None else norms
     codes = xp.arange(len(centers), device=device(X))[None, :]
     parts: list[tuple[Any, ...]] = []
     for _, products in _device_products(X, centers):
@@ -291,9 +283,19 @@ def _code_sums_host(
     return sums
 
 
-def _fused(X: Any) -> bool:
-    """Whether the fused kernels of the GPU may be used."""
-    return is_torch(X) and kernels.fused_usable(X)
+def _two_fused(X: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
+    from wellsep.compute import triton_nearest
+
+    return NearestTwo(*triton_nearest.nearest_two(X, to_like(centers, X)))
+
+
+def _one_fused(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
+    found = _two_fused(X, centers, norms)
+    return Nearest(found.first, found.near)
+
+
+def _one_usable(X: Any, n_centers: int) -> bool:
+    return n_centers > 1 and kernels.fused_usable(X)
 
 
 def _code_sums_fused(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
@@ -320,3 +322,8 @@ def _code_sums_device(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndar
             onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
         sums += to_numpy(onehot.T @ X[rows, :])
     return sums
+
+
+TWINS[_nearest_device] = (Twin(_one_fused, _one_usable),)
+TWINS[_nearest_two_device] = (Twin(_two_fused, kernels.fused_usable),)
+TWINS[_code_sums_device] = (Twin(_code_sums_fused, kernels.fused_usable),)

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute import kernels, sorted_pairs
-from wellsep.compute.blocks import Side
-from wellsep.compute.clusters import cluster_masses, one_hot
+from wellsep.compute.blocks import pair_block, widths_from_sums
+from wellsep.compute.clusters import cluster_masses, one_hot, provide_summed_widths
 from wellsep.compute.engines import (
     ROWS,
     TENSOR_ROWS,
@@ -21,9 +21,10 @@ from wellsep.compute.engines import (
     share_out,
     tournament,
 )
+from wellsep.compute.metrics import Metric, Rows, find, square_lengths
+from wellsep.compute.square_sums import provide_within_squares
 from wellsep.compute.statistics import Task, Want, provides
-
-SYMMETRIC = ("euclidean", "sqeuclidean", "cosine")
+from wellsep.compute.twins import TWINS, Twin, choose
 
 
 class DistanceSums(NamedTuple):
@@ -38,71 +39,48 @@ class Sides:
 
     def __init__(self, task: Task, metric: Any, groups: np.ndarray | None = None) -> None:
         space = task.space
-        self.task, self.metric, self.space = task, metric, space
+        self.task, self.metric, self.space = task, find(metric), space
         self.order = None if groups is None else np.argsort(groups, kind="stable")
         sorted_groups = None if groups is None else groups[self.order]
         rows = TENSOR_ROWS if space.kind == "tensor" else ROWS
         self.blocks = cut(space.n, rows, sorted_groups)
         self.group_of = [0 if groups is None else int(sorted_groups[b.start]) for b in self.blocks]  # type: ignore[index]
         self.n_groups = 1 if groups is None else int(groups.max()) + 1
-        self.view = self._view()
+        self.view, self.zero = space.prepared(self.metric)
+        if self.order is not None:
+            self._sort_rows(space.asarray(self.order))
         self.codes = (
             task.partitions.codes if self.order is None else (task.partitions.codes[:, self.order])
         )
         weights = task.weights
         self.weights = weights if weights is None or self.order is None else weights[self.order]
-        self.square = self._squares() if metric in SYMMETRIC else None
+        self.square = None
+        if self.metric.finish is not None:
+            self.square = square_lengths(self.view, self.zero, space.xp)
+        self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
         self._members = [self._memberships(rows) for rows in self.blocks]
 
-    def _view(self) -> Any:
-        space = self.space
-        if self.metric == "cosine":
-            view = unit_directions(space)
-        elif self.metric in SYMMETRIC:
-            view = space.centred
-        else:
-            view = space.X
-        if self.order is None:
-            return view
-        view = view[space.asarray(self.order), :]
-        return view[:, space.asarray(self.order)] if self.metric == "precomputed" else view
-
-    def _squares(self) -> Any:
-        xp = self.space.xp
-        if self.space.kind == "numpy":
-            return np.einsum("ij,ij->i", self.view, self.view)
-        return xp.sum(self.view * self.view, axis=1)
+    def _sort_rows(self, order: Any) -> None:
+        view = self.view[order, :]
+        self.view = view if self.metric.coordinates else view[:, order]
+        self.zero = None if self.zero is None else self.zero[order]
 
     def _memberships(self, rows: slice) -> Any:
         weights = None if self.weights is None else self.weights[rows]
         table = one_hot(self.codes[:, rows], self.task.partitions.n_clusters, weights)
-        if kernels.sparse_members(self.metric, self.space.xp):
+        if self._sparse:
             return sp.csr_array(table.T).astype(self.space.X.dtype)
         return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
 
-    def side(self, b: int) -> Side:
+    def side(self, b: int) -> Rows:
         rows = self.blocks[b]
-        return Side(
+        return Rows(
             X=self.view[rows, :],
             square=None if self.square is None else self.square[rows],
+            zero=None if self.zero is None else self.zero[rows],
+            at=rows,
             members=self._members[b],
-            rows=rows,
         )
-
-
-def unit_directions(space: Space) -> Any:
-    """Unit rows; a zero row gets a direction of its own, at cosine distance 1 from all others."""
-    xp, unit = space.xp, space.unit
-    zero = xp.sum(unit * unit, axis=1) == 0
-    if not bool(xp.any(zero)):
-        return unit
-    return xp.concat([unit, xp.astype(zero, unit.dtype)[:, None]], axis=1)
-
-
-def wide_directions(space: Space) -> Any:
-    """A tensor's rows of length one in float64, beside it."""
-    X = space.xp.astype(space.X, space.xp.float64)
-    return unit_directions(Space(X, space.xp, space.kind, space.n_jobs))
 
 
 def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
@@ -127,8 +105,8 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
     Each pair is visited once and used both ways.
     """
     task, metric, space = sides.task, sides.metric, sides.space
-    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
-    both_ways = metric in SYMMETRIC
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
+    both_ways = metric.symmetric
 
     def visit(i: int, j: int) -> None:
         a, b = sides.side(i), sides.side(j)
@@ -164,14 +142,31 @@ def fits_budget(task: Task) -> bool:
 
 @provides("widths", "within_distances", "between_distances")
 def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Without pairs where the metric knows a way, else from one pass over them."""
     found: dict[Want, list[Any]] = {}
-    for metric in dict.fromkeys(w.get("metric", "euclidean") for w in wants):
-        mine = [w for w in wants if w.get("metric", "euclidean") == metric]
-        found.update(_reduce_sums(task, metric, mine))
+    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
+        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
+        paired = [w for w in mine if not without_pairs(w)]
+        widths = [w for w in mine if w not in paired and w.name == "widths"]
+        within = [w for w in mine if w not in paired and w.name == "within_distances"]
+        if widths:
+            found.update(provide_summed_widths(task, metric, widths))
+        if within:
+            found.update(provide_within_squares(task, metric, within))
+        if paired:
+            found.update(_reduce_sums(task, metric, paired))
     return found
 
 
-def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[Any]]:
+def without_pairs(w: Want) -> bool:
+    """Whether a statistic of distances follows from sums of rows."""
+    entry = find(w.get("metric", "euclidean"))
+    if w.name == "widths":
+        return entry.sums is not None
+    return w.name == "within_distances" and entry.linear
+
+
+def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
     partitions, space = task.partitions, task.space
     if space.on_card:
@@ -184,12 +179,12 @@ def _reduce_sums(task: Task, metric: Any, wants: list[Want]) -> dict[Want, list[
     found: dict[Want, list[Any]] = {
         w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
     }
-    widths_of = kernels.choose_widths(space.xp)
     edges = partitions.offsets.tolist()
     mass_there, count_there = space.asarray(mass), space.asarray(count)
     for rows, sums in _strips(task, metric):
         codes_there = space.asarray(partitions.codes[:, rows])
         weights_there = space.asarray(weights[rows])
+        widths_of = choose(widths_from_sums, sums)
         for m in range(len(partitions)):
             part = slice(edges[m], edges[m + 1])
             codes = partitions.codes[m, rows]
@@ -226,7 +221,7 @@ def _nothing_yet(w: Want, n: int, k: int) -> Any:
     return 0.0 if w.name == "within_distances" else np.zeros((k, k))
 
 
-def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
+def _strips(task: Task, metric: Metric, codes_there: Any = None) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
     if kernels.fused_usable(space.X, metric):
@@ -235,20 +230,17 @@ def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
         way = kernels.fused_way(X, reach, found.n_clusters, weights is not None)
         if way is not None:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
-            yield from kernels.fused_strips(
+            return kernels.fused_strips(
                 X, codes_there, found.n_clusters, weights, rows_at_once, way
             )
-            return
     if not fits_budget(task):
-        yield from _strip_by_strip(task, metric, space.n)
-        return
-    if sorted_pairs.usable(task, metric):
-        view = unit_directions(space) if metric == "cosine" else space.centred
-        sums = sorted_pairs.sorted_sums(task, metric, view)
-        for rows in space.row_blocks(sums.shape[0]):
-            yield rows, sums[:, rows]
-        return
-    sides = Sides(task, metric)
+        return _strip_by_strip(task, metric, space.n)
+    return choose(paired_strips, task, metric)(task, metric)
+
+
+def paired_strips(task: Task, metric: Metric) -> Any:
+    """Every pair of blocks once, with sums of both sides."""
+    space, sides = task.space, Sides(task, metric)
     width = int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
@@ -257,11 +249,14 @@ def _strips(task: Task, metric: Any, codes_there: Any = None) -> Any:
     yield from zip(sides.blocks, parts, strict=True)
 
 
-def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
+TWINS[paired_strips] = (Twin(sorted_pairs.sorted_strips, sorted_pairs.usable),)
+
+
+def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
     """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
     sides = Sides(task, metric)
     space, width = task.space, int(task.partitions.offsets[-1])
-    block = kernels.choose(metric, space.xp, (space.n, space.d, len(task.partitions)))
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
     for start in range(0, len(sides.blocks), per_strip):
         strip = range(start, min(start + per_strip, len(sides.blocks)))
@@ -270,7 +265,7 @@ def _strip_by_strip(task: Task, metric: Any, n: int) -> Any:
 
         def visit(i: int, sums: Any = sums, first: int = first) -> None:
             a = sides.side(i)
-            rows = slice(a.rows.start - first, a.rows.stop - first)
+            rows = slice(a.at.start - first, a.at.stop - first)
             for j in range(len(sides.blocks)):
                 part = block(a, sides.side(j), metric, space.xp, False).sums_i
                 _add_to(sums[0, :, rows], part)

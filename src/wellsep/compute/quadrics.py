@@ -16,7 +16,6 @@ from wellsep._checks import UndefinedIndex
 from wellsep.compute.clusters import describe_clusters, one_hot
 from wellsep.compute.engines import Space, cut, host
 from wellsep.compute.statistics import Task, Want, provides
-from wellsep.compute.views import wide
 
 BLOCK = 1 << 15  # numbers in each of the tables of a search: they stay in a core's cache
 DEGENERATE = 1e-14  # a variance this small beside the largest is none
@@ -181,7 +180,7 @@ def equal_density(
 def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """(K, K) squared distances of the members of j to where l's density takes over, summed;
     a sentence instead where the clusters give no densities."""
-    X, weights = wide(task.space), task.weights_or_ones()
+    X, weights = task.space.on_host().X, task.weights_or_ones()
     rounding = _rounding(task.space, X)
     found: dict[Want, list[Any]] = {w: [] for w in wants}
     for codes, cluster in zip(task.partitions.codes, describe_clusters(task), strict=True):

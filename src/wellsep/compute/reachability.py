@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engines import ROWS, cut, share_out, tournament
+from wellsep.compute.metrics import Rows, rows_of
 from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.tree import Dissimilarities, spanning_tree
-from wellsep.compute.views import Rows, rows_of, wide
 
 
 class DensityTrees(NamedTuple):
@@ -29,7 +29,7 @@ class _Tree(NamedTuple):
 
 @provides("density_trees")
 def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X = wide(task.space)
+    X = task.space.on_host().X
     entries = [_grow(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
     return {w: entries for w in wants}
 

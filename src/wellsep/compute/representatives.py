@@ -8,7 +8,6 @@ import numpy as np
 
 from wellsep.compute.engines import share_out
 from wellsep.compute.statistics import Task, Want, provides
-from wellsep.compute.views import wide
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
 
@@ -38,7 +37,7 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         from wellsep.compute.tensor_representatives import provide_represented_there
 
         return provide_represented_there(task, wants)
-    X, n_partitions = wide(task.space), len(task.partitions)
+    X, n_partitions = task.space.on_host().X, len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
     def visit(m: int) -> None:

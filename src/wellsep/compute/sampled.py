@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute import kernels
-from wellsep.compute.blocks import Side
+from wellsep.compute.blocks import pair_block
 from wellsep.compute.engines import Space, one_blas_thread
-from wellsep.compute.pairs import SYMMETRIC, Sides, unit_directions
+from wellsep.compute.metrics import Metric, Rows, find, square_lengths
+from wellsep.compute.pairs import Sides
 from wellsep.compute.statistics import Task
+from wellsep.compute.twins import choose
 from wellsep.partitions import Partitions
 
 
@@ -48,39 +49,37 @@ def sample_sums(
     weights: np.ndarray | None,
     sample: np.ndarray,
     k: int,
-    metric: Any,
+    metric: Metric,
     origin: np.ndarray,
     start: int = 0,
 ) -> np.ndarray:
     """(K, s) distances from the sampled rows to the objects of a block, summed by cluster."""
     part = Partitions(codes[None], (np.arange(k),), ("labels",), np.ones(1))
     sides = Sides(Task(Space(X, np, "numpy", 1, origin=origin), part, weights), metric)
-    rows = _side(sample, metric, origin)
-    block = kernels.choose(metric, np)
+    rows = _sampled_rows(sample, metric, origin)
+    block = choose(pair_block, rows.X, metric)
     total = np.zeros((k, len(sample)))
     with one_blas_thread():
         for b in range(len(sides.blocks)):
-            other = sides.side(b)
-            missing = rows.X.shape[1] - other.X.shape[1]
-            if missing:  # the sample has a row of zeros, this block has none, or the reverse
-                rows, other = _padded(rows, -missing), _padded(other, missing)
-            total += block(rows, other, metric, np, False).sums_i
+            total += block(rows, sides.side(b), metric, np, False).sums_i
     return total
 
 
-def _side(sample: np.ndarray, metric: Any, origin: np.ndarray) -> Side:
+def clear_itself(sums: np.ndarray, sample: Sample, metric: Any) -> np.ndarray:
+    """Take away what the sums count from a sampled object to itself.
+
+    A sample does not know its place among the rows: its zero rows are at a distance from all.
+    """
+    entry = find(metric)
+    zero = Space(sample.X, np, "numpy", 1).prepared(entry).zero
+    if zero is not None:
+        at = np.flatnonzero(zero)
+        sums[sample.codes[at], at] -= sample.weights[at] * entry.finish(2.0, np)  # type: ignore[misc]
+    return sums
+
+
+def _sampled_rows(sample: np.ndarray, metric: Metric, origin: np.ndarray) -> Rows:
     """The sampled rows; their place is none of the blocks'."""
-    space = Space(sample, np, "numpy", 1, origin=origin)
-    view = sample
-    if metric == "cosine":
-        view = unit_directions(space)
-    elif metric in SYMMETRIC:
-        view = space.centred
-    square = np.einsum("ij,ij->i", view, view) if metric in SYMMETRIC else None
-    return Side(view, square, None, slice(-len(sample), 0))
-
-
-def _padded(side: Side, columns: int) -> Side:
-    if columns <= 0:
-        return side
-    return side._replace(X=np.hstack([side.X, np.zeros((len(side.X), columns), side.X.dtype)]))
+    X, zero = Space(sample, np, "numpy", 1, origin=origin).prepared(metric)
+    square = None if metric.finish is None else square_lengths(X, zero, np)
+    return Rows(X, square, zero, slice(-len(sample), 0))

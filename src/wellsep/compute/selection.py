@@ -14,9 +14,9 @@ import numpy as np
 
 from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
 from wellsep.compute.kernels import fused_usable
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.metrics import Metric, Prepared, Rows, find, rows_of
+from wellsep.compute.statistics import Task, Want, by_counted, provides
 from wellsep.compute.tree import Dissimilarities
-from wellsep.compute.views import by_counted, rows_of, wide
 
 SORTABLE = 1 << 22  # distances that are simply sorted
 OCTAVES, BITS, FINE = 32, 16, 16  # range below the largest distance; bits of the two passes
@@ -42,7 +42,8 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         entries: list[Any] = [None] * len(task.partitions)
         for rows, group in by_counted(task.partitions):
             counts = [_pairs_within(task.partitions.codes[m][rows]) for m in group]
-            low, high = _selected(task.space, w.get("metric", "euclidean"), rows, np.array(counts))
+            metric = find(w.get("metric", "euclidean"))
+            low, high = _selected(task.space, metric, rows, np.array(counts))
             total = len(rows) * (len(rows) - 1) // 2
             for m, n_within, a, b in zip(group, counts, low, high, strict=True):
                 entries[m] = Selected(n_within, total, float(a), float(b))
@@ -51,19 +52,14 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 
 def _selected(
-    space: Space, metric: Any, rows: np.ndarray, counts: np.ndarray
+    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    if space.on_card and metric in ("euclidean", "cosine"):
-        from wellsep.compute.tensor_extremes import rows_there
+    if space.on_card and metric.finish is not None:
         from wellsep.compute.tensor_selection import select_there
 
-        X = rows_there(space, metric)
-        X = X if len(rows) == len(X) else X[space.asarray(rows)]
-        X = X - X.mean(dim=0) if metric == "cosine" else X
-        low, high = select_there(
-            X, counts, root=metric == "euclidean", fused=fused_usable(space.X), sortable=SORTABLE
-        )
-        return (low, high) if metric == "euclidean" else (low / 2, high / 2)
+        some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
+        fused = fused_usable(space.X)
+        return select_there(some, counts, finish=metric.finish, fused=fused, sortable=SORTABLE)
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 
@@ -73,23 +69,34 @@ def _pairs_within(codes: np.ndarray) -> int:
     return int((size * (size - 1) // 2).sum())
 
 
-def _distances(space: Space, metric: Any, rows: np.ndarray) -> tuple[Table, float | None]:
-    """Distances of blocks of the counted objects, and a bound where one is known beforehand."""
-    if metric in ("euclidean", "cosine"):
-        X = wide(space, metric)[rows]
-        # Far from the origin all directions are alike: bins must reach no farther than they do.
-        X = X - X.mean(axis=0) if metric == "cosine" else X
-        pairs = Dissimilarities(rows_of(X), None)
-        reach = 2 * float(np.sqrt(pairs.rows.right[:, -1].max()))
-        if metric == "cosine":
-            return lambda i, j: np.maximum(pairs.table(i, j), 0) / 2, reach**2 / 2
-        return lambda i, j: np.sqrt(np.maximum(pairs.table(i, j), 0)), reach
-    X = host(space.X)
-    if metric == "precomputed":
-        return lambda i, j: np.ascontiguousarray(X[np.ix_(rows[i], rows[j])], dtype=float), None
-    from sklearn.metrics import pairwise_distances
+def counted_rows(prepared: Prepared, rows: Any, xp: Any) -> Prepared:
+    """Some rows about their mean: bins must reach no farther than the rows do.
 
-    return lambda i, j: pairwise_distances(X[rows[i]], X[rows[j]], metric=metric), None
+    Far from the origin all directions are alike.
+    """
+    X = prepared.X[rows, :]
+    zero = None if prepared.zero is None else prepared.zero[rows]
+    return Prepared(X - xp.mean(X, axis=0), zero)
+
+
+def _distances(space: Space, metric: Metric, rows: np.ndarray) -> tuple[Table, float | None]:
+    """Distances of blocks of the counted objects, and a bound where one is known beforehand."""
+    if metric.finish is None:
+        return _any_distances(space, metric, rows), None
+    finish = metric.finish
+    pairs = Dissimilarities(rows_of(counted_rows(space.on_host(metric), rows, np)), None)
+    reach = finish(4 * pairs.rows.square.max(), np)
+    return lambda i, j: finish(np.maximum(pairs.table(i, j), 0), np), float(reach)
+
+
+def _any_distances(space: Space, metric: Metric, rows: np.ndarray) -> Table:
+    X = host(space.X)
+
+    def table(i: slice, j: slice) -> np.ndarray:
+        a, b = (Rows(X[rows[part]], at=rows[part]) for part in (i, j))
+        return np.ascontiguousarray(metric.distances(a, b, np), dtype=np.float64)
+
+    return table
 
 
 def select(

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engines import host
-from wellsep.compute.statistics import Task, Want, provides
-from wellsep.compute.views import by_counted, wide
+from wellsep.compute.statistics import Task, Want, by_counted, provides
 
 
 class Spectrum(NamedTuple):
@@ -44,7 +43,7 @@ def _looker(task: Task, centred: bool) -> Callable[[np.ndarray, np.ndarray], Spe
         return lambda rows, weights: spectrum_of(
             *products(task, rows, weights, centred), float(weights.sum())
         )
-    X = wide(task.space) if centred else host(task.space.X).astype(np.float64)
+    X = task.space.on_host().X if centred else host(task.space.X).astype(np.float64)
     return lambda rows, weights: _spectrum(X[rows], weights, centred)
 
 

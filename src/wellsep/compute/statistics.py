@@ -62,7 +62,6 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
         from wellsep.compute.dask_passes import gather_chunks
 
         return gather_chunks(task, list(dict.fromkeys(wants)))
-    import wellsep.compute.angles
     import wellsep.compute.clusters
     import wellsep.compute.density
     import wellsep.compute.extremes
@@ -115,6 +114,14 @@ class Averaged(NamedTuple):
 
     means: np.ndarray  # (K,)
     mass: np.ndarray  # (K,)
+
+
+def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:
+    """Partitions that count the same objects: (their rows, the partitions) for each such set."""
+    groups: dict[bytes, list[int]] = {}
+    for m, codes in enumerate(partitions.codes):
+        groups.setdefault(np.packbits(codes >= 0).tobytes(), []).append(m)
+    return [(np.flatnonzero(partitions.codes[ms[0]] >= 0), ms) for ms in groups.values()]
 
 
 def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:

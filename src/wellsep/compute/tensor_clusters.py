@@ -24,17 +24,17 @@ from wellsep.compute.tensor_batches import (
 
 
 def cluster_sums(task: Task, rows_of: Callable[[slice], Any]) -> torch.Tensor:
-    """(ΣK, d) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
+    """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     space, partitions = task.space, task.partitions
     codes, weights = codes_there(task).to(torch.int64), weights_there(task)
     width = int(partitions.offsets[-1])
-    total = torch.zeros((width, space.d), dtype=torch.float64, device=codes.device)
+    total: Any = 0.0
     for rows in row_parts(space.n, 16.0 * (width + space.d)):
         n = rows.stop - rows.start
         table = member_table(codes[:, rows], partitions.n_clusters, n, torch.float64)
         if task.weights is not None:
             table *= weights[rows]
-        total += table @ rows_of(rows).to(torch.float64)
+        total = total + table @ rows_of(rows).to(torch.float64)
     return total
 
 

@@ -8,7 +8,6 @@ in float64: the value is that of the pair, whatever the data's own precision.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,9 +15,9 @@ import torch
 from wellsep.compute import kernels
 from wellsep.compute.engines import Space, host
 from wellsep.compute.extremes import in_units
-from wellsep.compute.pairs import wide_directions
+from wellsep.compute.metrics import Metric, Prepared, square_lengths
 from wellsep.compute.statistics import Task
-from wellsep.compute.tensor_batches import centred, codes_there, row_parts
+from wellsep.compute.tensor_batches import codes_there, row_parts
 
 CANDIDATES = 4096  # objects that are compared with all others; beyond, bounds in float64 are sought
 BLOCK = 4096
@@ -27,43 +26,38 @@ Bounds = dict[str, torch.Tensor]
 FARTHEST = "farthest_within"
 
 
-def extremes_there(task: Task, metric: Any, names: set[str]) -> dict[str, list[float]]:
-    """Squared distances of the deciding pairs for "euclidean", "sqeuclidean" and "cosine"."""
-    X = rows_there(task.space, metric)
+def extremes_there(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    """Distances of the deciding pairs, for a metric that follows from squared distances."""
+    rows = task.space.prepared(metric, wide=True)
     codes = codes_there(task)
     found: dict[str, np.ndarray] = {}
-    for bounds_of, eps in _ways(task):
+    for bounds_of, eps in _ways(task.space, rows):
         left = names - set(found)
         if not left:
             break
-        bounds = bounds_of(X, codes, left)
-        found.update(_decide(X, codes, bounds, eps, last=eps < 1e-12))
+        bounds = bounds_of(rows, codes, left)
+        found.update(_decide(rows, codes, bounds, eps, last=eps < 1e-12))
     return {name: in_units(found[name], metric) for name in names}
 
 
-def rows_there(space: Space, metric: Any) -> torch.Tensor:
-    """(n, d) float64 beside X: about the mean, or for "cosine" of length one."""
-    return wide_directions(space) if metric == "cosine" else centred(space)
-
-
-def _ways(task: Task) -> list[tuple[Callable[..., Bounds], float]]:
+def _ways(space: Space, rows: Prepared) -> list[tuple[Callable[..., Bounds], float]]:
     """From the fastest bounds to the tightest, with the rounding of their products."""
     ways: list[tuple[Callable[..., Bounds], float]] = []
-    if kernels.fused_usable(task.space.X):
+    if kernels.fused_usable(space.X) and rows.zero is None:
         ways.append((_fused_bounds, 2.0**-21))
     return [*ways, (block_bounds, 2.0**-52)]
 
 
-def _fused_bounds(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> Bounds:
+def _fused_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
     from wellsep.compute.triton_extremes import row_extremes
 
-    return row_extremes(X, codes, names)
+    return row_extremes(rows.X, codes, names)
 
 
-def block_bounds(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> Bounds:
+def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds:
     """In blocks of plain products, one partition after the other."""
-    n = len(X)
-    square = (X * X).sum(dim=1)
+    X, n = rows.X, len(rows.X)
+    square = _squares(rows)
     bounds = {
         name: torch.full(codes.shape, torch.inf, dtype=X.dtype, device=X.device) for name in names
     }
@@ -86,12 +80,18 @@ def block_bounds(X: torch.Tensor, codes: torch.Tensor, names: set[str]) -> Bound
     return bounds
 
 
+def _squares(rows: Prepared) -> torch.Tensor:
+    from array_api_compat import torch as xp
+
+    return square_lengths(rows.X, rows.zero, xp)
+
+
 def _decide(
-    X: torch.Tensor, codes: torch.Tensor, bounds: Bounds, eps: float, *, last: bool
+    rows: Prepared, codes: torch.Tensor, bounds: Bounds, eps: float, *, last: bool
 ) -> dict[str, np.ndarray]:
     """(M,) squared distances; names with too many candidates are left out unless ``last``."""
-    reach = 2 * float((X * X).sum(dim=1).max())
-    slack = 2 * (X.shape[1] ** 0.5 + 8) * eps * reach
+    reach = 2 * float(_squares(rows).max())
+    slack = 2 * (rows.X.shape[1] ** 0.5 + 8) * eps * reach
     found = {}
     for name, best in bounds.items():
         best = best.to(torch.float64)
@@ -101,7 +101,7 @@ def _decide(
             near = _first_few(near, best)
         elif int(near.sum(dim=1).max()) > CANDIDATES:
             continue
-        found[name] = _exact(X, codes, near, name)
+        found[name] = _exact(rows, codes, near, name)
     return found
 
 
@@ -113,13 +113,16 @@ def _first_few(near: torch.Tensor, best: torch.Tensor) -> torch.Tensor:
     return kept.scatter_(1, order, True) & near
 
 
-def _exact(X: torch.Tensor, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
+def _exact(rows: Prepared, codes: torch.Tensor, near: torch.Tensor, name: str) -> np.ndarray:
     """Candidates against all objects, by differences."""
+    X, zero = rows
     m, row = near.nonzero(as_tuple=True)
     squares = torch.empty(len(m), dtype=torch.float64, device=X.device)
     for part in row_parts(len(m), 8.0 * 4 * len(X)):
         one, at = m[part], row[part]
         table = torch.cdist(X[at], X, compute_mode="donot_use_mm_for_euclid_dist").square_()
+        if zero is not None:  # each has an axis of its own
+            table += zero[at, None].to(table.dtype) + zero.to(table.dtype)
         theirs = codes[one]  # (p, n)
         own = theirs.gather(1, at[:, None])
         same = theirs == own

@@ -7,42 +7,57 @@ few distances there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute import kernels
-from wellsep.compute.blocks import CLOSE
 from wellsep.compute.engines import host
+from wellsep.compute.metrics import Prepared, Rows, half, root, square_lengths, squares, whole
 
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
 
+_FUSED = (root, whole, half)
+
 
 def select_there(
-    X: torch.Tensor, counts: np.ndarray, *, root: bool, fused: bool, sortable: int
+    prepared: Prepared,
+    counts: np.ndarray,
+    *,
+    finish: Callable[..., Any],
+    fused: bool,
+    sortable: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the ``counts`` smallest and largest distances between the rows of X (float64).
+    """Sums of the ``counts`` smallest and largest distances between prepared rows (float64).
 
-    Distances are Euclidean, or with ``root=False`` their squares.
+    Distances are what ``finish`` makes of squared ones.
     """
+    X = prepared.X
     pairs = len(X) * (len(X) - 1) // 2
     if pairs <= sortable:
-        values = torch.cat(list(_upper(X, root))).sort().values
+        values = torch.cat(list(_upper(prepared, finish))).sort().values
         rising = np.concatenate([[0.0], host(values.cumsum(0))])
         falling = np.concatenate([[0.0], host(values.flip(0).cumsum(0))])
         return rising[counts], falling[counts]
+    # The fused histogram knows squared distances and their roots, and no zero rows.
+    fused = fused and finish in _FUSED and prepared.zero is None
     rows, reach = kernels.about_median(X) if fused else (X, np.inf)
     if reach <= kernels.FAR:
         from wellsep.compute.triton_selection import histogram
 
-        count, total, edges = histogram(rows, root)
+        count, total, edges = histogram(rows, finish is root)
     else:
-        count, total, edges = _histogram(X, root)
+        count, total, edges = _histogram(prepared, finish)
     ranks = np.concatenate([counts, pairs - counts])
     smallest, rest = np.split(_sums(host(count), host(total), edges, ranks), 2)
-    return smallest, float(total.sum()) - rest
+    largest = float(total.sum()) - rest
+    if reach <= kernels.FAR and finish is not root:
+        return finish(smallest, np), finish(largest, np)
+    return smallest, largest
 
 
 def _sums(count: np.ndarray, total: np.ndarray, edges: np.ndarray, ranks: np.ndarray) -> np.ndarray:
@@ -58,32 +73,29 @@ def _sums(count: np.ndarray, total: np.ndarray, edges: np.ndarray, ranks: np.nda
     return below[ends] + terms * np.where(terms == here, mean, low)
 
 
-def _upper(X: torch.Tensor, root: bool) -> Iterator[torch.Tensor]:
+def _upper(prepared: Prepared, finish: Callable[..., Any]) -> Iterator[torch.Tensor]:
     """Each distance once, block by block."""
-    square = (X * X).sum(dim=1)
-    close = CLOSE[0] * 2 * float(square.max())
+    X, square = prepared.X, square_lengths(*prepared, xp)
     for i in range(0, len(X), BLOCK):
         for j in range(i, len(X), BLOCK):
             a, b = slice(i, i + BLOCK), slice(j, j + BLOCK)
-            table = square[a, None] + square[b] - 2 * X[a] @ X[b].T
-            r, c = (table < close).nonzero(as_tuple=True)  # cancelled: again from differences
-            for part in torch.arange(len(r), device=X.device).split(1 << 16):
-                gap = X[a][r[part]] - X[b][c[part]]
-                table[r[part], c[part]] = gap.square_().sum(dim=1)
+            table = squares(Rows(X[a], square[a], at=a), Rows(X[b], square[b], at=b), xp)
             if i == j:
                 at = torch.triu_indices(len(table), len(table), 1, device=X.device)
                 table = table[at[0], at[1]]
-            yield table.reshape(-1).sqrt() if root else table.reshape(-1)
+            yield finish(table.reshape(-1), xp)
 
 
-def _histogram(X: torch.Tensor, root: bool) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-    span = OCTAVES << BITS
-    reach = 4 * float((X * X).sum(dim=1).max()) * (1 + 1e-9)
-    largest = np.float64(np.sqrt(reach) if root else reach)
+def _histogram(
+    prepared: Prepared, finish: Callable[..., Any]
+) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    span, X = OCTAVES << BITS, prepared.X
+    reach = 4 * float(square_lengths(*prepared, xp).max()) * (1 + 1e-9)
+    largest = np.float64(finish(np.float64(reach), np))
     base = (int(largest.view(np.int64)) >> (52 - BITS)) - span + 1
     count = torch.zeros(span, dtype=torch.int64, device=X.device)
     total = torch.zeros(span, dtype=torch.float64, device=X.device)
-    for values in _upper(X, root):
+    for values in _upper(prepared, finish):
         at = ((values.view(torch.int64) >> (52 - BITS)) - base).clamp(0, span - 1)
         count += torch.bincount(at, minlength=span)
         total += torch.bincount(at, weights=values, minlength=span)

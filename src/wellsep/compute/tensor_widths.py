@@ -10,6 +10,7 @@ import torch
 
 from wellsep.compute.blocks import finish_widths
 from wellsep.compute.engines import host
+from wellsep.compute.metrics import Sums
 from wellsep.compute.statistics import Averaged, Task, Want
 from wellsep.compute.tensor_batches import (
     Batch,
@@ -66,25 +67,25 @@ def reduce_widths(placed: Placed, wants: list[Want], strips: Strips) -> dict[Wan
     for w in wants:
         if w in each:
             found[w] = list(each[w])
-        elif w.name in ("widths", "cosine_widths"):
+        elif w.name == "widths":
             mass = np.split(host(placed.mass), partitions.offsets[1:-1])
             found[w] = [Averaged(t / m, m) for t, m in zip(found[w], mass, strict=True)]
     return found
 
 
-def cosine_strips(placed: Placed, sums: torch.Tensor) -> Strips:
-    """Cosine distance sums without pairs: mass − z·Σz, with ``sums`` (ΣK, d) of the unit rows."""
+def summed_strips(placed: Placed, summed: Sums, sums: torch.Tensor) -> Strips:
+    """Distance sums without pairs, with ``sums`` (ΣK, e) of the rows over every cluster."""
     space, offsets = placed.task.space, placed.task.partitions.offsets
     first = torch.as_tensor(offsets[:-1], device=sums.device)[:, None]
-    for rows in row_parts(space.n, 32.0 * len(sums) + 16.0 * space.d):
-        unit, codes = space.unit_rows(rows), placed.codes[:, rows]
-        distances = placed.mass[:, None] - sums @ unit.T
+    for at in row_parts(space.n, 32.0 * len(sums) + 16.0 * space.d):
+        rows, codes = summed.rows(space, at), placed.codes[:, at]
+        distances = summed.distances(rows, sums, placed.mass)
         # an object is at distance 0 from itself, also where its row is zero
-        itself = placed.weights[rows] * (1 - (unit * unit).sum(dim=1))
+        itself = placed.weights[at] * summed.itself(rows, space.xp)
         itself = torch.where(codes >= 0, -itself, 0.0)
         distances.scatter_add_(0, first + codes.clamp(min=0), itself)
         distances[distances < 1e-14 * placed.mass[:, None]] = 0  # rounding between equal rows
-        yield rows, distances
+        yield at, distances
 
 
 class _Part(NamedTuple):
@@ -117,7 +118,7 @@ class _Part(NamedTuple):
     def reduce(self, w: Want, xp: Any) -> np.ndarray:
         """One entry for each partition: totals that add up over the strips."""
         members = self.batch.members()
-        if w.name in ("widths", "cosine_widths"):
+        if w.name == "widths":
             width = self.widths(w.get("singleton", 0), xp).nan_to_num(0.0)
             return host(totals(width * self.weights, members))
         if w.name == "within_distances":

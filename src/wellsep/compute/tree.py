@@ -9,13 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import cdist
 
 from wellsep.compute.engines import ROWS, cut, share_out, tournament
-from wellsep.compute.views import Rows
+from wellsep.compute.metrics import CLOSE, Rows, pair_squares, recompute_close
 
-# Squared distances below this share of the squared lengths are computed again from differences.
-CLOSE = 1e-7
 # Ties of mutual reachability are broken by the plain distance, so that the tree is unique.
 TIE = 1e-9
 
@@ -39,18 +36,17 @@ class Dissimilarities:
 
     def __init__(self, rows: Rows, core: np.ndarray | None) -> None:
         self.rows, self.core = rows, core
-        self.limit = CLOSE * 2 * float(rows.right[:, -1].max(initial=0))
+        self.limit = CLOSE[0] * 2 * float(rows.square.max(initial=0))
 
     def table(
         self, i: np.ndarray | slice, j: slice, barred: np.ndarray | None = None
     ) -> np.ndarray:
         """Pairs that are ``barred`` are infinitely far apart."""
-        a, b = self.rows.left[i], self.rows.right[j]
-        table = a @ b.T
+        table = self.rows.left[i] @ self.rows.right[j].T
         if barred is not None:
             np.putmask(table, barred, np.inf)
         if table.min(initial=np.inf) < self.limit:
-            self._recompute(table, self.rows.X[i], self.rows.X[j])
+            recompute_close(table, self.rows.bare(i), self.rows.bare(j), self.limit)
         if self.core is None:
             return table
         plain = table * TIE
@@ -59,21 +55,11 @@ class Dissimilarities:
         table += plain
         return table
 
-    def _recompute(self, table: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-        r, c = np.nonzero(table < self.limit)
-        if len(r) > table.size // 16:
-            np.copyto(table, cdist(left, right, "sqeuclidean"), where=np.isfinite(table))
-            return
-        for part in cut(len(r), 8192):
-            gap = left[r[part]] - right[c[part]]
-            table[r[part], c[part]] = np.einsum("ij,ij->i", gap, gap)
-
     def exact(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """(len(i),) without the tie-breaker."""
         squares = np.empty(len(i))
         for part in cut(len(i), 4096):
-            gap = self.rows.X[i[part]] - self.rows.X[j[part]]
-            squares[part] = np.einsum("ij,ij->i", gap, gap)
+            squares[part] = pair_squares(self.rows, i[part], self.rows, j[part])
         if self.core is None:
             return squares
         return np.maximum(squares, np.maximum(self.core[i], self.core[j]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.clusters import Clusters
+from wellsep.compute.metrics import TAKEN
 from wellsep.compute.selection import Selected
 from wellsep.compute.statistics import Want, want
 from wellsep.indices.distance import check_precomputed
@@ -19,8 +20,7 @@ VARIANTS = ("hubert-levin", "nbclust")
 
 def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> dict[str, Want]:
     check_choice("variant", variant, VARIANTS)
-    within = want("within_distances", metric=metric)
-    wanted = {"within": want("within_angles") if metric == "cosine" else within}
+    wanted = {"within": want("within_distances", metric=metric)}
     if variant == "hubert-levin":
         return {**wanted, "selected": want("selected_sums", metric=metric)}
     return {
@@ -38,7 +38,7 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
     direction=-1,
     range=(0, 1),
     cost="n²·d",
-    metrics=("euclidean", "cosine", "any scikit-learn metric", "precomputed"),
+    metrics=TAKEN,
     weighted=False,
     citation="Hubert & Levin, A general statistical framework for assessing categorical "
     "clustering in free recall, Psychological Bulletin 83 (1976)",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_data, check_number
+from wellsep.compute.metrics import COSINE, TAKEN, find
 from wellsep.compute.statistics import Averaged, Objects, Want, values_of_objects, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
@@ -36,9 +37,8 @@ def _wants_silhouette(
     metric: Any = "euclidean", average: str = "point", singleton: float = 0
 ) -> dict[str, Want]:
     check_number("singleton", singleton, -1, 1)
-    name = "cosine_widths" if metric == "cosine" else "widths"
-    options = {} if metric == "cosine" else {"metric": metric}
-    return {"widths": want(name, singleton=singleton, **options), "objects": want("objects")}
+    widths = want("widths", metric=metric, singleton=singleton)
+    return {"widths": widths, "objects": want("objects")}
 
 
 @index(
@@ -48,8 +48,8 @@ def _wants_silhouette(
     direction=1,
     range=(-1, 1),
     cost="n²·d",
-    metrics=("euclidean", "cosine", "any scikit-learn metric", "precomputed"),
-    sparse_metrics=("cosine",),
+    metrics=TAKEN,
+    sparse_sums=True,
     citation=_ROUSSEEUW,
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
@@ -67,11 +67,11 @@ def _silhouette(
 @index(
     name="silhouette_cosine",
     title="Silhouette, cosine distance",
-    wants=lambda average="point", singleton=0: _wants_silhouette("cosine", average, singleton),
+    wants=lambda average="point", singleton=0: _wants_silhouette(COSINE, average, singleton),
     direction=1,
     range=(-1, 1),
     cost="n·K·d",
-    metrics=("cosine",),
+    metrics=(COSINE,),
     laws=("labels", "order", "rotation", "scale"),
     sparse=True,
     citation=_ROUSSEEUW,
@@ -193,7 +193,7 @@ def silhouette_samples(
 
 def check_precomputed(X: Any, metric: Any) -> None:
     """Refuse what cannot be a matrix of distances where the metric says that X is one."""
-    if not (isinstance(metric, str) and metric == "precomputed"):
+    if find(metric).coordinates:
         return
     table = check_data(X, name="X (precomputed distances)")
     if table.shape[0] != table.shape[1]:

@@ -9,6 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.clusters import Clusters, centre_distances
 from wellsep.compute.linkage import Linkage
+from wellsep.compute.metrics import TAKEN
 from wellsep.compute.statistics import Want, want
 from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
@@ -38,7 +39,7 @@ def _wants_dunn(metric: Any = "euclidean") -> dict[str, Want]:
     direction=1,
     range=(0, np.inf),
     cost="n²·d",
-    metrics=("euclidean", "cosine", "any scikit-learn metric", "precomputed"),
+    metrics=TAKEN,
     citation="Dunn, Well-separated clusters and optimal fuzzy partitions, "
     "Journal of Cybernetics 4 (1974)",
     caution="Two pairs of objects decide: one outlier or one bridge between clusters rules it.",

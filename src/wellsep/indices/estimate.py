@@ -17,8 +17,10 @@ from wellsep._checks import (
     is_dask,
     to_numpy,
 )
-from wellsep.compute.kernels import choose_widths
-from wellsep.compute.sampled import Sample, class_masses, locate, masses, sample_sums
+from wellsep.compute.blocks import widths_from_sums
+from wellsep.compute.metrics import need_coordinates
+from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
+from wellsep.compute.twins import choose
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import Partitions
 
@@ -119,8 +121,7 @@ def silhouette_estimate(
     n_sampled = check_count("n_sampled", n_sampled, 2)
     level = check_number("level", level, 0, 0.9999, open_left=True)
     check_number("singleton", singleton, -1, 1)
-    if metric == "precomputed":
-        raise ValueError("metric must be one that is computed from rows, got 'precomputed'.")
+    entry = need_coordinates(metric, "for a silhouette from a sample")
     open_rows = _on_dask if is_dask(X) else _in_memory
     rows = open_rows(X, labels, sample_weight, noise)
     mass, count = rows.class_masses()
@@ -132,8 +133,9 @@ def silhouette_estimate(
     rng = np.random.default_rng(random_state)
     targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
     sample = rows.take(targets)
-    sums = rows.sums(sample.X, metric)
-    found = choose_widths(np)(sums, sample.codes, sample.weights, mass, count, singleton, np)
+    sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
+    widths_of = choose(widths_from_sums, sums)
+    found = widths_of(sums, sample.codes, sample.weights, mass, count, singleton, np)
     return _summary(found.width, n, level, exact, rows.weighted)
 
 

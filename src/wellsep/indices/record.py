@@ -63,7 +63,7 @@ class Index:
     laws: tuple[str, ...] = LAWS
     metrics: tuple[str, ...] = ("euclidean",)
     sparse: bool = False
-    sparse_metrics: tuple[str, ...] = ()  # metrics under which sparse X is accepted all the same
+    sparse_sums: bool = False  # sparse X is accepted under metrics that sum without pairs
     weighted: bool = True
     minimum_clusters: int = 2
     counts_noise: bool = False  # excluded objects still enter the value, as in DBCV

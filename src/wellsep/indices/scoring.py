@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
 from wellsep.compute.engines import open_space
+from wellsep.compute.metrics import find
 from wellsep.compute.statistics import Task, gather
 from wellsep.indices.record import INDICES, Index
 from wellsep.partitions import Partitions
@@ -263,7 +264,8 @@ def _not_scorable(task: Task, m: int, index: Index) -> str | None:
 
 def _refuse_sparse(asked: list[Asked]) -> None:
     for index, params in asked:
-        if not index.sparse and params.get("metric") not in index.sparse_metrics:
+        summed = index.sparse_sums and find(params["metric"]).sums is not None
+        if not index.sparse and not summed:
             usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
             raise TypeError(
                 f"X must be dense for {index.name!r}, got a sparse matrix; "

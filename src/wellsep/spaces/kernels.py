@@ -21,13 +21,13 @@ _spent = 0  # units of work that NumPy has had with single samples
 
 
 def usable(n_rows: int, n: int) -> bool:
-    """Say whether the compiled twin exists, is not switched off, and pays for so many samples."""
-    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and kernels_wanted() and _installed()
+    """Say whether the compiled twin exists and pays for so many samples."""
+    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and _installed()
 
 
-def many_dips() -> Callable[[np.ndarray], np.ndarray]:
-    """The compiled function: rows of ascending values → twice each dip, in objects."""
-    return lambda rows: _compiled()(rows)[:, 0]
+def many_dips(rows: np.ndarray) -> np.ndarray:
+    """Rows of ascending values → twice each dip, in objects; compiled."""
+    return _compiled()(rows)[:, 0]
 
 
 def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..compute.twins import TWINS, Twin, choose
 from . import kernels
 from .hulls import dip_of_steps
 
@@ -58,7 +59,7 @@ def null_dips(n: int, n_simulations: int, *, random_state=None) -> np.ndarray:
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
-    dips = kernels.many_dips() if kernels.usable(n_simulations, n) else _dips_of_rows
+    dips = choose(_dips_of_rows, n_simulations, n)
     n_rows = max(1, CHUNK // n)
     for start in range(0, n_simulations, n_rows):
         stop = min(start + n_rows, n_simulations)
@@ -74,6 +75,9 @@ def null_dips(n: int, n_simulations: int, *, random_state=None) -> np.ndarray:
 def _dips_of_rows(rows: np.ndarray) -> np.ndarray:
     upto = np.arange(1.0, rows.shape[1] + 1.0)
     return np.array([dip_of_steps(row, upto - 1.0, upto).height for row in rows])
+
+
+TWINS[_dips_of_rows] = (Twin(kernels.many_dips, kernels.usable),)
 
 
 class NullTable(NamedTuple):

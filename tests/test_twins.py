@@ -1,0 +1,113 @@
+"""A faster twin gives what its reference gives, also on ugly rows; one switch turns all off."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wellsep.cluster.lloyd
+import wellsep.compute.extremes
+import wellsep.compute.nearest
+import wellsep.compute.pairs
+import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)
+from wellsep.compute import twins
+from wellsep.compute.blocks import pair_block, widths_from_sums
+from wellsep.compute.metrics import METRICS, Prepared, Rows, rows_of, unit_rows
+from wellsep.compute.twins import TWINS, Twin, choose
+
+FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]
+
+
+def _rows(metric, dtype, at, seed, zeros=True):
+    """A block with zero rows, duplicates and a far row, prepared as the metric wants it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(at.stop - at.start, 4)) + 1
+    X[3] = X[4]
+    X[5] *= 40
+    X[[0, 7]] = 0 if zeros else X[8]
+    if metric.sums is None:
+        return rows_of(X.astype(dtype), at)
+    unit, zero = unit_rows(X)
+    return rows_of(Prepared(unit.astype(dtype), zero), at)
+
+
+def _with_members(rows, seed):
+    rng = np.random.default_rng(seed)
+    members = rng.integers(0, 2, (9, len(rows.X))) * rng.uniform(0.5, 2, len(rows.X))
+    dense = members.astype(rows.X.dtype)
+    given = (rows.X, rows.square, rows.zero, rows.at)
+    return Rows(*given, dense), Rows(*given, sp.csr_array(dense))
+
+
+PAIR_TWINS = [
+    pytest.param(
+        twin.function,
+        marks=pytest.mark.skipif(
+            "numba" in twin.function.__name__ and not find_spec("numba"),
+            reason="numba is not installed",
+        ),
+    )
+    for twin in TWINS[pair_block]
+]
+
+
+@pytest.mark.parametrize("twin", PAIR_TWINS)
+@pytest.mark.parametrize("metric", FROM_SQUARES, ids=lambda m: m.name)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 2e-5)])
+@pytest.mark.parametrize("same", [False, True])
+def test_sums_of_a_pair_of_blocks(twin, metric, dtype, tolerance, same):
+    i, i_sparse = _with_members(_rows(metric, dtype, slice(0, 30), 0), 1)
+    j, j_sparse = _with_members(_rows(metric, dtype, slice(30, 51), 2), 3)
+    if same:
+        j, j_sparse = i, i_sparse
+    expected = pair_block(i, j, metric, np)
+    found = twin(i_sparse, j_sparse, metric, np)
+    assert found.sums_i == pytest.approx(expected.sums_i, rel=tolerance)
+    if same:
+        assert found.sums_j is None
+        assert expected.sums_j is None
+    else:
+        assert found.sums_j == pytest.approx(expected.sums_j, rel=tolerance)
+
+
+def test_widths_of_a_cluster_of_one_and_of_coinciding_objects():
+    rng = np.random.default_rng(4)
+    codes = np.array([0, 0, 1, 2, 2, 2])
+    sums = rng.uniform(1, 2, (3, 6))
+    sums[:, 4] = 0
+    count = np.bincount(codes).astype(float)
+    given = (sums, codes, np.ones(6), count, count, 0.25, np)
+    (twin,) = TWINS[widths_from_sums]
+    expected = widths_from_sums(*given)
+    found = twin.function(*given)
+    assert found.width == pytest.approx(expected.width, rel=1e-14)
+    assert found.own == pytest.approx(expected.own, rel=1e-14)
+    assert (found.width[2], found.width[4]) == (0.25, 0)
+
+
+def test_the_first_that_is_usable_is_chosen(monkeypatch):
+    def slow(rows):
+        return "slow"
+
+    picky, ready = Twin(lambda r: "picky", lambda r: r > 5), Twin(lambda r: "ready", bool)
+    monkeypatch.setitem(TWINS, slow, (picky, ready))
+    assert [choose(slow, rows)(rows) for rows in (9, 1, 0)] == ["picky", "ready", "slow"]
+
+
+@pytest.mark.parametrize("reference", TWINS, ids=lambda f: f.__name__)
+def test_one_switch_turns_every_twin_off(monkeypatch, reference):
+    monkeypatch.setitem(TWINS, reference, (Twin(len, lambda *given: True),))
+    assert choose(reference, None) is len
+    monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    assert choose(reference, None) is reference
+
+
+def test_a_twin_is_asked_with_what_decides(monkeypatch):
+    monkeypatch.setattr(twins, "_additions_so_far", 0.0)
+    X, metric = np.zeros((2, 3)), METRICS["euclidean"]
+    assert choose(pair_block, X, metric) is twins.numpy_pair_block
+    assert choose(pair_block, X, METRICS["precomputed"]) is pair_block
+    assert choose(pair_block, object(), metric) is pair_block
