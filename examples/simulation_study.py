@@ -7,9 +7,9 @@ dimensions among very many that are noise. Raw spaces hold more or fewer of the 
 embeddings of each raw space are clustered by k-means, and each result is one run. Four ways of
 ranking the runs without labels are held against the labels:
 
-* raw: the index in all input dimensions,
-* paired: the index in the space the run was made in,
-* pooled: the mean over the spaces that pass the dip test,
+* input: the index in all input dimensions,
+* own_space: the index in the space the run was made in,
+* mean_admitted: the mean over the spaces that pass the dip test,
 * ACE.
 
 The original embeds with UMAP; this version uses what scikit-learn ships, and takes seconds.
@@ -68,28 +68,27 @@ def study(spread: float, seed: int) -> dict[str, dict[str, float]]:
     """Spearman's r_s with NMI for every index and way of ranking, on one data set."""
     X, truth = made_data(spread, np.random.default_rng(seed))
     runs = made_runs(X, INFORMATIVE[spread], seed)
-    # Embeddings share a unit, and PCA scores have no first scaled component: hence "pca".
-    scores = ws.score_runs(runs, INDICES, projection="pca", n_plotted=0)
-    raw = ws.input_scores(X, runs, indices=INDICES)
+    scores = ws.score_runs(runs, INDICES, n_plotted=0)
     found = {}
     for index in INDICES:
-        ranking = ws.rank(ws.ace(scores, index=index), raw=raw[index])
+        in_input = ws.input_scores(X, runs, index=index)
+        ranking = ws.rank(ws.ace(scores, index=index), input_scores=in_input)
         known = ws.agreement(ranking, runs, truth)
-        found[index] = {way: r["spearman nmi"] for way, r in known.correlations.items()}
+        found[index] = {way: r["spearman_nmi"] for way, r in known.correlations.items()}
     return found
 
 
 def main(seeds: tuple[int, ...] = (0, 1, 2)) -> dict[tuple[float, str], dict[str, float]]:
     """Print the mean rank correlation with NMI over the data sets, and return it."""
-    ways = ("raw", "paired", "pooled", "ace")
-    print(f"{'spread':>6}  {'index':<18}" + "".join(f"{way:>8}" for way in ways))
+    ways = ("input", "own_space", "mean_admitted", "ace")
+    print(f"{'spread':>6}  {'index':<18}" + "".join(f"{way:>15}" for way in ways))
     table = {}
     for spread in INFORMATIVE:
         found = [study(spread, seed) for seed in seeds]
         for index in INDICES:
             means = {way: float(np.mean([f[index][way] for f in found])) for way in ways}
             table[spread, index] = means
-            print(f"{spread:>6}  {index:<18}" + "".join(f"{means[w]:>8.2f}" for w in ways))
+            print(f"{spread:>6}  {index:<18}" + "".join(f"{means[w]:>15.2f}" for w in ways))
     return table
 
 

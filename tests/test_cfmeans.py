@@ -179,7 +179,7 @@ def test_moves_never_raise_the_inertia_and_mend_a_bad_start(X, weights):
 def test_the_inertia_is_never_above_that_of_k_means_from_the_same_start(schedule):
     X = load_digits().data[:500]
     for seed in range(6):
-        start = X[np.random.default_rng(seed).details(len(X), 10, replace=False)]
+        start = X[np.random.default_rng(seed).choice(len(X), 10, replace=False)]
         plain = ws.KMeans(10, init=start).fit(X).inertia_
         for n_moves in (0, 20):
             model = ws.CFMeans(10, schedule=schedule, n_moves=n_moves, init=start, random_state=0)
@@ -204,7 +204,7 @@ def test_on_real_digits_it_beats_k_means_and_k_means_plus_plus_on_average():
     X = load_digits().data
     found = {"k-means": [], "k-means++": [], "cf-means": []}
     for seed in range(5):
-        start = X[np.random.default_rng(seed).details(len(X), 10, replace=False)]
+        start = X[np.random.default_rng(seed).choice(len(X), 10, replace=False)]
         found["k-means"].append(ws.KMeans(10, init=start).fit(X).inertia_)
         found["k-means++"].append(ws.KMeans(10, random_state=seed).fit(X).inertia_)
         found["cf-means"].append(ws.CFMeans(10, init=start, random_state=seed).fit(X).inertia_)

@@ -179,7 +179,9 @@ def equal_scores(got, expected):
         np.testing.assert_allclose(got.values[index], expected.values[index], rtol=1e-9)
     np.testing.assert_allclose(got.dip.pvalue, expected.dip.pvalue)
     np.testing.assert_array_equal(got.coverage, expected.coverage)
-    for one, other in zip(got.coordinates.planes, expected.coordinates.planes, strict=True):
+    for one, other in zip(
+        got.plot_coordinates.planes, expected.plot_coordinates.planes, strict=True
+    ):
         np.testing.assert_allclose(one, other)
 
 

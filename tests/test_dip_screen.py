@@ -101,7 +101,7 @@ def test_the_note_stands_before_the_answer(tmp_path, capsys):
 
 def test_if_no_tested_space_has_two_modes_all_stay():
     spaces = {"white": whitened(groups()), "one mode": one_mode(), "another": one_mode(6)}
-    result = ws.judge(runs_of(spaces), n_draws=0).result
+    result = ws.judge(runs_of(spaces), n_draws=0).answer
     assert result.no_space_admitted
     assert len(result.retained) == 3
 
@@ -116,7 +116,7 @@ def test_if_no_space_can_be_tested_all_stay():
 
 def test_a_collapsed_space_is_still_left_out():
     spaces = {"collapsed": np.ones((120, 3)), "groups": groups(seed=2)}
-    result = ws.judge(runs_of(spaces), n_draws=0).result
+    result = ws.judge(runs_of(spaces), n_draws=0).answer
     assert [(d.space, d.step) for d in result.dropped] == [("collapsed", "dip")]
 
 

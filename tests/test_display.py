@@ -91,7 +91,7 @@ def shown(value) -> str:
     [
         lambda: small_judgement(),
         lambda: small_judgement().ranking,
-        lambda: small_judgement().result,
+        lambda: small_judgement().answer,
         lambda: small_choice()[0],
         lambda: small_runs()[0],
         lambda: ws.membership_report(small_choice()[1], small_choice()[2], ids=[INJECTION] * 240),

@@ -112,7 +112,7 @@ def test_ids_beside_the_true_classes_are_no_classes(folder, capsys, tmp_path):
     (tmp_path / "truth.csv").write_text("\n".join(["id,class", *rows]))
     code, out, err = run(capsys, "rank", folder, *QUICK, "--truth", tmp_path / "truth.csv")
     assert code == 0, err
-    assert "Had we known the truth" in out
+    assert "Agreement with the true labels" in out
 
 
 def test_a_saved_result_is_explained_again(folder, capsys, tmp_path):

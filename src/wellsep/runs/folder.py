@@ -27,10 +27,10 @@ from wellsep._files import (
 )
 from wellsep.runs.archive import read_archive, write_archive
 from wellsep.runs.collection import NoRuns, Runs
-from wellsep.runs.large import stored_parquet, stored_zarr
+from wellsep.runs.large import stored_zarr
 from wellsep.runs.names import check_name, natural_key, safe_name
 from wellsep.runs.run import Run
-from wellsep.tables import read_table
+from wellsep.runs.tabular import check_equal_ids, read_part
 
 FORMAT, VERSION = "wellsep-run", 1
 MANIFEST = "run.json"
@@ -421,37 +421,11 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
         elif files[kind].suffix == ".zarr":
             arrays[kind] = stored_zarr(files[kind], what)
         else:
-            arrays[kind], ids = _read_table(files[kind], kind, what)
+            arrays[kind], ids = read_part(files[kind], kind, what)
             columns += [] if ids is None else [ids]
     if len(columns) == 2 and len(columns[0]) == len(columns[1]):
-        _check_columns(columns[0], columns[1], name)
+        check_equal_ids(columns[0], columns[1], name)
     if columns:
         arrays.setdefault("ids", columns[0])
     facts = {fact: manifest.get(fact) for fact in _FACTS}
     return Run(manifest.get("name", name), **arrays, **facts)
-
-
-def _read_table(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:
-    if kind == "embedding" and path.suffix == ".parquet":
-        return stored_parquet(path, what)
-    table = read_table(path, what)
-    if kind == "embedding":
-        return table.matrix(what).astype(np.float64), table.ids
-    if kind == "ids" and not table.columns:
-        return table.ids, None
-    if len(table.columns) != 1:
-        raise ValueError(
-            f"{what} must have one column besides the ids, got {quoted(table.names)}; "
-            "write one file for each partition."
-        )
-    return table.columns[0], table.ids
-
-
-def _check_columns(first: np.ndarray, second: np.ndarray, name: str) -> None:
-    differ = np.flatnonzero(first.astype(np.str_) != second.astype(np.str_))
-    if differ.size:
-        where = int(differ[0])
-        raise ValueError(
-            f"ids of run {name!r} must be equal in its two files, got {str(first[where])!r} and "
-            f"{str(second[where])!r} at position {where}; sort the objects alike."
-        )
