@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,13 +24,6 @@ from wellsep.compute.engines import (
 from wellsep.compute.statistics import Task, Want, provides
 
 SYMMETRIC = ("euclidean", "sqeuclidean", "cosine")
-
-
-class DistanceSums(NamedTuple):
-    """Distances from every object to every cluster, summed; kept apart per group of objects."""
-
-    sums: Any  # (G, ΣK, n) float64; beside X
-    order: np.ndarray | None  # (n,) object of each column, or None if they are in the given order
 
 
 class Sides:
@@ -103,22 +96,6 @@ def wide_directions(space: Space) -> Any:
     """A tensor's rows of length one in float64, beside it."""
     X = space.xp.astype(space.X, space.xp.float64)
     return unit_directions(Space(X, space.xp, space.kind, space.n_jobs))
-
-
-def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
-    """Sums for all objects, kept apart for each group of objects.
-
-    The sums over any union of ``groups`` (n,) then follow without new distances.
-    """
-    space, width = task.space, int(task.partitions.offsets[-1])
-    sides = Sides(task, metric, groups)
-    sums = _zeros(space, (sides.n_groups, width, space.n))
-
-    def add(of: int, over: int, part: Any) -> None:
-        _add_to(sums[sides.group_of[over], :, sides.blocks[of]], part)
-
-    _visit_pairs(sides, add)
-    return DistanceSums(sums, sides.order)
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .._checks import check_data, to_numpy
 from ..compute.engines import one_blas_thread
+from ..compute.half_sums import Halves
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
-from .halves import Halves
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples projected together
