@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep.compute.blocks import CLOSE
 from wellsep.compute.clusters import one_hot
 from wellsep.compute.engines import host, share_out
 from wellsep.compute.half_sums import AT_ONCE, Halves, sums_by_group
@@ -58,7 +59,13 @@ def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments
             products = np.stack([(table @ X[rows].T)[mine, at] for table in sums])  # (G, M, b)
             dot = np.tensordot(chosen[draws], products, axes=1)  # (draws, M, b)
             gap = square[rows] - 2 * dot / safe[draws][:, mine] + lengths[draws][:, mine]
-            away = np.where(codes[:, rows] >= 0, np.maximum(gap, 0) ** (power / 2), 0.0)
+            counted = codes[:, rows] >= 0
+            close = counted & (gap < CLOSE[0] * (square[rows] + lengths[draws][:, mine]))
+            for i in np.array_split(np.argwhere(close), 1 + close.sum() * X.shape[1] // AT_ONCE):
+                draw, k, row = draws[i[:, 0]], mine[i[:, 1], i[:, 2]], rows.start + i[:, 2]
+                difference = X[row] - total[draw, k] / counts[draw, k][:, None]
+                gap[tuple(i.T)] = np.einsum("ij,ij->i", difference, difference)
+            away = np.where(counted, np.maximum(gap, 0) ** (power / 2), 0.0)
             table = one_hot(codes[:, rows], partitions.n_clusters, None).toarray()
             for m, (a, b) in enumerate(pairwise(partitions.offsets)):
                 found[g][1][:, a:b] += away[:, m] @ table[:, a:b]

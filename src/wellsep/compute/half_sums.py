@@ -321,9 +321,8 @@ def _some_widths(
     """(D, g, K) totals of ``table`` (G, g, K, b) of distance sums; counts are (D, g, K)."""
     xp = space.xp
     safe = np.maximum(codes, 0)  # (g, b)
-    first, at = np.arange(len(codes))[:, None], np.arange(codes.shape[1])
-    inside = (first, safe, at)
-    there = tuple(space.asarray(np.broadcast_to(i, safe.shape)) for i in inside)
+    first, at = np.indices(safe.shape)
+    there = tuple(space.asarray(place) for place in (first, safe, at))
     pick = space.asarray(draws.chosen.astype(float))
     counts = space.asarray(draws.counts)
     mean = (pick @ table.reshape(len(table), -1)).reshape(len(pick), *table.shape[1:])

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_data, to_numpy
-from ..compute.engines import one_blas_thread
+from ..compute.engines import effective_jobs, share_out
 from ..compute.half_sums import Halves
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
-AT_ONCE = 16  # half-samples projected together
 
 
-def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.ndarray:
+def half_dips(
+    X: Any, halves: Halves, draws: np.ndarray, reduction: str, n_jobs: int | None = None
+) -> np.ndarray:
     """p-value of the dip test for each of the half-samples `draws`.
 
     The first principal component of a half-sample follows from the sums of x and xx' over its
-    groups; all halves are then projected in one product. Other reductions are tested one by one.
+    groups. Other reductions are tested one by one.
     """
     X = to_numpy(check_data(X))
     n, d = X.shape
@@ -30,8 +31,7 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.n
     )
     distinct = draws[first]
     if reduction in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
-        with one_blas_thread():  # small matrices: threads would only wait for each other
-            found = _by_moments(X, halves, distinct, reduction == "pca-scaled")
+        found = _by_moments(X, halves, distinct, reduction == "pca-scaled", effective_jobs(n_jobs))
     else:
         found = [
             multimodality(X[halves.objects(draw)], reduction=reduction, random_state=0).pvalue
@@ -40,32 +40,36 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, reduction: str) -> np.n
     return np.asarray(found)[again.reshape(-1)]
 
 
-def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -> list[float]:
+def _by_moments(
+    X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool, jobs: int
+) -> list[float]:
     n_groups, d = halves.chosen.shape[1], X.shape[1]
     shift = X.mean(axis=0, dtype=np.float64)
+    order = np.argsort(halves.group, kind="stable")
+    size = np.bincount(halves.group, minlength=n_groups)
+    groups = np.split(X[order] - shift, np.cumsum(size)[:-1])
     low, high = np.empty((2, n_groups, d))
     sums, squares = np.empty((n_groups, d)), np.empty((n_groups, d, d))
-    for g in range(n_groups):
-        rows = X[halves.group == g] - shift
+    pvalues = [1.0] * len(draws)
+
+    def describe(g: int) -> None:
+        rows = groups[g]
         low[g], high[g] = rows.min(axis=0), rows.max(axis=0)
         sums[g], squares[g] = rows.sum(axis=0), rows.T @ rows
-    size = np.bincount(halves.group, minlength=n_groups)
-    weights = np.zeros((d, len(draws)))
-    for i, draw in enumerate(draws):
-        chosen = halves.chosen[draw]
+
+    def test(i: int) -> None:
+        chosen = halves.chosen[draws[i]]
         constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
         square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights[:, i] = _first_component(chosen @ sums, square, size[chosen].sum(), constant, scale)
-    pvalues = []
-    for start in range(0, len(draws), AT_ONCE):
-        part = weights[:, start : start + AT_ONCE]
-        projected = np.empty((len(X), part.shape[1]))
-        for g in range(n_groups):
-            inside = halves.group == g
-            projected[inside] = (X[inside] - shift) @ part
-        for column, draw in zip(projected.T, draws[start:], strict=False):
-            z = column[halves.objects(draw)]
-            pvalues.append(dip_test(z).pvalue if np.ptp(z) > 0 else 1.0)
+        weights = _first_component(chosen @ sums, square, size[chosen].sum(), constant, scale)
+        z = np.concatenate([groups[g] @ weights for g in np.flatnonzero(chosen)])
+        if np.ptp(z) > 0:
+            pvalues[i] = dip_test(z).pvalue
+
+    # small matrices: threads of BLAS would only wait for each other
+    every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
+    share_out(jobs, describe, iter([every_group]))
+    share_out(jobs, test, iter([every_draw]))
     return pvalues
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +17,10 @@ from ..compute.engines import open_space
 from ..compute.half_moments import half_moments
 from ..compute.half_sums import Halves, half_widths, sums_known
 from ..compute.statistics import Averaged, Task, Want, gather
-from ..indices import INDICES, score_partitions
+from ..indices import INDICES, PartitionScores, score_partitions
+from ..indices.scoring import Asked, evaluate_and_keep
 from ..partitions import Partitions
+from .halfdips import half_dips
 
 
 def draw_halves(n: int, n_draws: int, n_groups: int, rng: np.random.Generator) -> Halves:
@@ -30,13 +34,104 @@ def draw_halves(n: int, n_draws: int, n_groups: int, rng: np.random.Generator) -
     return Halves(group, chosen)
 
 
-def full_sample_want(index: str, params: dict[str, Any], halves: Halves) -> Want | None:
-    """The statistic of the full sample that the values on half-samples begin with, if any."""
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """What is repeated on the half-samples: one index, and the dip test where a space is used."""
+
+    index: str
+    params: Mapping[str, Any]
+    halves: Halves
+    reduction: str
+    tested: Mapping[str, np.ndarray]  # draws on which each space is tested anew
+
+    @property
+    def full_sample(self) -> Want | None:
+        """The statistic of the full sample that the values on half-samples begin with, if any."""
+        widths = _widths(self.index, self.params)
+        every = len(self.halves.seen) == len(self.halves.group)
+        return None if every else widths
+
+    @property
+    def objects_per_draw(self) -> int:
+        """Objects of a half-sample that were looked at again; the others keep their widths."""
+        objects = slice(None) if self.full_sample is None else self.halves.seen
+        return int(self.halves.chosen[0][self.halves.group[objects]].sum())
+
+
+class Resampled(NamedTuple):
+    """One space on all half-samples."""
+
+    values: np.ndarray  # (B, M)
+    pvalues: np.ndarray | None  # of the dip tests, one for each draw tested
+    seconds: float
+
+
+def resample(
+    X: Any,
+    partitions: Partitions,
+    job: Resampling,
+    space: str,
+    n_jobs: int | None,
+    device: Any,
+) -> Resampled:
+    """The half-samples of one space by themselves, with a pass of their own."""
+    begin = time.perf_counter()
+    values = score_halves(
+        X, partitions, job.index, job.params, job.halves, n_jobs=n_jobs, device=device
+    )
+    return _with_dips(X, values, job, space, n_jobs, begin)
+
+
+def score_and_resample(
+    X: Any,
+    partitions: Partitions,
+    asked: list[Asked],
+    job: Resampling,
+    space: str,
+    n_jobs: int | None,
+    device: Any,
+) -> tuple[PartitionScores, Resampled]:
+    """Scores of one space, and its half-samples from what the same pass found."""
+    task = _open(X, partitions, job.halves, n_jobs, device)
+    scores, full = evaluate_and_keep(task, asked, job.full_sample, coverage=partitions.coverage)
+    begin = time.perf_counter()
+    values = _half_values(task, job.index, job.params, job.halves, full)
+    return scores, _with_dips(X, values, job, space, n_jobs, begin)
+
+
+def _with_dips(
+    X: Any, values: np.ndarray, job: Resampling, space: str, n_jobs: int | None, begin: float
+) -> Resampled:
+    draws = job.tested[space]
+    dips = half_dips(X, job.halves, draws, job.reduction, n_jobs) if len(draws) else None
+    return Resampled(values, dips, time.perf_counter() - begin)
+
+
+def _open(X: Any, partitions: Partitions, halves: Halves, n_jobs: Any, device: Any) -> Task:
+    space = open_space(check_data(X), device=device, n_jobs=n_jobs)
+    return Task(space, partitions, None, groups=halves.group)
+
+
+def score_halves(
+    X: Any,
+    partitions: Partitions,
+    index: str,
+    params: Mapping[str, Any],
+    halves: Halves,
+    *,
+    n_jobs: int | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """(B, M) values of one index with its own sign; NaN where undefined on a half-sample."""
+    task = _open(X, partitions, halves, n_jobs, device)
+    full: list[Any] = [None] * len(partitions)
     widths = _widths(index, params)
-    return widths if widths is not None and len(halves.seen) < len(halves.group) else None
+    if widths is not None and len(halves.seen) < len(halves.group):
+        full = gather(task, [widths])[widths]
+    return _half_values(task, index, params, halves, full)
 
 
-def _widths(index: str, params: dict[str, Any]) -> Want | None:
+def _widths(index: str, params: Mapping[str, Any]) -> Want | None:
     """The widths that an index averages, where they follow from sums kept apart by group."""
     wants = INDICES[index].wants(**params)
     if set(wants) == {"widths", "objects"} and sums_known(wants["widths"]):
@@ -44,43 +139,43 @@ def _widths(index: str, params: dict[str, Any]) -> Want | None:
     return None
 
 
-def score_halves(
-    X: Any,
-    partitions: Partitions,
-    index: str,
-    params: dict[str, Any],
-    halves: Halves,
-    *,
-    full: Sequence[np.ndarray | Averaged] | None = None,
-    n_jobs: int | None = None,
-    device: Any = None,
+def _half_values(
+    task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
 ) -> np.ndarray:
-    """(B, M) values of one index with its own sign; NaN where undefined on a half-sample.
-
-    ``full`` is what :func:`full_sample_want` asks for, computed here if it is not given.
-    """
+    """The values, given the widths in the full sample where not all objects are looked at."""
     widths = _widths(index, params)
-    wanted = {w.name for w in INDICES[index].wants(**params).values()}
-    if widths is None and not wanted <= {"clusters", "within", "radii"}:
-        objects = map(halves.objects, range(len(halves.chosen)))
-        return np.stack([
-            score_partitions(
-                X[o], partitions.take(o), ((index, params),), n_jobs=n_jobs, device=device
-            ).values[:, 0]
-            for o in objects
-        ])  # fmt: skip
-    space = open_space(check_data(X), device=device, n_jobs=n_jobs)
-    task = Task(space, partitions, None, groups=halves.group)
-    if widths is None:
+    if widths is not None:
+        return _width_values(task, index, params, widths, halves, full)
+    if {w.name for w in INDICES[index].wants(**params).values()} <= {"clusters", "within", "radii"}:
         return _centroid_values(task, index, params, halves)
-    if full is None and full_sample_want(index, params, halves) is not None:
-        full = gather(task, [widths])[widths]
-    means, mass, _ = half_widths(task, widths, halves, full)
-    values = np.full((len(mass), len(partitions)), np.nan)
-    for m, (a, b) in enumerate(pairwise(partitions.offsets)):
+    space, spec = task.space, ((index, params),)
+    values = []
+    for objects in map(halves.objects, range(len(halves.chosen))):
+        X, part = space.X[space.asarray(objects), :], task.partitions.take(objects)
+        values.append(score_partitions(X, part, spec, n_jobs=space.n_jobs).values[:, 0])
+    return np.stack(values)
+
+
+def _width_values(
+    task: Task,
+    index: str,
+    params: Mapping[str, Any],
+    widths: Want,
+    halves: Halves,
+    full: list[Any],
+) -> np.ndarray:
+    every = len(halves.seen) == len(halves.group)
+    which = [m for m, known in enumerate(full) if every or known is not None]
+    values = np.full((len(halves.chosen), len(task.partitions)), np.nan)
+    if not which:
+        return values
+    part = task._replace(partitions=task.partitions.subset(which))
+    means, mass, _ = half_widths(part, widths, halves, None if every else [full[m] for m in which])
+    for m, (a, b) in zip(which, pairwise(part.partitions.offsets), strict=True):
         usable = _defined(mass[:, a:b])
-        found = Averaged(means[usable, a:b], mass[usable, a:b])
-        values[usable, m] = INDICES[index].formula(widths=found, objects=None, **params)
+        if usable.any():
+            found = Averaged(means[usable, a:b], mass[usable, a:b])
+            values[usable, m] = INDICES[index].formula(widths=found, objects=None, **params)
     return values
 
 
@@ -90,7 +185,9 @@ def _defined(counts: np.ndarray) -> np.ndarray:
     return (present >= 2) & (present < counts.sum(axis=1))
 
 
-def _centroid_values(task: Task, index: str, params: dict[str, Any], halves: Halves) -> np.ndarray:
+def _centroid_values(
+    task: Task, index: str, params: Mapping[str, Any], halves: Halves
+) -> np.ndarray:
     """Indices of cluster means and scatter around them, per half-sample."""
     wants = INDICES[index].wants(**params)
     power = next((w.get("q", 1) for w in wants.values() if w.name == "radii"), None)

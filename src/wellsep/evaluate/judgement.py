@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._checks import check_count
-from ..indices.scoring import IndexSpec
+from ..indices.scoring import IndexSpec, parse_indices
 from ..runs import Runs
 from .ace import ace
 from .baselines import raw as raw_scores
@@ -17,8 +17,8 @@ from .ranking import Ranking, rank
 from .records import Record
 from .result import AceResult
 from .scores import NothingToRank, Scores
-from .scoring import Progress, score_runs
-from .sureness import sureness
+from .scoring import Progress, check_runs, score_spaces
+from .sureness import draw_plan, rank_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +153,19 @@ def judge(
     'three'
     """
     check_count("n_draws", n_draws, minimum=0)
-    scores = score_runs(
-        runs, indices, noise=noise, convention=convention, dip=options.get("dip", True),
-        reduction=reduction, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
-        random_state=random_state, scheduler=scheduler,
+    check_runs(runs)
+    dip, spaces = options.get("dip", True), tuple(runs.spaces)
+    plan = job = None
+    if n_draws:
+        asked = {index.label(p): (index.name, p) for index, p in parse_indices(indices, convention)}
+        decides = options.get("index") or next(iter(asked))
+        plan = draw_plan(runs.n_objects, len(spaces), n_draws, random_state=random_state)
+        if decides in asked:  # ace refuses any other
+            job = plan.resampling(*asked[decides], spaces, reduction, test=bool(dip))
+    scores, resampled = score_spaces(
+        runs, indices, job, noise=noise, convention=convention, dip=dip, reduction=reduction,
+        n_jobs=n_jobs, device=device, cache=cache, progress=progress, random_state=random_state,
+        scheduler=scheduler,
     )  # fmt: skip
     results: tuple[AceResult, ...] = (ace(scores, **options),)
     notes: tuple[str, ...] = ()
@@ -166,11 +175,8 @@ def judge(
         except NothingToRank as reason:
             notes += (f"{index} does not stand beside: {reason}",)
     sure = None
-    if n_draws:
-        sure = sureness(
-            runs, scores, results[0], n_draws=n_draws, n_jobs=n_jobs, device=device,
-            progress=progress, random_state=random_state, scheduler=scheduler,
-        )  # fmt: skip
+    if plan is not None and job is not None:
+        sure = rank_draws(plan, job, scores, results[0], resampled)
     raw = None
     if X is not None:
         first = (scores.settings["indices"][results[0].index],)
