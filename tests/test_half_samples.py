@@ -123,7 +123,7 @@ def test_the_objects_seen_come_in_equal_numbers_from_every_group(monkeypatch):
     assert len(np.unique(seen)) == len(seen) == 12 * (half_sums.SEEN // 12)
     assert (np.bincount(halves.group[seen]) == half_sums.SEEN // 12).all()
     assert (np.diff(halves.group[seen]) >= 0).all()
-    assert sorted(drawn(1000).seen) == list(range(1000))
+    assert sorted(drawn(half_sums.SEEN).seen) == list(range(half_sums.SEEN))
 
 
 @pytest.mark.parametrize("given", [{}, {"average": "cluster"}, {"metric": "cosine"}])
@@ -155,7 +155,7 @@ def test_widths_that_stay_on_an_accelerator_give_the_hosts_values(name, monkeypa
     host = score_halves(X, *job)
     monkeypatch.setattr(Space, "on_card", property(lambda space: space.kind == "tensor"))
     there = score_halves(torch.as_tensor(X), *job)
-    np.testing.assert_allclose(there, host, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(there, host, rtol=1e-5, atol=1e-6)  # single on the host
 
 
 def made(n=240, dtype=float):

@@ -23,9 +23,10 @@ def add_widths(sums, start, stop, chosen, codes, counts, offsets, singleton):
             if chosen[d, g]:
                 masks[d, g // FOUR] |= 1 << (g % FOUR)
     out = np.zeros(counts.shape)
-    other, rest = np.empty(b), np.empty(b)
+    kind = sums.dtype
+    other, rest, share = np.empty(b, kind), np.empty(b, kind), np.empty(1, kind)
     most = (np.diff(offsets).max() + 1) * b
-    tables, total = np.zeros((n_fours, 1 << FOUR, most)), np.empty(most)
+    tables, total = np.zeros((n_fours, 1 << FOUR, most), kind), np.empty(most, kind)
     for m in range(len(codes)):
         first, n_clusters = offsets[m], offsets[m + 1] - offsets[m]
         width = (n_clusters + 1) * b  # the last b: distances to the own cluster
@@ -57,19 +58,21 @@ def add_widths(sums, start, stop, chosen, codes, counts, offsets, singleton):
             for k in range(n_clusters):
                 if counts[d, first + k] == 0:
                     continue
-                share = 1.0 / counts[d, first + k]
+                share[0] = 1.0 / counts[d, first + k]
+                scale = share[0]
                 p, q = total[k * b : (k + 1) * b], last[k * b : (k + 1) * b]
                 for i in range(b):
-                    mean = (p[i] + q[i]) * share
+                    mean = (p[i] + q[i]) * scale
                     other[i] = mean if mean < other[i] else other[i]
             for i in range(b):
-                rest[i] = max(counts[d, first + max(codes[m, start + i], 0)] - 1, 1.0)
+                rest[i] = max(counts[d, first + max(codes[m, start + i], 0)] - 1, 1)
             p, q = total[n_clusters * b : width], last[n_clusters * b : width]
             for i in range(b):
                 a = (p[i] + q[i]) / rest[i]
                 top = a if a > other[i] else other[i]
-                flat = top <= 0.0 or top == np.inf
-                other[i] = 0.0 if flat else (other[i] - a) / top
+                other[i] = (other[i] - a) / top
+                if top <= 0 or top == np.inf:
+                    other[i] = 0
             for i in range(b):
                 k = codes[m, start + i]
                 if k >= 0:

@@ -4,7 +4,7 @@ The objects are split into G groups and a half-sample is a choice of G/2 of them
 sums are sums over its groups. They are kept for the objects in ``Halves.seen``: all of them, or
 about ``SEEN``. In larger data a half-sample's total is that of the widths in the full sample, over
 all objects of the half, plus the change that the half brings to the widths of the objects seen,
-scaled to the number of objects (a difference estimator).
+scaled to the sizes of the clusters (a difference estimator).
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from wellsep.compute.pairs import SYMMETRIC, _add_to, _zeros
 from wellsep.compute.statistics import Averaged, Task, Want
 from wellsep.partitions import Partitions
 
-SEEN = 1000  # objects whose widths are followed through the half-samples; each holds half of them
-STRIP = 250  # of them at once: their sums stay in the processor's cache
+SEEN = 480  # objects whose widths are followed through the half-samples; each holds half of them
+STRIP = 256  # of them at once: their sums stay in the processor's cache
+ENOUGH = 3
 NOWHERE = slice(-1, -1)  # rows of no block: an object meets itself as it meets its equals
 AT_ONCE = 1 << 20  # numbers NumPy works on at once: 8 MB stay near the core
 
@@ -140,7 +141,10 @@ def _seen_totals(
     """
     space, n_groups = task.space, draws.chosen.shape[1]
     cosine = wanted.name == "cosine_widths" or wanted.get("metric") == "cosine"
-    sums_of = (CosineSums if cosine else PairSums)(task, wanted.get("metric"), group, n_groups)
+    # What a subset tells is an estimate, far less exact than single precision.
+    single = space.kind == "numpy" and len(seen) < space.n
+    kind = CosineSums if cosine else PairSums
+    sums_of = kind(task, wanted.get("metric"), group, n_groups, single)
     edges = np.searchsorted(group[seen], np.arange(n_groups + 1))
     at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
     if space.kind == "tensor":
@@ -150,6 +154,7 @@ def _seen_totals(
     usable = space.kind == "numpy" and kernels_wanted() and kernels.numba_pays(additions)
     add = _compiled if usable else add_widths
     found: list[Any] = [None] * n_groups
+    offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
 
     def work(start: int) -> None:
         groups = range(start, min(start + at_once, n_groups))
@@ -159,7 +164,6 @@ def _seen_totals(
         for g in groups:
             rows = slice(int(edges[g] - edges[start]), int(edges[g + 1] - edges[start]))
             mine = Draws(draws.chosen[within[g]], draws.counts[within[g]])
-            offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
             found[g] = within[g], add(space, sums, rows, mine, codes, offsets, singleton)
 
     share_out(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
@@ -167,11 +171,16 @@ def _seen_totals(
 
 
 def _scale(counts: np.ndarray, looked: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """(B, ΣK) objects that a partition counts in a half-sample, for each one of them seen."""
-    first = offsets[:-1]
-    ratio = np.add.reduceat(counts, first, axis=1)
-    ratio = ratio / np.maximum(np.add.reduceat(looked, first, axis=1), 1)
-    return np.repeat(ratio, np.diff(offsets), axis=1)
+    """(B, ΣK) objects of a half-sample that each object seen stands for.
+
+    In a cluster of which at least ``ENOUGH`` are seen, for those of the cluster; all other
+    clusters of a partition are taken together.
+    """
+    few = looked < ENOUGH
+    first, k = offsets[:-1], np.diff(offsets)
+    total = np.add.reduceat(counts * few, first, axis=1)
+    together = total / np.maximum(np.add.reduceat(looked * few, first, axis=1), 1)
+    return np.where(few, np.repeat(together, k, axis=1), counts / np.maximum(looked, 1))
 
 
 def sums_by_group(
@@ -205,10 +214,12 @@ def _full_totals(
 class PairSums:
     """Distances of some objects to the members of all clusters, summed apart by their group."""
 
-    def __init__(self, task: Task, metric: Any, group: np.ndarray, n_groups: int) -> None:
-        space, self.task, self.metric = task.space, task, metric
+    def __init__(
+        self, task: Task, metric: Any, group: np.ndarray, n_groups: int, single: bool = False
+    ) -> None:
+        space, self.task, self.metric, self.single = task.space, task, metric, single
         order = np.argsort(group, kind="stable")
-        self.X = space.centred
+        self.X = _single_rows(space.centred) if single else space.centred
         self.square = space.xp.sum(self.X * self.X, axis=1)
         tall = TENSOR_ROWS if space.kind == "tensor" else ROWS
         self.blocks = cut(space.n, tall, group[order])
@@ -226,19 +237,27 @@ class PairSums:
         return Side(self.X[at, :], self.square[at], members, rows)
 
     def __call__(self, objects: np.ndarray) -> Any:
-        """(G, ΣK, b) float64, beside X."""
-        space = self.task.space
-        sums = _zeros(space, (*self.shape, len(objects)))
+        """(G, ΣK, b), beside X."""
+        space, shape = self.task.space, (*self.shape, len(objects))
+        sums = np.zeros(shape, np.float32) if self.single else _zeros(space, shape)
         left = self._side(objects, NOWHERE)
         for right, g in zip(self.sides, self.group_of, strict=True):
             _add_to(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
         return sums
 
 
+def _single_rows(X: np.ndarray) -> np.ndarray:
+    """Rows in single precision, at most 1 in size: widths do not depend on the scale."""
+    largest = max(float(X.max()), -float(X.min()))
+    return (X / (largest if largest > 0 else 1.0)).astype(np.float32)
+
+
 class CosineSums:
     """The same of 1 − cos without pairs: a cluster's size minus a product with its summed rows."""
 
-    def __init__(self, task: Task, metric: Any, group: np.ndarray, n_groups: int) -> None:
+    def __init__(
+        self, task: Task, metric: Any, group: np.ndarray, n_groups: int, single: bool = False
+    ) -> None:
         self.task, self.group = task, group
         space = task.space
         self.unit = space.unit_rows(slice(None))
@@ -269,13 +288,13 @@ class CosineSums:
 
 def _members(space: Space, partitions: Partitions, objects: np.ndarray, dtype: Any) -> Any:
     """(ΣK, b) memberships of some objects, beside X."""
-    codes = partitions.codes[:, objects]
+    codes, n_clusters = partitions.codes[:, objects], partitions.n_clusters
     if is_torch(space.X):
         from wellsep.compute.tensor_batches import member_table
 
         there = space.asarray(codes.astype(np.int64))
-        return member_table(there, partitions.n_clusters, len(objects), dtype)
-    table = one_hot(codes, partitions.n_clusters, None).T
+        return member_table(there, n_clusters, len(objects), dtype)
+    table = one_hot(codes, n_clusters, None).T
     if kernels.sparse_members("euclidean", space.xp):
         return table.tocsr().astype(dtype)
     return space.asarray(table.toarray(), dtype=dtype)

@@ -13,6 +13,8 @@ from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
+AT_ONCE = 16  # half-samples whose components are computed together
+SMALL = 64  # columns; up to here all eigenvectors of many matrices cost less than one of each
 
 
 def half_dips(
@@ -23,6 +25,8 @@ def half_dips(
     The first principal component of a half-sample follows from the sums of x and xx' over its
     groups. Other reductions are tested one by one.
     """
+    if len(draws) == 0:
+        return np.empty(0)
     X = to_numpy(check_data(X))
     n, d = X.shape
     # the same half may be drawn twice
@@ -59,27 +63,37 @@ def _by_moments(
 
     def test(i: int) -> None:
         chosen = halves.chosen[draws[i]]
-        constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
-        square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights = _first_component(chosen @ sums, square, size[chosen].sum(), constant, scale)
-        z = np.concatenate([groups[g] @ weights for g in np.flatnonzero(chosen)])
+        z = np.concatenate([groups[g] @ weights[i] for g in np.flatnonzero(chosen)])
         if np.ptp(z) > 0:
             pvalues[i] = dip_test(z).pvalue
 
     # small matrices: threads of BLAS would only wait for each other
     every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
     share_out(jobs, describe, iter([every_group]))
+    weights = np.empty((len(draws), d))
+    for start in range(0, len(draws), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        chosen = halves.chosen[draws[part]]
+        constant = np.stack([low[c].min(axis=0) == high[c].max(axis=0) for c in chosen])
+        square = np.tensordot(chosen.astype(float), squares, axes=1)
+        weights[part] = _first_components(chosen @ sums, square, chosen @ size, constant, scale)
     share_out(jobs, test, iter([every_draw]))
     return pvalues
 
 
-def _first_component(total, square, n, constant, scale) -> np.ndarray:
-    """Loadings (d,) of the first component, scaled unless a column is constant."""
-    covariance = square - np.outer(total, total) / n
-    if constant.all():
-        return np.zeros(len(total))
-    unit = np.ones(len(total))
-    if scale and not constant.any():
-        unit = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
-        covariance = covariance / np.outer(unit, unit)
-    return leading_eigenpairs(covariance, 1)[1][:, 0] / unit
+def _first_components(
+    total: np.ndarray, square: np.ndarray, n: np.ndarray, constant: np.ndarray, scale: bool
+) -> np.ndarray:
+    """Loadings (draws, d) of the first components; unscaled where a column is constant."""
+    covariance = square - total[:, :, None] * total[:, None, :] / n[:, None, None]
+    unit = np.ones(total.shape)
+    if scale:
+        some = ~constant.any(axis=1)
+        variance = np.einsum("bii->bi", covariance[some])
+        unit[some] = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        covariance /= unit[:, :, None] * unit[:, None, :]
+    if total.shape[1] <= SMALL:
+        first = np.linalg.eigh(covariance)[1][:, :, -1]
+    else:
+        first = np.stack([leading_eigenpairs(table, 1)[1][:, 0] for table in covariance])
+    return np.where(constant.all(axis=1, keepdims=True), 0.0, first / unit)

@@ -42,7 +42,12 @@ class Resampling:
     params: Mapping[str, Any]
     halves: Halves
     reduction: str
-    tested: Mapping[str, np.ndarray]  # draws on which each space is tested anew
+    test: bool
+    draws: Mapping[str, np.ndarray]  # those that each space takes part in
+
+    def of(self, space: str) -> Halves:
+        """The half-samples that a space takes part in."""
+        return Halves(self.halves.group, self.halves.chosen[self.draws[space]])
 
     @property
     def full_sample(self) -> Want | None:
@@ -61,8 +66,8 @@ class Resampling:
 class Resampled(NamedTuple):
     """One space on all half-samples."""
 
-    values: np.ndarray  # (B, M)
-    pvalues: np.ndarray | None  # of the dip tests, one for each draw tested
+    values: np.ndarray  # (draws, M)
+    pvalues: np.ndarray | None  # (draws,) of the dip tests
     seconds: float
 
 
@@ -76,8 +81,9 @@ def resample(
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
     begin = time.perf_counter()
+    halves = job.of(space)
     values = score_halves(
-        X, partitions, job.index, job.params, job.halves, n_jobs=n_jobs, device=device
+        X, partitions, job.index, job.params, halves, n_jobs=n_jobs, device=device
     )
     return _with_dips(X, values, job, space, n_jobs, begin)
 
@@ -95,15 +101,16 @@ def score_and_resample(
     task = _open(X, partitions, job.halves, n_jobs, device)
     scores, full = evaluate_and_keep(task, asked, job.full_sample, coverage=partitions.coverage)
     begin = time.perf_counter()
-    values = _half_values(task, job.index, job.params, job.halves, full)
+    values = _half_values(task, job.index, job.params, job.of(space), full)
     return scores, _with_dips(X, values, job, space, n_jobs, begin)
 
 
 def _with_dips(
     X: Any, values: np.ndarray, job: Resampling, space: str, n_jobs: int | None, begin: float
 ) -> Resampled:
-    draws = job.tested[space]
-    dips = half_dips(X, job.halves, draws, job.reduction, n_jobs) if len(draws) else None
+    dips = None
+    if job.test:
+        dips = half_dips(X, job.halves, job.draws[space], job.reduction, n_jobs)
     return Resampled(values, dips, time.perf_counter() - begin)
 
 
@@ -143,6 +150,8 @@ def _half_values(
     task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
 ) -> np.ndarray:
     """The values, given the widths in the full sample where not all objects are looked at."""
+    if len(halves.chosen) == 0:
+        return np.empty((0, len(task.partitions)))
     widths = _widths(index, params)
     if widths is not None:
         return _width_values(task, index, params, widths, halves, full)
