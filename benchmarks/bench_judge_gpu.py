@@ -2,7 +2,7 @@
 
 42 partitions of 10 clusters, silhouette, at 10,000 × 32 and 100,000 × 32 float32 on CUDA. Costs
 are per space, so a few spaces stand for 42 (``WELLSEP_BENCH_SPACES``). Before anything is timed,
-the scores of both must be equal to the bit, and the values on half-samples those of the host.
+the scores of both must be equal to the bit, and ranks in half-samples of 10,000 those of the host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.harness import report
 M, K, D = 42, 10, 32
 SIZES = ((10_000, 8), (100_000, 4))  # objects, spaces
 DRAWS = 100
-CLOSE = 1e-4  # float32 on the card against float64 on the host
+CLOSE = 0.05  # ranks; neighbours may change places where float32 sums differ
 
 
 def made(n: int, n_spaces: int) -> ws.Runs:
@@ -38,17 +38,10 @@ def made(n: int, n_spaces: int) -> ws.Runs:
     return ws.Runs.from_parts(spaces, labels)
 
 
-def check(runs: ws.Runs, device: str) -> float:
-    """Largest difference of the half-samples' values on the device from those on the host."""
-    from wellsep.evaluate.halves import draw_halves, score_halves
-    from wellsep.partitions import Partitions
-
-    X = np.asarray(runs.spaces["s0"])
-    parts = Partitions.from_labels(dict(list(runs.partitions.items())[:4]))
-    halves = draw_halves(len(X), 6, 12, np.random.default_rng(0))
-    job = (parts, "silhouette", ws.INDICES["silhouette"].with_params({}), halves)
-    there = score_halves(X, *job, device=device)
-    return float(np.abs(there - score_halves(X.astype(np.float64), *job)).max())
+def off_by(judgement: ws.Judgement, runs: ws.Runs) -> float:
+    """Ranks that a partition is off the host's in a draw, on average."""
+    host = ws.judge(runs, n_draws=DRAWS).ranking.sureness.ranks
+    return float(np.abs(judgement.ranking.sureness.ranks - host).mean())
 
 
 def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
@@ -63,9 +56,9 @@ def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
     scores, judgement = score(), judge()
     if not np.array_equal(scores.values["silhouette"], judgement.scores.values["silhouette"]):
         raise SystemExit("the scores of judge must be those of score_runs to the bit")
-    difference = check(runs, device) if n <= 10_000 else float("nan")
-    if difference > CLOSE:
-        raise SystemExit(f"half-samples on {device} must agree with the host, off by {difference}")
+    difference = off_by(judgement, runs) if n <= 10_000 else None
+    if difference is not None and difference > CLOSE:
+        raise SystemExit(f"ranks in half-samples must be the host's, off by {difference}")
     alone, both = device_seconds(score, 2), device_seconds(judge, 2)
     return report(
         f"judge with {DRAWS} half-samples, {M} partitions of {n:,} × {D} float32, on the card",
@@ -76,7 +69,7 @@ def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
         spaces=n_spaces,
         score_s=alone,
         judge_s=both,
-        largest_difference=difference,
+        ranks_off=difference,
         objects_per_draw=judgement.ranking.sureness.objects_per_draw,
         seed=0,
     )
