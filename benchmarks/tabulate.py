@@ -29,6 +29,7 @@ ORDER = (
     "bench_one_silhouette",
     "bench_many_partitions",
     "bench_ace_grid",
+    "bench_judge",
     "bench_all_indices",
     "bench_recorded_r",
     "bench_kmeans",
@@ -45,6 +46,7 @@ ORDER = (
     "bench_silhouette_gpu",
     "bench_nearest_gpu",
     "bench_grid_gpu",
+    "bench_judge_gpu",
     "bench_pairs_gpu",
 )
 INTRO = """# Benchmarks

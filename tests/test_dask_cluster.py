@@ -253,7 +253,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
     monkeypatch.setattr(scoring, "over_spaces", watched)
     got = ws.score_runs(runs, scheduler=dask_client, cache=cache)
     n = len(got.spaces)
-    assert asked == [("digest", n), ("_compute_some", n - finished)]
+    assert asked == [("digest", n), ("_compute", n - finished)]
     equal_scores(got, ws.score_runs(runs))
     equal_scores(ws.score_runs(runs, cache=cache), got)  # the cache is the one used in memory
 
@@ -303,6 +303,15 @@ def test_half_samples_are_drawn_on_the_cluster_too(runs, dask_client):
     here = ws.rank_confidence(runs, scores, result, n_draws=6)
     there = ws.rank_confidence(runs, scores, result, n_draws=6, scheduler=dask_client)
     np.testing.assert_array_equal(there.ranks, here.ranks)
+
+
+def test_a_judgement_made_on_the_cluster_is_the_one_made_here(runs, dask_client):
+    here = ws.judge(runs, n_draws=6, dip=False)
+    there = ws.judge(runs, n_draws=6, dip=False, scheduler=dask_client)
+    np.testing.assert_array_equal(
+        there.scores.values["silhouette"], here.scores.values["silhouette"]
+    )
+    np.testing.assert_array_equal(there.ranking.sureness.ranks, here.ranking.sureness.ranks)
 
 
 def test_the_error_of_a_worker_names_its_space(data, dask_client, tmp_path):

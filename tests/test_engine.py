@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.compute.engines import cut, open_space, tournament
-from wellsep.compute.pairs import distance_sums
-from wellsep.compute.statistics import Task
-from wellsep.partitions import Partitions
+from wellsep.compute.engines import cut, tournament
 
 
 def _many(n=1300, d=5, seed=0, dtype=np.float64):
@@ -46,26 +43,6 @@ def test_the_number_of_threads_changes_no_bit():
     one = ws.score_partitions(X, labels, ALL, n_jobs=1).values
     three = ws.score_partitions(X, labels, ALL, n_jobs=3).values
     assert np.array_equal(one, three)
-
-
-def test_sums_kept_per_group_add_up_to_the_sums_over_all():
-    X, labels = _many(n=1100)
-    task = Task(open_space(X), Partitions.from_labels(labels), None)
-    groups = np.random.default_rng(1).integers(0, 4, len(X))
-    whole = distance_sums(task, "euclidean").sums[0]
-    apart = distance_sums(task, "euclidean", groups)
-    assert apart.sums.shape == (4, 29, 1100)
-    assert apart.sums.sum(axis=0) == pytest.approx(whole[:, apart.order], rel=1e-12)
-
-
-def test_sums_of_one_group_are_the_distances_to_its_members():
-    X, labels = _many(n=600)
-    task = Task(open_space(X), Partitions.from_labels(labels[0]), None)
-    groups = np.arange(600) % 3
-    apart = distance_sums(task, "euclidean", groups)
-    members = (groups == 1) & (labels[0] == 0)
-    direct = np.sqrt(((X[:, None] - X[members]) ** 2).sum(axis=2)).sum(axis=1)
-    assert apart.sums[1, 0] == pytest.approx(direct[apart.order], rel=1e-12)
 
 
 def test_duplicates_are_at_distance_zero_far_from_the_origin():

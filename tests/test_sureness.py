@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.compute import half_sums
 from wellsep.evaluate import (
     NothingToRank,
     RankConfidence,
@@ -14,7 +15,6 @@ from wellsep.evaluate import (
     rank_confidence,
     score_runs,
 )
-from wellsep.evaluate import halves as halves_module
 from wellsep.evaluate.halfdips import half_dips
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
@@ -128,8 +128,8 @@ def test_halves_are_halves_without_replacement_and_come_with_their_complement():
 
 def test_distances_are_computed_once_for_all_draws(monkeypatch):
     calls = []
-    original = halves_module.distance_sums
-    monkeypatch.setattr(halves_module, "distance_sums", lambda *a: calls.append(1) or original(*a))
+    original = half_sums.PairSums
+    monkeypatch.setattr(half_sums, "PairSums", lambda *a: calls.append(1) or original(*a))
     halves = draw_halves(N, 50, 6, np.random.default_rng(2))
     score_halves(points(), partitions(), "silhouette", {"metric": "euclidean"}, halves)
     assert len(calls) == 1

@@ -120,7 +120,7 @@ def rank(
             n_jobs=jobs,
             device=device,
             cache=kept,
-            progress=_show_progress(len(runs.spaces), draws),
+            progress=_show_progress(),
             random_state=seed,
             scheduler=client,
             dip=dip,
@@ -203,21 +203,18 @@ def default_cache() -> Path:
     return Path(base) / "wellsep" / "scores"
 
 
-def _show_progress(n_spaces: int, draws: int) -> Callable[[int, int, str], None]:
-    """One bar for the scoring pass and one for the half-samples, on stderr."""
-    bars = contextlib.ExitStack()
-    state: dict[str, Any] = {"advance": None, "done": 0, "pass": 0}
-    titles = ("Scoring spaces", f"{draws} half-samples")
+def _show_progress() -> Callable[[int, int, str], None]:
+    """One bar over the spaces, on stderr."""
+    bar = contextlib.ExitStack()
+    state: dict[str, Any] = {"advance": None, "done": 0}
 
     def told(done: int, total: int, name: str) -> None:
-        if done == 0:
-            title = titles[min(state["pass"], 1)]
-            state["advance"] = bars.enter_context(progress(title, total))
-            state["pass"], state["done"] = state["pass"] + 1, 0
+        if state["advance"] is None:
+            state["advance"] = bar.enter_context(progress("Scoring spaces", total))
         state["advance"](done - state["done"])
         state["done"] = done
         if done == total:
-            bars.close()
+            bar.close()
 
     return told
 

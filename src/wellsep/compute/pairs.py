@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,47 +27,24 @@ from wellsep.compute.statistics import Task, Want, provides
 from wellsep.compute.twins import TWINS, Twin, choose
 
 
-class DistanceSums(NamedTuple):
-    """Distances from every object to every cluster, summed; kept apart per group of objects."""
-
-    sums: Any  # (G, ΣK, n) float64; beside X
-    order: np.ndarray | None  # (n,) object of each column, or None if they are in the given order
-
-
 class Sides:
     """The blocks of one space under one metric, made ready once."""
 
-    def __init__(self, task: Task, metric: Any, groups: np.ndarray | None = None) -> None:
+    def __init__(self, task: Task, metric: Any) -> None:
         space = task.space
         self.task, self.metric, self.space = task, find(metric), space
-        self.order = None if groups is None else np.argsort(groups, kind="stable")
-        sorted_groups = None if groups is None else groups[self.order]
-        rows = TENSOR_ROWS if space.kind == "tensor" else ROWS
-        self.blocks = cut(space.n, rows, sorted_groups)
-        self.group_of = [0 if groups is None else int(sorted_groups[b.start]) for b in self.blocks]  # type: ignore[index]
-        self.n_groups = 1 if groups is None else int(groups.max()) + 1
+        self.blocks = cut(space.n, TENSOR_ROWS if space.kind == "tensor" else ROWS)
         self.view, self.zero = space.prepared(self.metric)
-        if self.order is not None:
-            self._sort_rows(space.asarray(self.order))
-        self.codes = (
-            task.partitions.codes if self.order is None else (task.partitions.codes[:, self.order])
-        )
-        weights = task.weights
-        self.weights = weights if weights is None or self.order is None else weights[self.order]
         self.square = None
         if self.metric.finish is not None:
             self.square = square_lengths(self.view, self.zero, space.xp)
         self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
         self._members = [self._memberships(rows) for rows in self.blocks]
 
-    def _sort_rows(self, order: Any) -> None:
-        view = self.view[order, :]
-        self.view = view if self.metric.coordinates else view[:, order]
-        self.zero = None if self.zero is None else self.zero[order]
-
     def _memberships(self, rows: slice) -> Any:
-        weights = None if self.weights is None else self.weights[rows]
-        table = one_hot(self.codes[:, rows], self.task.partitions.n_clusters, weights)
+        partitions, weights = self.task.partitions, self.task.weights
+        mine = None if weights is None else weights[rows]
+        table = one_hot(partitions.codes[:, rows], partitions.n_clusters, mine)
         if self._sparse:
             return sp.csr_array(table.T).astype(self.space.X.dtype)
         return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
@@ -81,22 +58,6 @@ class Sides:
             at=rows,
             members=self._members[b],
         )
-
-
-def distance_sums(task: Task, metric: Any, groups: np.ndarray | None = None) -> DistanceSums:
-    """Sums for all objects, kept apart for each group of objects.
-
-    The sums over any union of ``groups`` (n,) then follow without new distances.
-    """
-    space, width = task.space, int(task.partitions.offsets[-1])
-    sides = Sides(task, metric, groups)
-    sums = _zeros(space, (sides.n_groups, width, space.n))
-
-    def add(of: int, over: int, part: Any) -> None:
-        _add_to(sums[sides.group_of[over], :, sides.blocks[of]], part)
-
-    _visit_pairs(sides, add)
-    return DistanceSums(sums, sides.order)
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
@@ -120,13 +81,13 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
     share_out(space.n_jobs, visit, tournament(len(sides.blocks)))
 
 
-def _zeros(space: Space, shape: tuple[int, ...]) -> Any:
+def zeros(space: Space, shape: tuple[int, ...]) -> Any:
     if space.kind == "tensor":
         return space.xp.zeros(shape, dtype=space.xp.float64, device=space.device)
     return np.zeros(shape)
 
 
-def _add_to(sums: Any, part: Any) -> None:
+def add_to(sums: Any, part: Any) -> None:
     if isinstance(sums, np.ndarray):
         sums += part
         return
@@ -244,8 +205,8 @@ def paired_strips(task: Task, metric: Metric) -> Any:
     width = int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
-    parts = [_zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
-    _visit_pairs(sides, lambda of, over, part: _add_to(parts[of], part))
+    parts = [zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
+    _visit_pairs(sides, lambda of, over, part: add_to(parts[of], part))
     yield from zip(sides.blocks, parts, strict=True)
 
 
@@ -268,7 +229,7 @@ def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
             rows = slice(a.at.start - first, a.at.stop - first)
             for j in range(len(sides.blocks)):
                 part = block(a, sides.side(j), metric, space.xp, False).sums_i
-                _add_to(sums[0, :, rows], part)
+                add_to(sums[0, :, rows], part)
 
         share_out(space.n_jobs, visit, iter([[(i,) for i in strip]]))
         yield slice(first, last), sums[0, :, :]

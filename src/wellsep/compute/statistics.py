@@ -36,6 +36,7 @@ class Task(NamedTuple):
     partitions: Partitions
     weights: np.ndarray | None  # (n,) float64, all positive where counted
     centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
+    groups: np.ndarray | None = None  # (n,) by which totals of widths are also kept apart
 
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.space.n) if self.weights is None else self.weights
@@ -110,10 +111,14 @@ class Objects(NamedTuple):
 
 
 class Averaged(NamedTuple):
-    """Where one value per object stays where it was computed: the mean of every cluster."""
+    """Where one value per object stays where it was computed: the mean of every cluster.
+
+    Means and masses of many samples stand above each other, (..., K).
+    """
 
     means: np.ndarray  # (K,)
     mass: np.ndarray  # (K,)
+    by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
 
 
 def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:

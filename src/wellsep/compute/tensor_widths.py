@@ -52,6 +52,8 @@ def reduce_widths(placed: Placed, wants: list[Want], strips: Strips) -> dict[Wan
     task = placed.task
     space, partitions = task.space, task.partitions
     found: dict[Want, list[Any]] = {w: [0.0] * len(partitions) for w in wants}
+    by_group: dict[Want, list[Any]] = {w: [0.0] * len(partitions) for w in wants}
+    groups = None if task.groups is None else _group_table(task)
     each = {w: np.full((len(partitions), space.n), np.nan) for w in wants if w.get("each")}
     for rows, sums in strips:
         for batch in batches(partitions, placed.codes[:, rows], 32.0 * (rows.stop - rows.start)):
@@ -64,13 +66,26 @@ def reduce_widths(placed: Placed, wants: list[Want], strips: Strips) -> dict[Wan
                     continue
                 for m, value in zip(batch.which, part.reduce(w, space.xp), strict=True):
                     found[w][m] = found[w][m] + value
+                if groups is not None and w.name in ("widths", "cosine_widths"):
+                    apart = part.by_group(w.get("singleton", 0), groups[rows], space.xp)
+                    for m, value in zip(batch.which, apart, strict=True):
+                        by_group[w][m] = by_group[w][m] + value
     for w in wants:
         if w in each:
             found[w] = list(each[w])
         elif w.name == "widths":
             mass = np.split(host(placed.mass), partitions.offsets[1:-1])
-            found[w] = [Averaged(t / m, m) for t, m in zip(found[w], mass, strict=True)]
+            found[w] = [
+                Averaged(t / m, m, None if groups is None else g)
+                for t, m, g in zip(found[w], mass, by_group[w], strict=True)
+            ]
     return found
+
+
+def _group_table(task: Task) -> torch.Tensor:
+    """(n, G) float64 beside X: whether an object belongs to a group."""
+    there = torch.as_tensor(task.groups, device=task.space.X.device).to(torch.int64)
+    return torch.nn.functional.one_hot(there).to(torch.float64)
 
 
 def summed_strips(placed: Placed, summed: Sums, sums: torch.Tensor) -> Strips:
@@ -114,6 +129,12 @@ class _Part(NamedTuple):
             xp=xp,
         ).width
         return torch.where(self.batch.codes >= 0, width, torch.nan)
+
+    def by_group(self, singleton: float, groups: torch.Tensor, xp: Any) -> np.ndarray:
+        """(g, G, K) totals of widths apart by the groups (b, G) of the objects."""
+        width = (self.widths(singleton, xp).nan_to_num(0.0) * self.weights)[:, None, :]
+        apart = torch.where(self.batch.members(), width, 0.0) @ groups
+        return host(apart.transpose(1, 2))
 
     def reduce(self, w: Want, xp: Any) -> np.ndarray:
         """One entry for each partition: totals that add up over the strips."""

@@ -83,10 +83,15 @@ def numba_pays(n: int, d: int, m: int) -> bool:
 
     They equal NumPy's bit for bit, so it does not matter when a program changes over.
     """
-    global _additions_so_far
     if m < 10 + d / 5:  # products and roots are then most of the work
         return False
-    _additions_so_far += float(n) ** 2 * m
+    return compiled_pays(float(n) ** 2 * m)
+
+
+def compiled_pays(additions: float) -> bool:
+    """Whether numba is there and, with these additions and all before them, worth loading."""
+    global _additions_so_far
+    _additions_so_far += additions
     pays = "numba" in sys.modules or _additions_so_far >= PAYS_FROM
     return pays and importlib.util.find_spec("numba") is not None
 

@@ -7,22 +7,27 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_data, to_numpy
-from ..compute.engines import one_blas_thread
+from ..compute.engines import effective_jobs, share_out
+from ..compute.half_sums import Halves
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
 from ..spaces.multimodality import SMALLEST_GAP
-from .halves import Halves
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
-AT_ONCE = 16  # half-samples projected together
+AT_ONCE = 16  # half-samples whose components are computed together
+SMALL = 64  # columns; up to here all eigenvectors of many matrices cost less than one of each
 
 
-def half_dips(X: Any, halves: Halves, draws: np.ndarray, projection: str) -> np.ndarray:
+def half_dips(
+    X: Any, halves: Halves, draws: np.ndarray, projection: str, n_jobs: int | None = None
+) -> np.ndarray:
     """p-value of the dip test for each of the half-samples `draws`, NaN where it is undefined.
 
     The first principal component of a half-sample follows from the sums of x and xx' over its
-    groups; all halves are then projected in one product. Other projections are tested one by one.
+    groups. Other projections are tested one by one.
     """
+    if len(draws) == 0:
+        return np.empty(0)
     X = to_numpy(check_data(X))
     n, d = X.shape
     # the same half may be drawn twice
@@ -31,8 +36,8 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, projection: str) -> np.
     )
     distinct = draws[first]
     if projection in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
-        with one_blas_thread():  # small matrices: threads would only wait for each other
-            found = _by_moments(X, halves, distinct, projection == "pca-scaled")
+        scale = projection == "pca-scaled"
+        found = _by_moments(X, halves, distinct, scale, effective_jobs(n_jobs))
     else:
         found = [
             multimodality(X[halves.objects(draw)], projection=projection, random_state=0).pvalue
@@ -41,50 +46,75 @@ def half_dips(X: Any, halves: Halves, draws: np.ndarray, projection: str) -> np.
     return np.asarray(found)[again.reshape(-1)]
 
 
-def _by_moments(X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool) -> list[float]:
+def _by_moments(
+    X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool, jobs: int
+) -> list[float]:
     n_groups, d = halves.chosen.shape[1], X.shape[1]
     shift = X.mean(axis=0, dtype=np.float64)
+    order = np.argsort(halves.group, kind="stable")
+    size = np.bincount(halves.group, minlength=n_groups)
+    groups = np.split(X[order] - shift, np.cumsum(size)[:-1])
     low, high = np.empty((2, n_groups, d))
     sums, squares = np.empty((n_groups, d)), np.empty((n_groups, d, d))
-    for g in range(n_groups):
-        rows = X[halves.group == g] - shift
+    pvalues = [1.0] * len(draws)
+
+    def describe(g: int) -> None:
+        rows = groups[g]
         low[g], high[g] = rows.min(axis=0), rows.max(axis=0)
         sums[g], squares[g] = rows.sum(axis=0), rows.T @ rows
-    size = np.bincount(halves.group, minlength=n_groups)
-    weights = np.zeros((d, len(draws)))
-    for i, draw in enumerate(draws):
-        chosen = halves.chosen[draw]
-        constant = low[chosen].min(axis=0) == high[chosen].max(axis=0)
-        square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights[:, i] = _first_component(
-            chosen @ sums, square, size[chosen].sum(), constant, scale, SMALLEST_GAP[X.dtype]
-        )
-    pvalues = []
+
+    def test(i: int) -> None:
+        if np.isnan(weights[i, 0]):
+            pvalues[i] = np.nan
+            return
+        chosen = halves.chosen[draws[i]]
+        z = np.concatenate([groups[g] @ weights[i] for g in np.flatnonzero(chosen)])
+        if np.ptp(z) > 0:
+            pvalues[i] = dip_test(z).pvalue
+
+    # small matrices: threads of BLAS would only wait for each other
+    every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
+    share_out(jobs, describe, iter([every_group]))
+    weights = np.empty((len(draws), d))
     for start in range(0, len(draws), AT_ONCE):
-        part = weights[:, start : start + AT_ONCE]
-        projected = np.empty((len(X), part.shape[1]))
-        for g in range(n_groups):
-            inside = halves.group == g
-            projected[inside] = (X[inside] - shift) @ part
-        for column, draw in zip(projected.T, draws[start:], strict=False):
-            z = column[halves.objects(draw)]
-            if np.isnan(z[0]):  # no first component
-                pvalues.append(np.nan)
-            else:
-                pvalues.append(dip_test(z).pvalue if np.ptp(z) > 0 else 1.0)
+        part = slice(start, start + AT_ONCE)
+        chosen = halves.chosen[draws[part]]
+        constant = np.stack([low[c].min(axis=0) == high[c].max(axis=0) for c in chosen])
+        square = np.tensordot(chosen.astype(float), squares, axes=1)
+        weights[part] = _first_components(
+            chosen @ sums, square, chosen @ size, constant, scale, SMALLEST_GAP[X.dtype]
+        )
+    share_out(jobs, test, iter([every_draw]))
     return pvalues
 
 
-def _first_component(total, square, n, constant, scale, smallest_gap) -> np.ndarray:
-    """Loadings (d,) of the first component, NaN if undefined; no scaling of constant columns."""
-    covariance = square - np.outer(total, total) / n
-    if constant.all():
-        return np.zeros(len(total))
-    unit = np.ones(len(total))
-    if scale and not constant.any():
-        unit = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
-        covariance = covariance / np.outer(unit, unit)
-    values, vectors = leading_eigenpairs(covariance, 2)
-    if len(values) > 1 and values[0] - values[1] < smallest_gap * values[0]:
-        return np.full(len(total), np.nan)
-    return vectors[:, 0] / unit
+def _first_components(
+    total: np.ndarray,
+    square: np.ndarray,
+    n: np.ndarray,
+    constant: np.ndarray,
+    scale: bool,
+    smallest_gap: float,
+) -> np.ndarray:
+    """Loadings (draws, d) of the first components; unscaled where a column is constant.
+
+    NaN where there is none, 0 where all columns are constant.
+    """
+    covariance = square - total[:, :, None] * total[:, None, :] / n[:, None, None]
+    unit = np.ones(total.shape)
+    if scale:
+        some = ~constant.any(axis=1)
+        variance = np.einsum("bii->bi", covariance[some])
+        unit[some] = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        covariance /= unit[:, :, None] * unit[:, None, :]
+    if total.shape[1] <= SMALL:
+        values, vectors = np.linalg.eigh(covariance)
+        first, leading = vectors[:, :, -1], values[:, :-3:-1]
+    else:
+        pairs = [leading_eigenpairs(table, 2) for table in covariance]
+        first = np.stack([vectors[:, 0] for _, vectors in pairs])
+        leading = np.stack([values for values, _ in pairs])
+    if leading.shape[1] > 1:
+        undefined = leading[:, 0] - leading[:, 1] < smallest_gap * leading[:, 0]
+        first = np.where(undefined[:, None], np.nan, first)
+    return np.where(constant.all(axis=1, keepdims=True), 0.0, first / unit)

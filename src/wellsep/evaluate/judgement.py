@@ -13,7 +13,7 @@ import numpy as np
 from wellsep._records import Record, freeze
 
 from .._checks import check_count
-from ..indices.scoring import IndexSpec
+from ..indices.scoring import IndexSpec, parse_indices
 from ..runs import Runs
 from .ace import ace
 from .baselines import input_scores
@@ -21,8 +21,8 @@ from .details import PartitionDetails, partition_details
 from .ranking import Ranking, rank
 from .result import AceResult
 from .scores import NothingToRank, Scores
-from .scoring import Progress, score_runs
-from .sureness import RankConfidence, rank_confidence
+from .scoring import Progress, check_runs, score_spaces
+from .sureness import RankConfidence, draw_plan, rank_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +176,19 @@ def judge(
     'three'
     """
     check_count("n_draws", n_draws, minimum=0)
-    scores = score_runs(
-        runs, indices, noise=noise, convention=convention, dip=options.get("dip", True),
-        projection=projection, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
-        random_state=random_state, scheduler=scheduler,
+    check_runs(runs)
+    dip, spaces = options.get("dip", True), tuple(runs.spaces)
+    plan = job = None
+    if n_draws:
+        asked = {index.label(p): (index.name, p) for index, p in parse_indices(indices, convention)}
+        decides = options.get("index") or next(iter(asked))
+        plan = draw_plan(runs.n_objects, len(spaces), n_draws, random_state=random_state)
+        if decides in asked:  # ace refuses any other
+            job = plan.resampling(*asked[decides], spaces, projection, test=bool(dip))
+    scores, resampled = score_spaces(
+        runs, indices, job, noise=noise, convention=convention, dip=dip, projection=projection,
+        n_jobs=n_jobs, device=device, cache=cache, progress=progress, random_state=random_state,
+        scheduler=scheduler,
     )  # fmt: skip
     answer = ace(scores, **options)
     answers = {answer.index: answer}
@@ -190,11 +199,8 @@ def judge(
         except NothingToRank as reason:
             notes += (f"{index} could not rank the runs: {reason}",)
     confidence = None
-    if n_draws:
-        confidence = rank_confidence(
-            runs, scores, answer, n_draws=n_draws, n_jobs=n_jobs, device=device,
-            progress=progress, random_state=random_state, scheduler=scheduler,
-        )  # fmt: skip
+    if plan is not None and job is not None:
+        confidence = rank_draws(plan, job, scores, answer, resampled)
     in_input = None
     if X is not None:
         deciding = scores.settings["indices"][answer.index]

@@ -17,15 +17,17 @@ from .._checks import check_choice
 from .._files import digest
 from ..compute.dask_client import open_client
 from ..indices import score_partitions
-from ..indices.scoring import IndexSpec, parse_indices
+from ..indices.scoring import Asked, IndexSpec, parse_indices
 from ..partitions import NOISE_POLICIES, Partitions
 from ..runs import Runs
 from ..spaces import multimodality
 from .coordinates import drawn_objects, plane
+from .halves import Resampled, Resampling, resample, score_and_resample
 from .remote import named, over_spaces
 from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 
 Progress = Callable[[int, int, str], None]
+_Found = tuple["SpaceScores", Resampled | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +103,40 @@ def score_runs(
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
+    return score_spaces(
+        runs, indices, None, noise=noise, convention=convention, dip=dip, projection=projection,
+        n_plotted=n_plotted, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
+        random_state=random_state, scheduler=scheduler,
+    )[0]  # fmt: skip
+
+
+def check_runs(runs: Any) -> None:
+    """Refuse what are no runs."""
     if not isinstance(runs, Runs):
         raise TypeError(
             f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
         )
+
+
+def score_spaces(
+    runs: Runs,
+    indices: Sequence[IndexSpec] | IndexSpec,
+    resampling: Resampling | None,
+    *,
+    noise: str,
+    convention: str | None,
+    dip: bool,
+    projection: str,
+    n_jobs: int | None,
+    device: Any,
+    cache: str | os.PathLike | None,
+    progress: Progress | None,
+    random_state: Any,
+    scheduler: Any,
+    n_plotted: int = 2000,
+) -> tuple[Scores, dict[str, Resampled]]:
+    """Open every space once: its scores and, where asked for, its half-samples."""
+    check_runs(runs)
     check_choice("noise", noise, NOISE_POLICIES)
     asked = parse_indices(indices, convention)
     spaces, names = tuple(runs.spaces), tuple(runs.partitions)
@@ -116,12 +148,14 @@ def score_runs(
     drawn = drawn_objects(runs.n_objects, n_plotted, random_state)
     labels = tuple(index.label(params) for index, params in asked)
 
-    job = _Job(labels, indices, convention, dip, projection, drawn, n_jobs, device)
+    job = _Job(labels, asked, dip, projection, drawn, n_jobs, device, resampling)
     with open_client(scheduler) as client:
         if client is not None:
-            found = _score_remotely(client, runs, spaces, partitions, digests, job, cache, progress)
+            both = _score_remotely(client, runs, spaces, partitions, digests, job, cache, progress)
         else:
-            found = _score_here(runs, spaces, partitions, digests, job, cache, progress)
+            both = _score_here(runs, spaces, partitions, digests, job, cache, progress)
+    found = [scored for scored, _ in both]
+    resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
 
     tables = np.stack([one.values for one in found])  # (L, M, I)
     reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
@@ -131,7 +165,7 @@ def score_runs(
                 why = one.reasons.get(f"{key} {label}")
                 if why:
                     reasons[label][reason_key(space, partition)] = why
-    return Scores(
+    scores = Scores(
         values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
         directions={
             label: index.direction for label, (index, _) in zip(labels, asked, strict=True)
@@ -156,18 +190,19 @@ def score_runs(
             "version": __version__,
         },
     )
+    return scores, resampled
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
     labels: tuple[str, ...]
-    indices: Any
-    convention: str | None
+    asked: list[Asked]
     dip: bool
     projection: str
     drawn: np.ndarray
     n_jobs: int | None
     device: Any
+    resampling: Resampling | None
 
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
@@ -179,7 +214,7 @@ class _Job:
 def _score_here(
     runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
     job: _Job, cache: Any, progress: Progress | None,
-) -> list[SpaceScores]:  # fmt: skip
+) -> list[_Found]:  # fmt: skip
     found = []
     for done, name in enumerate(spaces):
         if progress is not None:
@@ -196,40 +231,32 @@ def _score_here(
 def _score_remotely(
     client: Any, runs: Runs, spaces: tuple[str, ...], partitions: Partitions,
     digests: tuple[str, ...], job: _Job, cache: Any, progress: Progress | None,
-) -> list[SpaceScores]:  # fmt: skip
+) -> list[_Found]:  # fmt: skip
     """The same with a task per space; this process alone reads and writes the cache."""
     folders: dict[str, Path | None] = dict.fromkeys(spaces)
     known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
+    resampled: dict[str, Resampled | None] = dict.fromkeys(spaces)
     if cache is not None:
         for name, key in over_spaces(client, runs, spaces, digest):
             folders[name] = Path(cache) / job.key(key)
             known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
     missing = {name: _missing(known[name], digests) for name in spaces}
-    left = tuple(name for name in spaces if missing[name] or known[name] is None)
-    own = {name: (missing[name], _without_values(known[name])) for name in left}
+    again = job.resampling is not None
+    left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
+    own = {name: (name, missing[name], _without_values(known[name])) for name in left}
     done = len(spaces) - len(left)
     if progress is not None:
         progress(0, len(spaces), "")
-    for name, fresh in over_spaces(
-        client, runs, left, _compute_some, partitions, digests, job, own=own
+    for name, (fresh, resampled[name]) in over_spaces(
+        client, runs, left, _compute, partitions, digests, job, own=own
     ):
-        old = known[name]
-        known[name] = fresh if old is None else _merge(old, fresh)
-        if folders[name] is not None:
-            known[name].save(folders[name])  # type: ignore[union-attr,arg-type]
+        known[name] = _joined(known[name], fresh, folders[name])
         done += 1
         if progress is not None:
             progress(done, len(spaces), name)
     if progress is not None and not left:
         progress(done, len(spaces), "")
-    return [_in_order(known[name], digests) for name in spaces]  # type: ignore[arg-type]
-
-
-def _compute_some(
-    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job,
-    which: list[int], known: SpaceScores | None,
-) -> SpaceScores:  # fmt: skip
-    return _compute(X, partitions.subset(which), tuple(digests[m] for m in which), job, known)
+    return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
 
 
 def _without_values(known: SpaceScores | None) -> SpaceScores | None:
@@ -255,39 +282,64 @@ def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
 
 def _score_space(
     runs: Runs, name: str, partitions: Partitions, digests: tuple[str, ...], job: _Job, cache: Any
-) -> SpaceScores:
+) -> _Found:
     """Scores of all partitions in one space, in their order; what the cache knows is taken."""
-    if cache is None:
-        return _compute(runs.spaces[name], partitions, digests, job, None)
-    folder = Path(cache) / job.key(runs[name].digest())
-    known = _read_cache(folder)
+    folder = None if cache is None else Path(cache) / job.key(runs[name].digest())
+    known = None if folder is None else _read_cache(folder)
     missing = _missing(known, digests)
-    if missing or known is None:
-        part = partitions.subset(missing)
-        fresh = _compute(runs.spaces[name], part, tuple(digests[m] for m in missing), job, known)
-        known = fresh if known is None else _merge(known, fresh)
-        known.save(folder)
-    return _in_order(known, digests)
+    resampled = None
+    if missing or known is None or job.resampling is not None:
+        fresh, resampled = _compute(
+            runs.spaces[name], partitions, digests, job, name, missing, known
+        )
+        known = _joined(known, fresh, folder)
+    return _in_order(known, digests), resampled
+
+
+def _joined(
+    known: SpaceScores | None, fresh: SpaceScores | None, folder: Path | None
+) -> SpaceScores:
+    """What was known with what is new, kept in the cache."""
+    if fresh is None:
+        return known  # type: ignore[return-value]
+    both = fresh if known is None else _merge(known, fresh)
+    if folder is not None:
+        both.save(folder)
+    return both
 
 
 def _compute(
-    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job,
-    known: SpaceScores | None,
-) -> SpaceScores:  # fmt: skip
-    result = score_partitions(
-        X, partitions, job.indices, convention=job.convention, device=job.device, n_jobs=job.n_jobs
-    )
-    place = dict(zip(partitions.names, digests, strict=True))
+    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job, space: str,
+    which: list[int], known: SpaceScores | None,
+) -> tuple[SpaceScores | None, Resampled | None]:  # fmt: skip
+    """Scores of some partitions and the half-samples of all; one pass where these are the same."""
+    resampled = None
+    by = (job.n_jobs, job.device)
+    if job.resampling is not None and len(which) == len(partitions):
+        result, resampled = score_and_resample(X, partitions, job.asked, job.resampling, space, *by)
+    else:
+        if job.resampling is not None:
+            resampled = resample(X, partitions, job.resampling, space, *by)
+        if known is not None and not which:
+            return None, resampled
+        specs = [(index.name, params) for index, params in job.asked]
+        result = score_partitions(
+            X, partitions.subset(which), specs, device=job.device, n_jobs=job.n_jobs
+        )
+    new = tuple(digests[m] for m in which)
+    place = dict(zip(result.names, new, strict=True))
     reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
     if known is not None:
-        return SpaceScores(digests, result.values, reasons, known.dip, known.plane, known.axes)
+        return SpaceScores(
+            new, result.values, reasons, known.dip, known.plane, known.axes
+        ), resampled
     test = None
     if job.dip:
         seen = multimodality(X, projection=job.projection, random_state=0)
         one = freeze([seen.statistic]), freeze([seen.pvalue])
         test = Dip(*one, (seen.note,), job.projection)
     flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
-    return SpaceScores(digests, result.values, reasons, test, flat, axes)
+    return SpaceScores(new, result.values, reasons, test, flat, axes), resampled
 
 
 def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:

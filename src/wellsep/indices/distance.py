@@ -18,12 +18,12 @@ _ROUSSEEUW = (
 )
 
 
-def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> float:
-    """Mean over objects, or mean over clusters of the clusters' means."""
+def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> Any:
+    """Mean over objects, or mean over clusters of the clusters' means; one for each sample."""
     check_choice("average", average, ("point", "cluster"))
     if isinstance(widths, Averaged):
-        means, mass = widths
-        return float(np.average(means, weights=mass if average == "point" else None))
+        weights = widths.mass if average == "point" else widths.mass > 0
+        return np.average(widths.means, axis=-1, weights=weights)
     counted = objects.codes >= 0
     weight = objects.weights[counted]
     values, codes = widths[counted], objects.codes[counted]

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
 from wellsep.compute.engines import open_space
 from wellsep.compute.metrics import find
-from wellsep.compute.statistics import Task, gather
+from wellsep.compute.statistics import Task, Want, gather
 from wellsep.indices.record import INDICES, Index
 from wellsep.partitions import Partitions
 
@@ -202,6 +202,13 @@ def drop_weightless(
 
 def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> PartitionScores:
     """Gather what the formulas want for every scorable partition, then apply them."""
+    return evaluate_and_keep(task, asked, None, coverage=coverage)[0]
+
+
+def evaluate_and_keep(
+    task: Task, asked: list[Asked], keep: Want | None, *, coverage: np.ndarray
+) -> tuple[PartitionScores, list[Any]]:
+    """The scores, and one statistic of the same pass for each partition; None if not scored."""
     n_partitions = len(task.partitions)
     labels = [index.label(params) for index, params in asked]
     values = np.full((n_partitions, len(asked)), np.nan)
@@ -216,8 +223,13 @@ def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> Partiti
         for m in range(n_partitions)
         if any((task.partitions.names[m], label) not in reasons for label in labels)
     ]
+    kept: list[Any] = [None] * n_partitions
     if alive:
-        found = gather(_restrict(task, alive), _all_wants(asked))
+        also = [] if keep is None else [keep]
+        found = gather(_restrict(task, alive), _all_wants(asked) + also)
+        for w in also:
+            for m, statistic in zip(alive, found[w], strict=True):
+                kept[m] = statistic
         for column, (index, params) in enumerate(asked):
             for position, m in enumerate(alive):
                 key = (task.partitions.names[m], labels[column])
@@ -228,7 +240,7 @@ def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> Partiti
                     values[m, column] = index.formula(**statistics, **params)
                 except UndefinedIndex as reason:
                     reasons[key] = str(reason)
-    return PartitionScores(
+    scores = PartitionScores(
         values=values,
         names=task.partitions.names,
         indices=tuple(labels),
@@ -237,6 +249,7 @@ def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> Partiti
         n_clusters=task.partitions.n_clusters,
         reasons=reasons,
     )
+    return scores, kept
 
 
 def _all_wants(asked: list[Asked]) -> list:

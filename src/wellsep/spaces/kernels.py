@@ -7,6 +7,7 @@ off.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -33,13 +34,14 @@ def many_dips(rows: np.ndarray) -> np.ndarray:
 def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:
     """The compiled function for one more sample of n values, or None while it does not pay.
 
-    How many will follow is not known. When NumPy has taken as long over single samples as loading
-    takes, the twin is loaded: whatever follows, that is at most twice the time of knowing.
+    How many will follow is not known, and numba may be loaded already. If it is not, the twin is
+    loaded when NumPy has taken as long over single samples as loading takes: whatever follows,
+    that is at most twice the time of knowing.
     """
     global _spent
     if not kernels_wanted():
         return None
-    if not _compiled.cache_info().currsize:
+    if not _compiled.cache_info().currsize and "numba" not in sys.modules:
         _spent += PER_SAMPLE + n
         if _spent < PAYS_FROM or not _installed():
             return None

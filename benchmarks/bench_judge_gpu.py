@@ -1,0 +1,87 @@
+"""What do 100 half-samples add to the scores on the card: `judge` against `score_runs`?
+
+42 partitions of 10 clusters, silhouette, at 10,000 × 32 and 100,000 × 32 float32 on CUDA. Costs
+are per space, so a few spaces stand for 42 (``WELLSEP_BENCH_SPACES``). Before anything is timed,
+the scores of both must be equal to the bit, and ranks in half-samples of 10,000 those of the host.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+import numpy as np
+
+import wellsep as ws
+from benchmarks.device import device_seconds, require_cuda
+from benchmarks.harness import report
+
+M, K, D = 42, 10, 32
+SIZES = ((10_000, 8), (100_000, 4))  # objects, spaces
+DRAWS = 100
+CLOSE = 0.05  # ranks; neighbours may change places where float32 sums differ
+
+
+def made(n: int, n_spaces: int) -> ws.Runs:
+    """Spaces of different quality; partitions with more and less noise in the labels."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, K, n)
+    centres = 1.5 * rng.normal(size=(K, D))
+    spaces = {
+        f"s{i}": (rng.normal(size=(n, D)) * (1 + i / 10) + centres[truth]).astype(np.float32)
+        for i in range(n_spaces)
+    }
+    labels = {
+        f"p{j:02}": np.where(rng.random(n) < j / M, rng.integers(0, K, n), truth) for j in range(M)
+    }
+    return ws.Runs.from_parts(spaces, labels)
+
+
+def off_by(judgement: ws.Judgement, runs: ws.Runs) -> float:
+    """Ranks that a partition is off the host's in a draw, on average."""
+    host = ws.judge(runs, n_draws=DRAWS).confidence.ranks
+    return float(np.abs(judgement.confidence.ranks - host).mean())
+
+
+def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
+    runs = made(n, n_spaces)
+
+    def score() -> ws.Scores:
+        return ws.score_runs(runs, device=device)
+
+    def judge() -> ws.Judgement:
+        return ws.judge(runs, n_draws=DRAWS, device=device)
+
+    scores, judgement = score(), judge()
+    if not np.array_equal(scores.values["silhouette"], judgement.scores.values["silhouette"]):
+        raise SystemExit("the scores of judge must be those of score_runs to the bit")
+    difference = off_by(judgement, runs) if n <= 10_000 else None
+    if difference is not None and difference > CLOSE:
+        raise SystemExit(f"ranks in half-samples must be the host's, off by {difference}")
+    alone, both = device_seconds(score, 2), device_seconds(judge, 2)
+    return report(
+        f"judge with {DRAWS} half-samples, {M} partitions of {n:,} × {D} float32, on the card",
+        both / alone,
+        baseline="score_runs on the card",
+        target=3,
+        smaller_is_better=True,
+        spaces=n_spaces,
+        score_s=alone,
+        judge_s=both,
+        ranks_off=difference,
+        objects_per_draw=judgement.confidence.objects_per_draw,
+        seed=0,
+    )
+
+
+def main() -> int:
+    require_cuda()
+    warnings.simplefilter("ignore")
+    given = os.environ.get("WELLSEP_BENCH_SPACES")
+    met = [measure(n, int(given) if given else spaces) for n, spaces in SIZES]
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,389 @@
+"""Silhouette widths on many half-samples of the objects, from distance sums kept apart by group.
+
+The objects are split into G groups and a half-sample is a choice of G/2 of them, so its distance
+sums are sums over its groups. They are kept for the objects in ``Halves.seen``: all of them, or
+about ``SEEN``. In larger data a half-sample's total is that of the widths in the full sample, over
+all objects of the half, plus the change that the half brings to the widths of the objects seen,
+scaled to the sizes of the clusters (a difference estimator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import is_torch
+from wellsep.compute.blocks import pair_block
+from wellsep.compute.clusters import one_hot
+from wellsep.compute.engines import ROWS, TENSOR_ROWS, Space, budget_bytes, cut, host, share_out
+from wellsep.compute.metrics import Metric, Rows, find, root, square_lengths
+from wellsep.compute.pairs import add_to, zeros
+from wellsep.compute.statistics import Averaged, Task, Want
+from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
+from wellsep.partitions import Partitions
+
+SEEN = 480  # objects whose widths are followed through the half-samples; each holds half of them
+STRIP = 256  # of them at once: their sums stay in the processor's cache
+ENOUGH = 3
+AT_ONCE = 1 << 20  # numbers NumPy works on at once: 8 MB stay near the core
+
+
+class Halves(NamedTuple):
+    """Half-samples as choices of groups of objects."""
+
+    group: np.ndarray  # (n,) group of each object
+    chosen: np.ndarray  # (B, G) bool
+
+    def objects(self, draw: int) -> np.ndarray:
+        """Positions of the objects of one half-sample."""
+        return np.flatnonzero(self.chosen[draw][self.group])
+
+    @property
+    def seen(self) -> np.ndarray:
+        """(s,) objects whose widths are computed, group by group, spread evenly over each."""
+        order = np.argsort(self.group, kind="stable")
+        if len(order) <= SEEN:
+            return order
+        n_groups = self.chosen.shape[1]
+        per_group = max(1, SEEN // n_groups)
+        members = np.split(order, np.cumsum(np.bincount(self.group, minlength=n_groups))[:-1])
+        return np.concatenate(
+            [own[np.linspace(0, len(own) - 1, per_group).round().astype(int)] for own in members]
+        )
+
+
+class Draws(NamedTuple):
+    """Choices of groups, and the size of every cluster in each."""
+
+    chosen: np.ndarray  # (D, G) bool
+    counts: np.ndarray  # (D, ΣK)
+
+
+def sums_known(wanted: Want) -> bool:
+    """Whether these widths follow from sums that are kept apart by group."""
+    if wanted.name != "widths":
+        return False
+    metric = find(wanted.get("metric", "euclidean"))
+    return metric.sums is not None or metric.finish is not None
+
+
+def half_widths(
+    task: Task, wanted: Want, halves: Halves, full: Sequence[np.ndarray | Averaged] | None
+) -> Averaged:
+    """Mean width (B, ΣK) of every cluster in every half-sample, and its size there.
+
+    ``full`` has the widths in the full sample, one entry per partition; it is not needed where
+    all objects are seen.
+    """
+    parts = [
+        _portion(
+            task._replace(partitions=task.partitions.subset(which)),
+            wanted,
+            halves,
+            None if full is None else [full[m] for m in which],
+        )
+        for which in _portions(task, halves)
+    ]
+    return Averaged(*(np.hstack(column) for column in zip(*parts, strict=True)))
+
+
+def _portions(task: Task, halves: Halves) -> list[list[int]]:
+    """Partitions in portions whose sums and memberships fit the memory budget."""
+    partitions = task.partitions
+    entries = len(halves.seen) * halves.chosen.shape[1] + task.space.n  # for each cluster
+    most = max(1, int(budget_bytes() / (8 * entries)))
+    portions: list[list[int]] = [[]]
+    width = 0
+    for m, k in enumerate(partitions.n_clusters.tolist()):
+        if portions[-1] and width + k > most:
+            portions.append([])
+            width = 0
+        portions[-1].append(m)
+        width += k
+    return portions
+
+
+def _portion(
+    task: Task, wanted: Want, halves: Halves, full: Sequence[np.ndarray | Averaged] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    seen, partitions = halves.seen, task.partitions
+    n_groups = halves.chosen.shape[1]
+    chosen = halves.chosen.astype(float)
+    size = sums_by_group(partitions, halves.group, n_groups)  # (G, ΣK)
+    counts = chosen @ size
+    every = np.ones((1, n_groups), dtype=bool)  # the full sample, as one more draw
+    draws = Draws(
+        np.vstack([halves.chosen, every]), np.vstack([counts, size.sum(axis=0, keepdims=True)])
+    )
+    found = _seen_totals(task, wanted, halves.group, seen, draws)
+    totals = np.zeros_like(counts)
+    for which, part in found:
+        totals[which[:-1]] += part[:-1]
+    if len(seen) < task.space.n:
+        if full is None:
+            raise ValueError("full must hold the widths in the full sample, got None.")
+        before = _full_totals(partitions, full, halves)  # (G, ΣK), of all objects
+        change = totals - chosen @ np.stack([part[-1] for _, part in found])
+        looked = chosen @ sums_by_group(partitions, halves.group, n_groups, objects=seen)
+        totals = chosen @ before + change * _scale(counts, looked, partitions.offsets)
+    return np.divide(totals, counts, out=np.zeros_like(totals), where=counts > 0), counts
+
+
+def _seen_totals(
+    task: Task, wanted: Want, group: np.ndarray, seen: np.ndarray, draws: Draws
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each group: the draws that contain it, and (draws, ΣK) widths of its objects, summed.
+
+    Some groups of the objects seen at a time, so that their sums are still near when draws add
+    them up.
+    """
+    space, n_groups = task.space, draws.chosen.shape[1]
+    metric = find(wanted.get("metric", "euclidean"))
+    # What a subset tells is an estimate, far less exact than single precision.
+    single = space.kind == "numpy" and len(seen) < space.n
+    sums_of: PairSums | RowSums
+    if metric.sums is not None:
+        sums_of = RowSums(task, metric, group, n_groups)
+    else:
+        sums_of = PairSums(task, metric, group, n_groups, single)
+    edges = np.searchsorted(group[seen], np.arange(n_groups + 1))
+    at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
+    if space.kind == "tensor":
+        at_once = n_groups
+    within = [np.flatnonzero(column) for column in draws.chosen.T]
+    additions = draws.chosen.sum() * draws.counts.shape[1] * len(seen) / 2
+    add = choose(add_widths, space.X, additions)
+    found: list[Any] = [None] * n_groups
+    offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
+
+    def work(start: int) -> None:
+        groups = range(start, min(start + at_once, n_groups))
+        objects = seen[edges[start] : edges[groups[-1] + 1]]
+        codes = np.ascontiguousarray(task.partitions.codes[:, objects])
+        sums = sums_of(objects)
+        for g in groups:
+            rows = slice(int(edges[g] - edges[start]), int(edges[g + 1] - edges[start]))
+            mine = Draws(draws.chosen[within[g]], draws.counts[within[g]])
+            found[g] = within[g], add(space, sums, rows, mine, codes, offsets, singleton)
+
+    share_out(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
+    return found
+
+
+def _scale(counts: np.ndarray, looked: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """(B, ΣK) objects of a half-sample that each object seen stands for.
+
+    In a cluster of which at least ``ENOUGH`` are seen, for those of the cluster; all other
+    clusters of a partition are taken together.
+    """
+    few = looked < ENOUGH
+    first, k = offsets[:-1], np.diff(offsets)
+    total = np.add.reduceat(counts * few, first, axis=1)
+    together = total / np.maximum(np.add.reduceat(looked * few, first, axis=1), 1)
+    return np.where(few, np.repeat(together, k, axis=1), counts / np.maximum(looked, 1))
+
+
+def sums_by_group(
+    partitions: Partitions,
+    group: np.ndarray,
+    n_groups: int,
+    values: Sequence[np.ndarray] | None = None,
+    objects: np.ndarray | None = None,
+) -> np.ndarray:
+    """(G, ΣK) members of every cluster in every group, or sums of their values."""
+    tables = []
+    at = slice(None) if objects is None else objects
+    for m, k in enumerate(partitions.n_clusters.tolist()):
+        codes = partitions.codes[m, at]
+        counted = codes >= 0
+        place = (group[at] * k + codes)[counted]
+        weights = None if values is None else values[m][at][counted]
+        tables.append(np.bincount(place, weights, n_groups * k).reshape(n_groups, k))
+    return np.hstack(tables).astype(float, copy=False)
+
+
+def _full_totals(
+    partitions: Partitions, full: Sequence[np.ndarray | Averaged], halves: Halves
+) -> np.ndarray:
+    """(G, ΣK) widths in the full sample, summed over the members of every cluster and group."""
+    if isinstance(full[0], Averaged):
+        return np.hstack([one.by_group for one in full])  # type: ignore[union-attr,misc]
+    return sums_by_group(partitions, halves.group, halves.chosen.shape[1], full)  # type: ignore[arg-type]
+
+
+class PairSums:
+    """Distances of some objects to the members of all clusters, summed apart by their group."""
+
+    def __init__(
+        self, task: Task, metric: Metric, group: np.ndarray, n_groups: int, single: bool = False
+    ) -> None:
+        space, self.task, self.metric, self.single = task.space, task, metric, single
+        self.group, order = group, np.argsort(group, kind="stable")
+        self.X, self.zero = space.prepared(metric)
+        if single:
+            scaled = metric.finish is root or metric.linear  # widths are then free of the scale
+            self.X = _single_rows(self.X, scaled)
+        self.square = square_lengths(self.X, self.zero, space.xp)
+        self.block = choose(pair_block, self.X, metric, space.n, space.d, len(task.partitions))
+        tall = TENSOR_ROWS if space.kind == "tensor" else ROWS
+        blocks = cut(space.n, tall, group[order])
+        self.group_of = [int(group[order[rows.start]]) for rows in blocks]
+        self.sides = [self._side(order[rows], True) for rows in blocks]
+        self.shape = (n_groups, int(task.partitions.offsets[-1]))
+
+    def _side(self, objects: np.ndarray, with_members: bool) -> Rows:
+        """Rows without a place of their own: an object meets itself as it meets its equals."""
+        space, at = self.task.space, self.task.space.asarray(objects)
+        members = None
+        if with_members:
+            sparse = self.block is not pair_block
+            members = _members(space, self.task.partitions, objects, self.X.dtype, sparse)
+        zero = None if self.zero is None else self.zero[at]
+        return Rows(self.X[at, :], self.square[at], zero, None, members)
+
+    def __call__(self, objects: np.ndarray) -> Any:
+        """(G, ΣK, b), beside X."""
+        space, shape = self.task.space, (*self.shape, len(objects))
+        sums = np.zeros(shape, np.float32) if self.single else zeros(space, shape)
+        left = self._side(objects, False)
+        for right, g in zip(self.sides, self.group_of, strict=True):
+            add_to(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
+        if left.zero is not None:  # products put a zero row at squared distance 2 from itself
+            xp = space.xp
+            far = self.metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
+            itself = xp.where(left.zero, far, xp.zeros_like(far))
+            _take_out_itself(sums, itself, self.task, self.group, objects)
+        return sums
+
+
+def _single_rows(X: np.ndarray, scaled: bool) -> np.ndarray:
+    """Rows in single precision; with ``scaled`` at most 1 in size."""
+    largest = max(float(X.max()), -float(X.min())) if scaled else 1.0
+    return (X / (largest if largest > 0 else 1.0)).astype(np.float32)
+
+
+class RowSums:
+    """The same without pairs, where a metric has its distances from sums of rows."""
+
+    def __init__(self, task: Task, metric: Metric, group: np.ndarray, n_groups: int) -> None:
+        if metric.sums is None:
+            raise ValueError(f"metric must have sums without pairs, got {metric!r}.")
+        self.task, self.group, self.summed = task, group, metric.sums
+        space = task.space
+        self.rows = self.summed.rows(space, slice(None))
+        self.sizes, self.totals = [], []
+        for g in range(n_groups):
+            inside = np.flatnonzero(group == g)
+            members = _members(space, task.partitions, inside, space.xp.float64, space.xp is np)
+            self.sizes.append(members.sum(axis=1))
+            self.totals.append(members @ self.rows[space.asarray(inside), :])
+
+    def __call__(self, objects: np.ndarray) -> Any:
+        """(G, ΣK, b) float64, beside X."""
+        space, partitions = self.task.space, self.task.partitions
+        mine = self.rows[space.asarray(objects), :]
+        sums = zeros(space, (len(self.sizes), int(partitions.offsets[-1]), len(objects)))
+        for g, (size, total) in enumerate(zip(self.sizes, self.totals, strict=True)):
+            sums[g] = self.summed.distances(mine, total, size)
+            sums[g][sums[g] <= 1e-14 * size[:, None]] = 0.0  # equal rows, up to rounding
+        _take_out_itself(sums, self.summed.itself(mine, space.xp), self.task, self.group, objects)
+        sums[sums < 0] = 0.0
+        return sums
+
+
+def _take_out_itself(
+    sums: Any, itself: Any, task: Task, group: np.ndarray, objects: np.ndarray
+) -> None:
+    """Take what was counted from each object to itself (b,) out of the sums of its own clusters."""
+    space, partitions = task.space, task.partitions
+    for codes, start in zip(partitions.codes[:, objects], partitions.offsets, strict=False):
+        counted = np.flatnonzero(codes >= 0)
+        at = (group[objects[counted]], start + codes[counted], counted)
+        sums[tuple(map(space.asarray, at))] -= itself[space.asarray(counted)]
+
+
+def _members(
+    space: Space, partitions: Partitions, objects: np.ndarray, dtype: Any, sparse: bool
+) -> Any:
+    """(ΣK, b) memberships of some objects, beside X."""
+    codes, n_clusters = partitions.codes[:, objects], partitions.n_clusters
+    if is_torch(space.X):
+        from wellsep.compute.tensor_batches import member_table
+
+        there = space.asarray(codes.astype(np.int64))
+        return member_table(there, n_clusters, len(objects), dtype)
+    table = one_hot(codes, n_clusters, None).T
+    if sparse:
+        return table.tocsr().astype(dtype)
+    return space.asarray(table.toarray(), dtype=dtype)
+
+
+def compiled_widths(
+    space: Space, sums: np.ndarray, rows: slice, draws: Draws, codes: np.ndarray,
+    offsets: np.ndarray, singleton: float,
+) -> np.ndarray:  # fmt: skip
+    from wellsep.compute._half_sums_numba import add_widths
+
+    return add_widths(
+        sums, rows.start, rows.stop, draws.chosen, codes, draws.counts, offsets, float(singleton)
+    )
+
+
+def add_widths(
+    space: Space, sums: Any, rows: slice, draws: Draws, codes: np.ndarray, offsets: np.ndarray,
+    singleton: float,
+) -> np.ndarray:  # fmt: skip
+    """(D, ΣK) widths of some objects in every draw, summed over the members of each cluster."""
+    totals = np.zeros(draws.counts.shape)
+    width = max(1, draws.counts.size)
+    most = AT_ONCE if space.kind == "numpy" else int(budget_bytes() / 64)
+    step = max(8, most // width)
+    sets = [np.flatnonzero(np.diff(offsets) == k) for k in np.unique(np.diff(offsets))]
+    for start in range(rows.start, rows.stop, step):
+        part = slice(start, min(start + step, rows.stop))
+        for which in sets:  # partitions with equally many clusters side by side
+            at = offsets[which][:, None] + np.arange(offsets[which[0] + 1] - offsets[which[0]])
+            table = sums[:, :, part] if at.size == offsets[-1] else sums[:, :, part][
+                :, space.asarray(at.reshape(-1)), :
+            ]  # fmt: skip
+            table = table.reshape(len(sums), *at.shape, -1)
+            own = Draws(draws.chosen, draws.counts[:, at])
+            totals[:, at] += _some_widths(space, table, own, codes[which, part], singleton)
+    return totals
+
+
+def _some_widths(
+    space: Space, table: Any, draws: Draws, codes: np.ndarray, singleton: float
+) -> np.ndarray:
+    """(D, g, K) totals of ``table`` (G, g, K, b) of distance sums; counts are (D, g, K)."""
+    xp = space.xp
+    safe = np.maximum(codes, 0)  # (g, b)
+    first, at = np.indices(safe.shape)
+    there = tuple(space.asarray(place) for place in (first, safe, at))
+    pick = space.asarray(draws.chosen.astype(float))
+    counts = space.asarray(draws.counts)
+    mean = (pick @ table.reshape(len(table), -1)).reshape(len(pick), *table.shape[1:])
+    of_own = counts[(slice(None), *there[:2])]  # (D, g, b)
+    rest = xp.where(of_own > 1, of_own - 1, xp.ones_like(of_own))
+    a = mean[(slice(None), *there)] / rest
+    mean /= xp.where(counts > 0, counts, xp.ones_like(counts))[:, :, :, None]
+    mean[(slice(None), *there)] = xp.inf
+    if (draws.counts == 0).any():
+        mean[counts == 0] = xp.inf
+    b = xp.min(mean, axis=2)
+    top = xp.where(a > b, a, b)
+    flat = (top <= 0) | xp.isinf(top)  # all objects of both coincide, or there is no other cluster
+    width = xp.where(flat, xp.zeros_like(top), (b - a) / xp.where(flat, xp.ones_like(top), top))
+    width = xp.where(of_own <= 1, xp.full_like(width, singleton), width)
+    members = (codes[:, :, None] == np.arange(table.shape[2])).astype(float)  # (g, b, K)
+    totals = host(xp.permute_dims(width, (1, 0, 2)) @ space.asarray(members))  # (g, D, K)
+    return totals.transpose(1, 0, 2)
+
+
+def _compiled_usable(rows: Any, additions: float) -> bool:
+    return isinstance(rows, np.ndarray) and compiled_pays(additions)
+
+
+TWINS[add_widths] = (Twin(compiled_widths, _compiled_usable),)
