@@ -224,7 +224,7 @@ def pairwise(spec: Spec) -> bool:
 
 WAYS: dict[str, Way] = {
     "one by one": Way(alone=True, tolerance=1e-12),
-    "without kernels": Way(during=without_kernels, tolerance=1e-12),
+    "without kernels": Way(during=without_kernels, tolerance=1e-11),
     "one by one without kernels": Way(during=without_kernels, alone=True, tolerance=1e-12),
     "compiled sums": Way(during=with_compiled_sums, needs="numba", tolerance=0.0, takes=pairwise),
     "sorted by cluster": Way(during=with_rows_sorted_by_cluster, alone=True, takes=pairwise),
