@@ -24,7 +24,9 @@ from wellsep.compute.statistics import Averaged, Task, Want
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
 from wellsep.partitions import Partitions
 
-SEEN = 480  # objects whose widths are followed through the half-samples; each holds half of them
+# Objects whose widths are followed through the half-samples; each half-sample holds half of them.
+# So many for up to FEW clusters, in proportion for more, at most four times as many.
+SEEN, FEW = 480, 20
 STRIP = 256  # of them at once: their sums stay in the processor's cache
 ENOUGH = 3
 AT_ONCE = 1 << 20  # numbers NumPy works on at once: 8 MB stay near the core
@@ -35,6 +37,7 @@ class Halves(NamedTuple):
 
     group: np.ndarray  # (n,) group of each object
     chosen: np.ndarray  # (B, G) bool
+    most_clusters: int = 0  # of all partitions that are followed
 
     def objects(self, draw: int) -> np.ndarray:
         """Positions of the objects of one half-sample."""
@@ -44,10 +47,11 @@ class Halves(NamedTuple):
     def seen(self) -> np.ndarray:
         """(s,) objects whose widths are computed, group by group, spread evenly over each."""
         order = np.argsort(self.group, kind="stable")
-        if len(order) <= SEEN:
+        enough = int(SEEN * min(4.0, max(1.0, self.most_clusters / FEW)))
+        if len(order) <= enough:
             return order
         n_groups = self.chosen.shape[1]
-        per_group = max(1, SEEN // n_groups)
+        per_group = max(1, enough // n_groups)
         members = np.split(order, np.cumsum(np.bincount(self.group, minlength=n_groups))[:-1])
         return np.concatenate(
             [own[np.linspace(0, len(own) - 1, per_group).round().astype(int)] for own in members]

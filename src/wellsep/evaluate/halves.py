@@ -23,7 +23,9 @@ from ..partitions import Partitions
 from .halfdips import half_dips
 
 
-def draw_halves(n: int, n_draws: int, n_groups: int, rng: np.random.Generator) -> Halves:
+def draw_halves(
+    n: int, n_draws: int, n_groups: int, rng: np.random.Generator, most_clusters: int = 0
+) -> Halves:
     """Random groups of equal size; draws come as halves and their complements."""
     group = rng.permutation(np.arange(n) % n_groups)
     chosen = np.zeros((n_draws, n_groups), dtype=bool)
@@ -31,7 +33,7 @@ def draw_halves(n: int, n_draws: int, n_groups: int, rng: np.random.Generator) -
         chosen[draw, rng.permutation(n_groups)[: n_groups // 2]] = True
         if draw + 1 < n_draws:
             chosen[draw + 1] = ~chosen[draw]
-    return Halves(group, chosen)
+    return Halves(group, chosen, most_clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class Resampling:
 
     def of(self, space: str) -> Halves:
         """The half-samples that a space takes part in."""
-        return Halves(self.halves.group, self.halves.chosen[self.draws[space]])
+        return self.halves._replace(chosen=self.halves.chosen[self.draws[space]])
 
     @property
     def full_sample(self) -> Want | None:

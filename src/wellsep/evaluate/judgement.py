@@ -182,7 +182,9 @@ def judge(
     if n_draws:
         asked = {index.label(p): (index.name, p) for index, p in parse_indices(indices, convention)}
         decides = options.get("index") or next(iter(asked))
-        plan = draw_plan(runs.n_objects, len(spaces), n_draws, random_state=random_state)
+        most_clusters = max((len(np.unique(v)) for v in runs.partitions.values()), default=0)
+        size = runs.n_objects, len(spaces), most_clusters
+        plan = draw_plan(*size, n_draws, random_state=random_state)
         if decides in asked:  # ace refuses any other
             job = plan.resampling(*asked[decides], spaces, projection, test=bool(dip))
     scores, resampled = score_spaces(

@@ -129,9 +129,10 @@ def rank_confidence(
             f"scores must come from score_runs with index {result.index!r}, got a matrix of their "
             "own; half-samples must be scored anew."
         )
-    plan = draw_plan(runs.n_objects, len(scores.spaces), n_draws, leave_out, n_groups, random_state)
     noise = scores.settings.get("noise", "exclude")
     partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
+    size = runs.n_objects, len(scores.spaces), int(partitions.n_clusters.max())
+    plan = draw_plan(*size, n_draws, leave_out, n_groups, random_state)
     test = bool(result.options["dip"]) and scores.dip is not None
     projection = scores.settings.get("projection") or "pca"
     name, params = scores.settings["indices"][result.index]
@@ -170,6 +171,7 @@ class Plan(NamedTuple):
 def draw_plan(
     n: int,
     n_spaces: int,
+    most_clusters: int,
     n_draws: int = 100,
     leave_out: float = 0.2,
     n_groups: int = 12,
@@ -183,7 +185,7 @@ def draw_plan(
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
     rng = np.random.default_rng(random_state)
-    halves = draw_halves(n, n_draws, n_groups, rng)
+    halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
     kept = np.stack([np.sort(rng.permutation(n_spaces)[left_out:]) for _ in range(n_draws)])
     return Plan(halves, kept, left_out)
