@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks import check_count
 from wellsep._records import freeze
-
-from .._checks import check_count
 
 
 def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:

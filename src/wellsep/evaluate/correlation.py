@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from .grouping import TIE
+from wellsep.evaluate.grouping import TIE
 
 
 class RankAgreement(NamedTuple):

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._display import count, html_box, html_table, listing
-from .correlation import tied_classes
+from wellsep._display import count, html_box, html_table, listing
+from wellsep.evaluate.correlation import tied_classes
 
 if TYPE_CHECKING:
-    from .ranking import Ranking
-    from .result import AceResult
-    from .sureness import RankConfidence
+    from wellsep.evaluate.ranking import Ranking
+    from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.sureness import RankConfidence
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",

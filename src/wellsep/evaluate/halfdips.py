@@ -10,7 +10,7 @@ from .._checks import check_data, to_numpy
 from ..compute.engines import one_blas_thread
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
-from ..spaces.multimodality import SMALLEST_GAP
+from ..spaces.modes import SMALLEST_GAP
 from .halves import Halves
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves

@@ -115,7 +115,7 @@ def rank_confidence(
     >>> sure.probability_best.tolist(), sure.interval[0].tolist()
     ([1.0, 0.0, 0.0], [1, 1])
     """
-    from .ace import ace
+    from .adaptive import ace
 
     begin = time.perf_counter()
     check_count("n_draws", n_draws)

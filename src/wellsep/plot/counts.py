@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..report.counting import box_figure, curves_figure
-from ..report.figures import Boxes, Curves
-from .display import ACCENT, INK, QUIET, Display, tidy
+from wellsep._display import colour_of
+from wellsep.plot.display import ACCENT, INK, QUIET, Display, tidy
+from wellsep.report.counting import box_figure, curves_figure
+from wellsep.report.figures import Boxes, Curves
 
 
 class CurvesDisplay(Display):

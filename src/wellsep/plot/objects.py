@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..report.figures import Silhouettes, Strips
-from ..report.people import lcd_figure, margin_figure, silhouette_figure
-from .display import INK, Display, centers_of, labels_of, tidy
+from wellsep._display import colour_of
+from wellsep.plot.display import INK, Display, centers_of, labels_of, tidy
+from wellsep.report.figures import Silhouettes, Strips
+from wellsep.report.people import lcd_figure, margin_figure, silhouette_figure
 
 
 class SilhouetteDisplay(Display):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..evaluate.coordinates import drawn_objects
-from ..report.figures import Graph, HeatMap, Scatter
-from ..report.planes import coordinates, encoded
-from ..report.why import agreement_graph, fates, heat_map, space_order
-from .display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+from wellsep._display import colour_of
+from wellsep.evaluate.coordinates import drawn_objects
+from wellsep.plot.display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+from wellsep.report.figures import Graph, HeatMap, Scatter
+from wellsep.report.planes import coordinates, encoded
+from wellsep.report.why import agreement_graph, fates, heat_map, space_order
 
 MOST_NAMED = 40  # names beside a heat map
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import PartitionDetails
-from .figures import Silhouettes, Strips
-from .looking import names_of
-from .packing import pack
-from .people import disagreements_of, margins_of, silhouettes_of
+from wellsep.evaluate import PartitionDetails
+from wellsep.report.figures import Silhouettes, Strips
+from wellsep.report.looking import names_of
+from wellsep.report.packing import pack
+from wellsep.report.people import disagreements_of, margins_of, silhouettes_of
 
 PROFILE = 120  # points of a silhouette profile
 STRIP = 2400  # marks of a strip plot, over all clusters

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._checks import check_data, to_numpy
-from ..evaluate.details import object_details
-from ..evaluate.explain import ranks
-from ..indices import clustering_accuracy, nmi_score
-from ..runs import Runs
-from .choosing import chosen_figure, chosen_payload, worst_table
-from .counting import curves_figure, k_table
-from .figures import Curves, TruthPanels
-from .looking import Look, draw_objects, label_parts, look_payload, names_of
-from .planes import coordinates
-from .sections import Page, panels_payload, table_payload
+from wellsep._checks import check_data, to_numpy
+from wellsep.evaluate.details import object_details
+from wellsep.evaluate.explain import ranks
+from wellsep.indices import clustering_accuracy, nmi_score
+from wellsep.report.choosing import chosen_figure, chosen_payload, worst_table
+from wellsep.report.counting import curves_figure, k_table
+from wellsep.report.figures import Curves, TruthPanels
+from wellsep.report.looking import Look, draw_objects, label_parts, look_payload, names_of
+from wellsep.report.planes import coordinates
+from wellsep.report.sections import Page, panels_payload, table_payload
+from wellsep.runs import Runs
 
 SPACE = "the data"
 

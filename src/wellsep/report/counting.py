@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figures import Boxes, Column, Curve, Curves, RankingTable
+from wellsep.report.figures import Boxes, Column, Curve, Curves, RankingTable
 
 
 def curves_figure(chosen: Any) -> Curves:

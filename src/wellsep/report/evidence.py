@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import to_numpy
-from ..evaluate import (
+from wellsep._checks import to_numpy
+from wellsep.evaluate import (
     AceResult,
     Judgement,
     PartitionDetails,
@@ -18,7 +18,7 @@ from ..evaluate import (
     partition_details,
     rank,
 )
-from ..runs import Runs
+from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .packing import pack, pack_plane
-from .planes import encoded, matched, object_names, thinned
+from wellsep.report.packing import pack, pack_plane
+from wellsep.report.planes import encoded, matched, object_names, thinned
 
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB

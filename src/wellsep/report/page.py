@@ -11,18 +11,18 @@ from typing import Any
 
 import jinja2
 
-from .. import __version__
-from .._checks import check_choice
-from .._display import CLUSTERS, DIVERGING, SURFACES, cell
-from .._files import write_text
-from ..evaluate import AceResult, Judgement, Ranking
-from .counted import is_chosen_k, k_page
-from .evidence import gather
-from .figures import Column
-from .packing import safe_json
-from .planes import LAYOUTS
-from .ranked import ranking_page
-from .sections import Page
+from wellsep import __version__
+from wellsep._checks import check_choice
+from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell
+from wellsep._files import write_text
+from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.report.counted import is_chosen_k, k_page
+from wellsep.report.evidence import gather
+from wellsep.report.figures import Column
+from wellsep.report.packing import safe_json
+from wellsep.report.planes import LAYOUTS
+from wellsep.report.ranked import ranking_page
+from wellsep.report.sections import Page
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
 SCRIPTS = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..indices import local_connectivity, margins, silhouette_samples
-from .figures import Silhouettes, Strips
-from .planes import encoded
+from wellsep.indices import local_connectivity, margins, silhouette_samples
+from wellsep.report.figures import Silhouettes, Strips
+from wellsep.report.planes import encoded
 
 N_WORST = 12
 

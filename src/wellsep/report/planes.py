@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .._checks import check_choice, to_numpy
-from ..evaluate.coordinates import plane
-from ..partitions import encode
+from wellsep._checks import check_choice, to_numpy
+from wellsep.evaluate.coordinates import plane
+from wellsep.partitions import encode
 
 LAYOUTS = ("pca", "tsne", "umap")
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from .._display import listing
-from ..evaluate import agreement
-from .choosing import Chosen, chosen_figure, chosen_payload, worst_table
-from .evidence import Evidence
-from .figures import Steps, TruthPanels
-from .looking import Look, draw_objects, label_parts, look_payload, names_of
-from .packing import pack, pack_bits, upper
-from .planes import coordinates
-from .sections import Page, panels_payload, table_payload
-from .tabling import ranking_table
-from .why import agreement_graph, dip_figure, heat_map, space_order, steps_figure
+from wellsep._display import listing
+from wellsep.evaluate import agreement
+from wellsep.report.choosing import Chosen, chosen_figure, chosen_payload, worst_table
+from wellsep.report.evidence import Evidence
+from wellsep.report.figures import Steps, TruthPanels
+from wellsep.report.looking import Look, draw_objects, label_parts, look_payload, names_of
+from wellsep.report.packing import pack, pack_bits, upper
+from wellsep.report.planes import coordinates
+from wellsep.report.sections import Page, panels_payload, table_payload
+from wellsep.report.tabling import ranking_table
+from wellsep.report.why import agreement_graph, dip_figure, heat_map, space_order, steps_figure
 
 SURE = ((0.9, "Quite sure"), (0.6, "Fairly sure"), (0.0, "Not sure"))
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .choosing import Chosen
-from .figures import Curves, RankingTable, Steps, TruthPanels
+from wellsep.report.choosing import Chosen
+from wellsep.report.figures import Curves, RankingTable, Steps, TruthPanels
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import AceResult, Ranking, Scores
-from .figures import Column, RankingTable
+from wellsep.evaluate import AceResult, Ranking, Scores
+from wellsep.report.figures import Column, RankingTable
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._display import count
-from ..evaluate import AceResult, Scores
-from .figures import Dips, Graph, HeatMap, Step, Steps
-from .layout import place_nodes
+from wellsep._display import count
+from wellsep.evaluate import AceResult, Scores
+from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
+from wellsep.report.layout import place_nodes
 
 
 def steps_figure(result: AceResult) -> Steps:

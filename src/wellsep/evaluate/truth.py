@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from wellsep._checks import to_numpy
+from wellsep._display import html_box, html_table
 from wellsep._records import Record, freeze
-
-from .._checks import to_numpy
-from .._display import html_box, html_table
-from ..indices import clustering_accuracy, nmi_score
-from ..partitions import NOISE
-from .correlation import tied_classes
-from .explain import ranks
-from .ranking import Ranking
+from wellsep.evaluate.correlation import tied_classes
+from wellsep.evaluate.explain import ranks
+from wellsep.evaluate.ranking import Ranking
+from wellsep.indices import clustering_accuracy, nmi_score
+from wellsep.partitions import NOISE
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
