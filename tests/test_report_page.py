@@ -12,7 +12,7 @@ import pytest
 from pages import CLOSING, INJECTION, grouped_scores, small_choice, small_judgement, small_runs
 
 import wellsep as ws
-from wellsep.report.packing import pack, pack_plane, safe_json, unpack_plane
+from wellsep.report.pack import pack, pack_plane, safe_json, unpack_plane
 
 LARGEST = 1_500_000
 

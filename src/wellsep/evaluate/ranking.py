@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
-from wellsep.evaluate.explain import explain_ace, ranking_html, ranks
+from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.explain import explain_ace, ranking_html
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.sureness import RankConfidence
 

@@ -14,7 +14,7 @@ from wellsep._records import Record, freeze
 
 from .._checks import check_count, check_number
 from ..partitions import Partitions
-from .explain import ranks
+from .correlation import ranks
 from .halfdips import half_dips
 from .halves import Halves, draw_halves, score_halves
 from .remote import each_space

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
 from wellsep.report.figures import Regions
-from wellsep.report.planes import encoded
+from wellsep.report.scatter import encoded
 
 
 def regions_figure(

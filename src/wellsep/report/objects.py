@@ -1,46 +1,29 @@
-"""The part of a page about one partition's objects: profiles, strips, and the worst cases."""
+"""Figures of one partition's objects, from what was judged: widths, margins, LCD, worst cases."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.figures import Silhouettes, Strips
-from wellsep.report.looking import names_of
-from wellsep.report.packing import pack
-from wellsep.report.people import disagreements_of, margins_of, silhouettes_of
+from wellsep.report.figures import ObjectFigures, Silhouettes, Strips
+from wellsep.report.pack import pack
+from wellsep.report.scatter import object_names
 
+N_WORST = 12
 PROFILE = 120  # points of a silhouette profile
 STRIP = 2400  # marks of a strip plot, over all clusters
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """One partition seen from one space, object by object."""
-
-    partition: str
-    space: str
-    codes: np.ndarray  # (n,)
-    clusters: tuple[str, ...]
-    rivals: np.ndarray | None  # (n,) the nearest other cluster, by the means
-    silhouettes: Silhouettes | None
-    margins: Strips | None
-    lcd: Strips | None
-    values: dict[str, np.ndarray]  # (n,) each
-    notes: tuple[str, ...]
-
-
-def chosen_figure(details: PartitionDetails) -> Chosen:
+def objects_figure(details: PartitionDetails) -> ObjectFigures:
     """Figures of silhouette widths, margins and LCD, from what was judged."""
     codes, clusters = details.codes, details.clusters
     figures: list[tuple[str, Callable[..., Any], np.ndarray]] = [
-        ("width", silhouettes_of, details.widths),
-        ("margin", margins_of, details.margins),
-        ("lcd", disagreements_of, details.disagreements),
+        ("width", silhouette_figure, details.widths),
+        ("margin", margin_figure, details.margins),
+        ("lcd", lcd_figure, details.disagreements),
     ]
     known = {
         key: (draw(codes, clusters, values), values)
@@ -48,7 +31,7 @@ def chosen_figure(details: PartitionDetails) -> Chosen:
         if np.isfinite(values).any()
     }
     silhouettes, strip, lcd = (known.get(key, (None,))[0] for key, _, _ in figures)
-    return Chosen(
+    return ObjectFigures(
         details.partition,
         details.space,
         codes,
@@ -62,7 +45,74 @@ def chosen_figure(details: PartitionDetails) -> Chosen:
     )
 
 
-def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
+def silhouette_figure(
+    codes: np.ndarray, clusters: tuple[str, ...], widths: np.ndarray
+) -> Silhouettes:
+    """Silhouette widths (n,) cluster by cluster, the greatest first.
+
+    Examples
+    --------
+    >>> widths = np.array([0.71, 0.78, 0.78, 0.71])
+    >>> found = silhouette_figure(np.array([0, 0, 1, 1]), ("a", "b"), widths)
+    >>> found.widths[0].tolist(), found.objects[0].tolist()
+    ([0.78, 0.71], [1, 0])
+    """
+    kept = _sorted_by_cluster(widths, codes, len(clusters))
+    values = tuple(widths[objects] for objects in kept)
+    return Silhouettes(
+        clusters=clusters,
+        codes=np.arange(len(clusters)),
+        widths=values,
+        objects=kept,
+        means=np.array([_mean(v) for v in values]),
+        mean=_mean(np.concatenate(values)) if values else float("nan"),
+    )
+
+
+def margin_figure(codes: np.ndarray, clusters: tuple[str, ...], values: np.ndarray) -> Strips:
+    """Margins (n,) cluster by cluster: negative is the wrong side of a separating plane."""
+    return _strips("margin", "margin", values, codes, clusters, -1)
+
+
+def lcd_figure(codes: np.ndarray, clusters: tuple[str, ...], values: np.ndarray) -> Strips:
+    """Local connectivity disagreements (n,) cluster by cluster."""
+    return _strips("lcd", "local connectivity disagreement", values, codes, clusters, 1)
+
+
+def _strips(
+    kind: str, title: str, values: np.ndarray, codes: np.ndarray, clusters: tuple, worse: int
+) -> Strips:
+    kept = _sorted_by_cluster(values, codes, len(clusters))
+    known = np.flatnonzero(np.isfinite(values) & (codes >= 0))
+    worst = known[np.argsort(-worse * values[known], kind="stable")][:N_WORST]
+    if worse > 0:
+        worst = worst[values[worst] > 0]
+    return Strips(
+        kind=kind,
+        title=title,
+        clusters=clusters,
+        codes=np.arange(len(clusters)),
+        values=tuple(values[objects] for objects in kept),
+        objects=kept,
+        worst=worst,
+        worse=worse,
+    )
+
+
+def _sorted_by_cluster(values: np.ndarray, codes: np.ndarray, k: int) -> tuple[np.ndarray, ...]:
+    """Objects of each cluster that have a value, the greatest first."""
+    found = []
+    for cluster in range(k):
+        members = np.flatnonzero((codes == cluster) & np.isfinite(values))
+        found.append(members[np.argsort(-values[members], kind="stable")])
+    return tuple(found)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def worst_table(chosen: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
     """The objects to look at: borderline, isolated, or with the lowest widths."""
     why: dict[int, list[str]] = {}
     for figure, said in ((chosen.margins, "borderline"), (chosen.lcd, "isolated")):
@@ -71,7 +121,7 @@ def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
     if "width" in chosen.values:
         widths = chosen.values["width"]
         known = np.flatnonzero(np.isfinite(widths))
-        for i in known[np.argsort(widths[known], kind="stable")][:12]:
+        for i in known[np.argsort(widths[known], kind="stable")][:N_WORST]:
             if widths[i] < 0:
                 why.setdefault(int(i), []).append("nearer to another cluster")
     margins = chosen.values.get("margin")
@@ -81,7 +131,7 @@ def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
                 reasons[reasons.index("borderline")] = "on the wrong side"
     rows = sorted(why, key=lambda i: (-len(why[i]), i))
     table: dict[str, list[Any]] = {
-        "object": names_of(ids, np.array(rows, dtype=np.intp)),
+        "object": object_names(ids, np.array(rows, dtype=np.intp)),
         "cluster": [chosen.clusters[chosen.codes[i]] for i in rows],
     }
     if chosen.rivals is not None:
@@ -95,7 +145,7 @@ def worst_table(chosen: Chosen, ids: Any) -> dict[str, list[Any]]:
     return table
 
 
-def chosen_payload(chosen: Chosen, drawn: np.ndarray, ids: Any) -> dict[str, Any]:
+def objects_payload(chosen: ObjectFigures, drawn: np.ndarray, ids: Any) -> dict[str, Any]:
     """What the page's script draws of the chosen partition."""
     found: dict[str, Any] = {
         "partition": chosen.partition,
@@ -135,7 +185,7 @@ def strip_payload(strips: Strips, drawn: np.ndarray, ids: Any) -> dict[str, Any]
         "clusters": shown,
         "quartiles": quartiles,
         "worst": strips.worst,
-        "worst_names": names_of(ids, strips.worst),
+        "worst_names": object_names(ids, strips.worst),
         "worse": strips.worse,
     }
 
