@@ -161,7 +161,7 @@ def _scaling(distance: np.ndarray) -> np.ndarray:
 
 
 def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
-    """Dip tests of all spaces; None where the test was not asked for."""
+    """Dip tests of all spaces; None where the test was not run."""
     if result.dip_pvalue is None or result.dip_adjusted is None:
         return None
     n = len(result.spaces)

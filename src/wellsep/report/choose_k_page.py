@@ -51,8 +51,10 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     X, ids, space = _space(runs, chosen)
     shown = worst = None
     if X is None:
-        missing["look"] = "The objects are not drawn: the page was made without the data (runs=X)."
-        missing["people"] = "The objects of the best partition are not shown: that needs the data."
+        missing["scatters"] = (
+            "The objects are not drawn: the page was made without the data (runs=X)."
+        )
+        missing["objects"] = "The objects of the best partition are not shown: that needs the data."
     else:
         rows = X[np.asarray(chosen.objects)]
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
@@ -76,11 +78,11 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
             truth=classes,
             values={key: values[objects] for key, values in shown.values.items()},
         )
-        data["look"] = scatters_payload(scatters)
+        data["scatters"] = scatters_payload(scatters)
         data["sides"] = {"selected": [0], "excluded": []}
-        data["people"] = objects_payload(shown, objects, ids)
+        data["objects"] = objects_payload(shown, objects, ids)
         worst = worst_table(shown, ids)
-        data["people"]["worst"] = worst
+        data["objects"]["worst"] = worst
     panels = None
     if truth is not None:
         panels = k_truth(chosen, _classes(truth, chosen), names)
@@ -94,7 +96,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
         curves=curves,
-        chosen=shown,
+        objects=shown,
         worst=worst,
         truth=panels,
         missing=missing,
@@ -201,7 +203,7 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
 
 
 def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
-    """The data to look at: the only space of some runs, or a matrix."""
+    """The data to draw: the only space of some runs, or a matrix."""
     if runs is None:
         return None, None, SPACE
     ids: Any = None
@@ -248,7 +250,7 @@ def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
             f"of {curves.stability[at]:.2f}."
         )
     else:
-        found.append("How stable that is was not asked for (n_repeats).")
+        found.append("Stability was not computed. Run again with n_repeats=10.")
     return (*found, *cautions)
 
 

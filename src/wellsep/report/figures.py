@@ -155,7 +155,7 @@ class Silhouettes:
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """One value per object, cluster by cluster, and the objects to look at."""
+    """One value per object, cluster by cluster, and the objects to check."""
 
     kind: str  # "margin" or "lcd"
     title: str
@@ -257,7 +257,7 @@ class Page:
     kind : {"ranking", "choice of k"}
     title : str
     lead : the answer as pieces ("name" or "text", words)
-    sure : sentences on how sure it is
+    sure : sentences on how certain it is
     facts : (number, words) pairs
     table : RankingTable
     paragraphs : the explanation
@@ -274,7 +274,7 @@ class Page:
     paragraphs: tuple[str, ...] = ()
     steps: Steps | None = None
     curves: Curves | None = None
-    chosen: ObjectFigures | None = None
+    objects: ObjectFigures | None = None
     worst: Mapping[str, list[Any]] | None = None
     truth: TruthPanels | None = None
     missing: Mapping[str, str] = field(default_factory=dict)

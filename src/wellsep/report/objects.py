@@ -112,19 +112,19 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def worst_table(chosen: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
-    """The objects to look at: borderline, isolated, or with the lowest widths."""
+def worst_table(figures: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
+    """The objects to check: borderline, isolated, or with the lowest widths."""
     why: dict[int, list[str]] = {}
-    for figure, said in ((chosen.margins, "borderline"), (chosen.lcd, "isolated")):
+    for figure, said in ((figures.margins, "borderline"), (figures.lcd, "isolated")):
         for i in [] if figure is None else figure.worst:
             why.setdefault(int(i), []).append(said)
-    if "width" in chosen.values:
-        widths = chosen.values["width"]
+    if "width" in figures.values:
+        widths = figures.values["width"]
         known = np.flatnonzero(np.isfinite(widths))
         for i in known[np.argsort(widths[known], kind="stable")][:N_WORST]:
             if widths[i] < 0:
                 why.setdefault(int(i), []).append("nearer to another cluster")
-    margins = chosen.values.get("margin")
+    margins = figures.values.get("margin")
     if margins is not None:
         for i, reasons in why.items():
             if margins[i] < 0 and "borderline" in reasons:
@@ -132,36 +132,36 @@ def worst_table(chosen: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
     rows = sorted(why, key=lambda i: (-len(why[i]), i))
     table: dict[str, list[Any]] = {
         "object": object_names(ids, np.array(rows, dtype=np.intp)),
-        "cluster": [chosen.clusters[chosen.codes[i]] for i in rows],
+        "cluster": [figures.clusters[figures.codes[i]] for i in rows],
     }
-    if chosen.rivals is not None:
+    if figures.rivals is not None:
         table["rival"] = [
-            chosen.clusters[r] if (r := int(chosen.rivals[i])) >= 0 else "" for i in rows
+            figures.clusters[r] if (r := int(figures.rivals[i])) >= 0 else "" for i in rows
         ]
-    for key, values in chosen.values.items():
+    for key, values in figures.values.items():
         table[key] = [float(values[i]) for i in rows]
     table["why"] = [", ".join(why[i]) for i in rows]
     table["position"] = rows
     return table
 
 
-def objects_payload(chosen: ObjectFigures, drawn: np.ndarray, ids: Any) -> dict[str, Any]:
-    """What the page's script draws of the chosen partition."""
+def objects_payload(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> dict[str, Any]:
+    """What the page's script draws of the best partition."""
     found: dict[str, Any] = {
-        "partition": chosen.partition,
-        "space": chosen.space,
-        "clusters": list(chosen.clusters),
-        "sizes": np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters)),
-        "notes": list(chosen.notes),
+        "partition": figures.partition,
+        "space": figures.space,
+        "clusters": list(figures.clusters),
+        "sizes": np.bincount(figures.codes[figures.codes >= 0], minlength=len(figures.clusters)),
+        "notes": list(figures.notes),
     }
-    if chosen.silhouettes is not None:
-        widths = chosen.silhouettes.widths
+    if figures.silhouettes is not None:
+        widths = figures.silhouettes.widths
         found["silhouettes"] = {
-            "mean": chosen.silhouettes.mean,
-            "means": chosen.silhouettes.means,
+            "mean": figures.silhouettes.mean,
+            "means": figures.silhouettes.means,
             "profiles": [pack(_profile(w), "f4") for w in widths],
         }
-    for key, strips in (("margin", chosen.margins), ("lcd", chosen.lcd)):
+    for key, strips in (("margin", figures.margins), ("lcd", figures.lcd)):
         if strips is not None:
             found[key] = strip_payload(strips, drawn, ids)
     return found

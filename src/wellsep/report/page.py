@@ -30,8 +30,8 @@ SCRIPTS = (
     "steps.js",
     "heat.js",
     "graph.js",
-    "look.js",
-    "people.js",
+    "scatter.js",
+    "objects.js",
     "curves.js",
     "truth.js",
     "downloads.js",
@@ -48,7 +48,7 @@ def render_report(
     title: str | None = None,
     layout: str = "pca",
 ) -> Path:
-    """Write a result as one self-contained HTML page: the answer, why, and pictures to look at.
+    """Write a result as one self-contained HTML page: the answer, the reasons, and plots.
 
     The page works offline and asks for nothing from elsewhere; objects are sampled and their
     coordinates rounded so that it stays small. What cannot be shown is left out with a sentence

@@ -159,29 +159,29 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
     if result.agreement is None:
         missing["agreement"] = "There is no agreement to show: one space alone is left."
     if "dips" not in data:
-        missing["dips"] = "The dip test was not asked for."
+        missing["dips"] = "The dip test was not run."
     chosen = None if evidence.details is None else objects_figure(evidence.details)
     scatters = _scatters(evidence, chosen, layout)
     if scatters is None:
-        missing["look"] = (
+        missing["scatters"] = (
             "The spaces are not drawn: the page was made without the runs, "
             "and no coordinates were kept."
         )
     else:
-        data["look"] = scatters_payload(scatters)
+        data["scatters"] = scatters_payload(scatters)
         data["sides"] = _sides(evidence)
         if not scatters.labels:
             missing["labels"] = "Without the runs there are no labels to colour the objects by."
     worst = None
     if chosen is None:
-        missing["people"] = (
+        missing["objects"] = (
             "The objects of the chosen partition are not shown: the page was made without the runs."
         )
     else:
         drawn = np.arange(0) if scatters is None else scatters.objects
-        data["people"] = objects_payload(chosen, drawn, evidence.ids)
+        data["objects"] = objects_payload(chosen, drawn, evidence.ids)
         worst = worst_table(chosen, evidence.ids)
-        data["people"]["worst"] = worst
+        data["objects"]["worst"] = worst
     truth = None
     if evidence.truth is not None:
         truth = _truth(evidence)
@@ -196,7 +196,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         paragraphs=tuple(ranking.explanation),
         steps=steps,
         worst=worst,
-        chosen=chosen,
+        objects=chosen,
         truth=truth,
         missing=missing,
         data=data,
@@ -247,7 +247,7 @@ def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> 
 
 
 def _sides(evidence: Evidence) -> dict[str, list[int]]:
-    """Spaces that give the answer, heaviest first; the others, those that fell out first."""
+    """Spaces that give the answer, heaviest first; the others, those that were left out first."""
     result = evidence.result
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
