@@ -71,6 +71,6 @@ def test_the_version_is_that_of_the_distribution():
     "room", ["adapters", "deep", "evaluate", "indices", "plot", "report", "runs", "spaces"]
 )
 def test_no_exported_name_hides_a_module(room):
-    package = pytest.importorskip(f"wellsep.{room}")
+    package = pytest.importorskip(f"wellsep.{room}", reason=f"{room} needs an extra")
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     assert modules & set(package.__all__) == set()

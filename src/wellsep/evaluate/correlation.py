@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from wellsep.evaluate.grouping import TIE
@@ -18,7 +19,7 @@ class RankAgreement(NamedTuple):
     pvalue: np.ndarray  # (L, L) one-sided (greater), NaN on the diagonal and for two columns
 
 
-def tied_classes(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+def tied_classes(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Number the distinct values of a vector from 0 upwards; values closer than rounding are one.
 
     Two neighbours are equal when they differ by at most `tolerance` of the larger magnitude (but of
@@ -43,7 +44,7 @@ def _tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
     return np.array([tied_classes(row, tolerance=tolerance) for row in rows])
 
 
-def average_ranks(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Ascending ranks 1..M, ties share their mean rank.
 
     Examples
@@ -57,10 +58,11 @@ def average_ranks(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
 def _mean_ranks(classes: np.ndarray) -> np.ndarray:
     counts = np.bincount(classes)
     last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[classes]
+    ranks: np.ndarray = (last - (counts - 1) / 2)[classes]
+    return ranks
 
 
-def ranks(scores: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Competition ranks, 1 = best (largest); ties share the better rank.
 
     Examples
@@ -70,7 +72,8 @@ def ranks(scores: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
     """
     classes = tied_classes(scores, tolerance=tolerance)
     better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
-    return better[classes + 1] + 1
+    places: np.ndarray = better[classes + 1] + 1
+    return places
 
 
 def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -92,14 +95,16 @@ def _rank_products(classes: np.ndarray) -> np.ndarray:
     """(L, L) products of the rows' centred ranks, doubled: integers, so that every sum is exact."""
     m = classes.shape[1]
     doubled = np.array([2 * _mean_ranks(row) - (m + 1) for row in classes])
-    return np.rint(doubled @ doubled.T).astype(np.int64)
+    products: np.ndarray = np.rint(doubled @ doubled.T).astype(np.int64)
+    return products
 
 
 def _order_products(classes: np.ndarray) -> np.ndarray:
     """(L, L) concordant minus discordant pairs of columns; on the diagonal the pairs not tied."""
     i, j = np.triu_indices(classes.shape[1], 1)
     signs = np.sign(classes[:, j] - classes[:, i]).astype(float)  # (L, M (M - 1) / 2)
-    return np.rint(signs @ signs.T).astype(np.int64)
+    products: np.ndarray = np.rint(signs @ signs.T).astype(np.int64)
+    return products
 
 
 def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
@@ -155,7 +160,7 @@ def _kendall_pvalues(inner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     variance = (m * (m - 1.0) * (2 * m + 5) - np.add.outer(slope, slope)) / 18
     variance += np.multiply.outer(two, two) / (2.0 * m * (m - 1))
     variance += np.multiply.outer(three, three) / (9.0 * m * (m - 1) * (m - 2))
-    pvalue = special.ndtr(-inner / np.sqrt(variance))
+    pvalue: np.ndarray = special.ndtr(-inner / np.sqrt(variance))
     # share of permutations with a given number of discordant pairs, one object at a time
     share = np.ones(1)
     for size in range(2, m + 1):
@@ -169,7 +174,7 @@ CORRELATIONS = {"spearman": spearman, "kendall": kendall}
 _PRODUCTS = {"spearman": _rank_products, "kendall": _order_products}
 
 
-def rank_correlation(kind: str, first: np.ndarray, second: np.ndarray) -> float:
+def rank_correlation(kind: str, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
     """Spearman's r_s or Kendall's tau_b of two vectors where both are finite; NaN for a constant.
 
     Examples

@@ -80,7 +80,12 @@ def lcd_figure(codes: np.ndarray, clusters: tuple[str, ...], values: np.ndarray)
 
 
 def _strips(
-    kind: str, title: str, values: np.ndarray, codes: np.ndarray, clusters: tuple, worse: int
+    kind: str,
+    title: str,
+    values: np.ndarray,
+    codes: np.ndarray,
+    clusters: tuple[str, ...],
+    worse: int,
 ) -> Strips:
     kept = _sorted_by_cluster(values, codes, len(clusters))
     known = np.flatnonzero(np.isfinite(values) & (codes >= 0))

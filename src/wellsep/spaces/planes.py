@@ -54,14 +54,16 @@ def _principal_components(drawn: np.ndarray) -> np.ndarray:
         axes = np.vstack([axes, np.zeros((2 - len(axes), drawn.shape[1]))])
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     axes = axes * np.where(largest < 0, -1.0, 1.0)
-    return drawn @ axes.T
+    flat: np.ndarray = drawn @ axes.T
+    return flat
 
 
 def _tsne(drawn: np.ndarray) -> np.ndarray:
     from sklearn.manifold import TSNE
 
     perplexity = min(30.0, (len(drawn) - 1) / 3)
-    return TSNE(2, perplexity=perplexity, init="pca", random_state=0).fit_transform(drawn)
+    model = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    return np.asarray(model.fit_transform(drawn))
 
 
 def _umap(drawn: np.ndarray) -> np.ndarray:
@@ -71,4 +73,4 @@ def _umap(drawn: np.ndarray) -> np.ndarray:
         raise ImportError(
             "layout 'umap' needs the package umap-learn; install it, or choose 'pca' or 'tsne'."
         ) from None
-    return UMAP(random_state=0).fit_transform(drawn)
+    return np.asarray(UMAP(random_state=0).fit_transform(drawn))
