@@ -7,7 +7,7 @@ import pytest
 from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
 
 from wellsep.evaluate import NothingToRank, ace, mean_scores, own_space_scores
-from wellsep.evaluate.ace import edge_weights
+from wellsep.evaluate.adaptive import edge_weights
 from wellsep.evaluate.correlation import spearman
 
 # Decided by the last digit of a score, which counts as tied here.

@@ -393,8 +393,8 @@ def test_everything_comes_down_as_json(visit):
             "truth"} <= set(found)  # fmt: skip
     scores = small_judgement()
     heat = {row["space"]: row for row in found["agreement"]}
-    kept = [scores.result.spaces[i] for i in scores.result.retained]
-    expected = scores.result.agreement[0, 1]
+    kept = [scores.answer.spaces[i] for i in scores.answer.retained]
+    expected = scores.answer.agreement[0, 1]
     assert heat[kept[0]][kept[1]] == pytest.approx(expected, abs=1e-6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 
 import pytest
 
@@ -64,3 +65,12 @@ def test_the_version_is_that_of_the_distribution():
     from importlib.metadata import version
 
     assert wellsep.__version__ == version("wellsep")
+
+
+@pytest.mark.parametrize(
+    "room", ["adapters", "deep", "evaluate", "indices", "plot", "report", "runs", "spaces"]
+)
+def test_no_exported_name_hides_a_module(room):
+    package = pytest.importorskip(f"wellsep.{room}", reason=f"{room} needs an extra")
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    assert modules & set(package.__all__) == set()

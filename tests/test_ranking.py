@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import wellsep as ws
+from wellsep._display import listing
 from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
-from wellsep.evaluate.explain import listing, ranks
+from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.sureness import summarise
 from wellsep.runs import Run, Runs
 
@@ -159,3 +161,21 @@ def test_what_cannot_be_computed_is_noted_not_raised():
     choice = partition_details(runs, ace(ws.score_runs(runs)), partition="lump")
     assert np.isnan(choice.widths).all()
     assert any("Silhouette widths are undefined" in note for note in choice.notes)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_rank_correlation_is_scipys_where_both_are_finite(kind):
+    rng = np.random.default_rng(3)
+    function = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}[kind]
+    for _ in range(20):
+        first, second = rng.integers(0, 6, (2, 12)).astype(float)
+        expected = function(first, second).statistic
+        assert rank_correlation(kind, first, second) == pytest.approx(expected, abs=1e-14)
+        gap = rank_correlation(kind, [*first, np.nan, 0.0], [*second, 3.0, np.inf])
+        assert gap == rank_correlation(kind, first, second)
+
+
+@pytest.mark.parametrize("kind", ["spearman", "kendall"])
+def test_a_constant_has_no_rank_correlation(kind):
+    assert np.isnan(rank_correlation(kind, [0.3, 0.1 + 0.2], [1.0, 2.0]))
+    assert np.isnan(rank_correlation(kind, [np.nan, 1.0], [1.0, 2.0]))

@@ -10,14 +10,22 @@ from pages import grouped_scores, small_choice, small_judgement, small_runs
 from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
+from wellsep.plot.counts import box_figure
+from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report import figures
-from wellsep.report.counting import box_figure, curves_figure, k_table
-from wellsep.report.layout import place_nodes
-from wellsep.report.people import lcd_figure, margin_figure, silhouette_figure
-from wellsep.report.planes import coordinates, matched
+from wellsep.report.ace_figures import (
+    agreement_graph,
+    dip_figure,
+    heat_map,
+    place_nodes,
+    space_order,
+    steps_figure,
+)
+from wellsep.report.choose_k_page import curves_figure, k_table
 from wellsep.report.regions import counterfactual, regions_figure, separating_lines
-from wellsep.report.tabling import ranking_table, winning_means
-from wellsep.report.why import agreement_graph, dip_figure, heat_map, space_order, steps_figure
+from wellsep.report.scatter import matched
+from wellsep.report.table import ranking_table, winning_means
+from wellsep.spaces.planes import plane
 
 RECORDS = [r for r in vars(figures).values() if isinstance(r, type) and dataclasses.is_dataclass(r)]
 
@@ -149,7 +157,7 @@ def test_index_columns_are_weighted_means_over_the_winning_spaces_without_gaps()
 def test_silhouettes_are_those_of_scikit_learn_sorted_within_clusters():
     runs, truth = small_runs()
     X = np.asarray(runs.spaces["first"])
-    figure = silhouette_figure(X, truth)
+    figure = width_figure_of(X, truth)
     expected = silhouette_samples(X, truth)
     for cluster, (widths, objects) in enumerate(zip(figure.widths, figure.objects, strict=True)):
         np.testing.assert_allclose(widths, np.sort(expected[truth == cluster])[::-1])
@@ -160,7 +168,7 @@ def test_silhouettes_are_those_of_scikit_learn_sorted_within_clusters():
 def test_margins_list_the_smallest_and_connectivity_the_largest_as_worst():
     runs, _ = small_runs()
     X, labels = np.asarray(runs.spaces["first"]), runs.partitions["run 5"]
-    margins, lcd = margin_figure(X, labels), lcd_figure(X, labels)
+    margins, lcd = margin_figure_of(X, labels), lcd_figure_of(X, labels)
     values = ws.margins(X, labels)
     np.testing.assert_array_equal(np.sort(values)[: len(margins.worst)], values[margins.worst])
     disagreement = ws.local_connectivity(X, labels).objects
@@ -169,7 +177,7 @@ def test_margins_list_the_smallest_and_connectivity_the_largest_as_worst():
 
 
 def test_noise_is_in_no_cluster_of_a_figure():
-    figure = silhouette_figure([[0.0], [1.0], [4.0], [5.0], [9.0]], [0, 0, 1, 1, -1])
+    figure = width_figure_of([[0.0], [1.0], [4.0], [5.0], [9.0]], [0, 0, 1, 1, -1])
     assert figure.clusters == ("0", "1")
     assert sum(map(len, figure.widths)) == 4
 
@@ -184,18 +192,18 @@ def test_clusters_keep_the_colour_of_those_they_overlap():
 
 def test_a_plane_of_two_columns_is_shown_as_it_is_and_a_wider_space_by_its_components():
     X = np.random.default_rng(0).normal(size=(20, 2))
-    xy, axes = coordinates(X, np.arange(5))
+    xy, axes = plane(X, np.arange(5))
     np.testing.assert_allclose(xy, X[:5], rtol=1e-6)
     assert axes == "columns"
     wide = np.column_stack([X[:, 0] * 10, X[:, 1], 0.01 * X[:, 0]])
-    xy, axes = coordinates(wide, np.arange(20))
+    xy, axes = plane(wide, np.arange(20))
     assert abs(np.corrcoef(xy[:, 0], X[:, 0])[0, 1]) > 0.999
     assert axes == "principal components"
 
 
 def test_a_layout_that_is_not_known_is_refused():
     with pytest.raises(ValueError, match="layout must be"):
-        coordinates(np.eye(5), np.arange(5), "mds")
+        plane(np.eye(5), np.arange(5), "mds")
 
 
 def test_curves_are_means_with_their_spread():

@@ -12,7 +12,7 @@ import pytest
 from pages import CLOSING, INJECTION, grouped_scores, small_choice, small_judgement, small_runs
 
 import wellsep as ws
-from wellsep.report.packing import pack, pack_plane, safe_json, unpack_plane
+from wellsep.report.pack import pack, pack_plane, safe_json, unpack_plane
 
 LARGEST = 1_500_000
 
@@ -93,7 +93,7 @@ def test_truth_changes_colours_and_checks_but_no_rank(page, tmp_path):
     assert with_truth["table"] == plain_page["table"]
     assert with_truth["steps"] == plain_page["steps"]
     assert "truth" not in plain_page
-    assert plain_page["look"]["truth"] is None
+    assert plain_page["scatters"]["truth"] is None
     assert "Agreement with the true labels" in page
     assert "Agreement with the true labels" not in without
 
@@ -116,10 +116,10 @@ def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):
 def test_a_judgement_without_runs_still_shows_its_planes_and_its_objects(tmp_path):
     text = ws.render_report(small_judgement(), tmp_path / "r.html").read_text("utf-8")
     data = data_of(text)
-    assert len(data["look"]["spaces"]) == 8
-    assert list(data["look"]["labels"]) == ["first"]
-    assert "silhouettes" in data["people"]
-    assert "lcd" in data["people"]
+    assert len(data["scatters"]["spaces"]) == 8
+    assert list(data["scatters"]["labels"]) == ["first"]
+    assert "silhouettes" in data["objects"]
+    assert "lcd" in data["objects"]
 
 
 @pytest.mark.parametrize("kind", ["ranking", "answer", "judgement"])
@@ -129,7 +129,7 @@ def test_every_result_of_the_main_job_can_be_shown(kind, tmp_path):
     runs, _ = small_runs()
     data = data_of(ws.render_report(given, tmp_path / "r.html", runs=runs).read_text("utf-8"))
     assert data["heat"]["places"]
-    assert data["people"]["partition"] == "first"
+    assert data["objects"]["partition"] == "first"
 
 
 def test_a_chosen_k_has_its_own_sections(tmp_path):
@@ -139,7 +139,7 @@ def test_a_chosen_k_has_its_own_sections(tmp_path):
     assert "K = 3 has the most votes: 2 of 2 indices." in words
     assert data["curves"]["best"] == 3
     assert data["truth"]["names"] == ["silhouette", "davies_bouldin"]
-    assert data["people"]["partition"] == "K = 3"
+    assert data["objects"]["partition"] == "K = 3"
     assert "adjusted Rand index" in words
 
 
@@ -170,7 +170,7 @@ def test_forty_two_runs_of_ten_thousand_objects_stay_under_the_limit(tmp_path):
     )
     path = ws.render_report(ws.ace(scores), tmp_path / "r.html", runs=runs)
     assert path.stat().st_size < LARGEST
-    assert len(data_of(path.read_text("utf-8"))["look"]["names"]) == 2000
+    assert len(data_of(path.read_text("utf-8"))["scatters"]["names"]) == 2000
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_wide_spaces_can_be_embedded_for_the_page_if_asked(tmp_path):
     runs = ws.Runs.from_parts({"wide": X}, {"two": np.arange(30) % 2, "three": np.arange(30) % 3})
     result = ws.ace(ws.score_runs(runs), dip=False)
     path = ws.render_report(result, tmp_path / "r.html", runs=runs, layout="tsne")
-    assert data_of(path.read_text("utf-8"))["look"]["spaces"][0]["axes"] == "t-SNE"
+    assert data_of(path.read_text("utf-8"))["scatters"]["spaces"][0]["axes"] == "t-SNE"
 
 
 def test_umap_that_is_not_installed_is_asked_for_in_a_sentence(tmp_path, monkeypatch):
@@ -250,4 +250,4 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
     for given in (runs, None):
         text = ws.render_report(judgement, tmp_path / "r.html", runs=given).read_text("utf-8")
         assert "It puts 90% of the objects into clusters" in body_of(text)
-        assert sum(data_of(text)["people"]["sizes"]) == 36
+        assert sum(data_of(text)["objects"]["sizes"]) == 36

@@ -163,15 +163,15 @@ def _side(values: Sequence[Any]) -> str:
     return "right" if numeric else "left"
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun.
 
     Examples
     --------
-    >>> count(1, "space"), count(2000, "object")
-    ('1 space', '2,000 objects')
+    >>> count(1, "space"), count(2000, "object"), count(2, "index", "indices")
+    ('1 space', '2,000 objects', '2 indices')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def listing(items: Iterable[str], most: int = 8) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from wellsep._display import quoted
 from wellsep._files import Stored, to_json
-from wellsep.adapters.shared import matching, require
+from wellsep.adapters.stores import matching, require
 from wellsep.runs import Runs
 
 

@@ -15,7 +15,7 @@ from urllib.request import url2pathname
 
 from wellsep._display import quoted
 from wellsep._files import read_json, stored_npy
-from wellsep.adapters.shared import require, scratch_folder, sqlite_file
+from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
 from wellsep.runs.folder import FILES, check_manifest, write_run_files
 

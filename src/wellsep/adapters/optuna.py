@@ -10,7 +10,7 @@ from typing import Any
 
 from wellsep._display import quoted
 from wellsep._files import stored_npy
-from wellsep.adapters.shared import require, scratch_folder, sqlite_file
+from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
 from wellsep.runs.folder import FILES, read_run_folder, write_run_files
 from wellsep.runs.names import safe_name

@@ -12,7 +12,7 @@ from typing import Any
 from wellsep.adapters.anndata import runs_from_anndata
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
-from wellsep.adapters.shared import matching, sqlite_file
+from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._checks import check_choice, check_fraction
-from .scores import NothingToRank, Scores
+from wellsep._checks import check_choice, check_fraction
+from wellsep.evaluate.scores import NothingToRank, Scores
 
 UNDEFINED = ("worst", "error")
 
@@ -76,7 +76,7 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
             "scores must carry dip p-values for dip=True, got none; "
             "score the runs with dip=True or choose dip=False."
         )
-    from ..spaces import holm
+    from wellsep.spaces import holm
 
     pvalue = np.asarray(scores.dip.pvalue, dtype=float)
     tested = ~np.isnan(pvalue)
@@ -192,7 +192,7 @@ def input_scores(
     >>> ws.input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
     array([ 0.802, -0.39 ])
     """
-    from ..indices import score_partitions
+    from wellsep.indices import score_partitions
 
     labels = getattr(runs, "partitions", runs)
     result = score_partitions(

@@ -1,13 +1,14 @@
-"""Rank agreement between the rows of a score matrix, exact enough that no order can be felt."""
+"""Ranks with ties, and rank correlation: exact enough that the order of rows does not matter."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
-from .grouping import TIE
+from wellsep.evaluate.grouping import TIE
 
 
 class RankAgreement(NamedTuple):
@@ -18,7 +19,7 @@ class RankAgreement(NamedTuple):
     pvalue: np.ndarray  # (L, L) one-sided (greater), NaN on the diagonal and for two columns
 
 
-def tied_classes(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+def tied_classes(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Number the distinct values of a vector from 0 upwards; values closer than rounding are one.
 
     Two neighbours are equal when they differ by at most `tolerance` of the larger magnitude (but of
@@ -39,7 +40,11 @@ def tied_classes(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
     return classes
 
 
-def average_ranks(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
+def _tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
+    return np.array([tied_classes(row, tolerance=tolerance) for row in rows])
+
+
+def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     """Ascending ranks 1..M, ties share their mean rank.
 
     Examples
@@ -47,10 +52,28 @@ def average_ranks(values: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
     >>> average_ranks([0.2, 0.9, 0.2])
     array([1.5, 3. , 1.5])
     """
-    classes = tied_classes(values, tolerance=tolerance)
+    return _mean_ranks(tied_classes(values, tolerance=tolerance))
+
+
+def _mean_ranks(classes: np.ndarray) -> np.ndarray:
     counts = np.bincount(classes)
     last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[classes]
+    ranks: np.ndarray = (last - (counts - 1) / 2)[classes]
+    return ranks
+
+
+def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
+    """Competition ranks, 1 = best (largest); ties share the better rank.
+
+    Examples
+    --------
+    >>> ranks([0.3, 0.9, 0.3, 0.1])
+    array([2, 1, 2, 4])
+    """
+    classes = tied_classes(scores, tolerance=tolerance)
+    better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
+    places: np.ndarray = better[classes + 1] + 1
+    return places
 
 
 def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,6 +91,22 @@ def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np
     return correlation, distance
 
 
+def _rank_products(classes: np.ndarray) -> np.ndarray:
+    """(L, L) products of the rows' centred ranks, doubled: integers, so that every sum is exact."""
+    m = classes.shape[1]
+    doubled = np.array([2 * _mean_ranks(row) - (m + 1) for row in classes])
+    products: np.ndarray = np.rint(doubled @ doubled.T).astype(np.int64)
+    return products
+
+
+def _order_products(classes: np.ndarray) -> np.ndarray:
+    """(L, L) concordant minus discordant pairs of columns; on the diagonal the pairs not tied."""
+    i, j = np.triu_indices(classes.shape[1], 1)
+    signs = np.sign(classes[:, j] - classes[:, i]).astype(float)  # (L, M (M - 1) / 2)
+    products: np.ndarray = np.rint(signs @ signs.T).astype(np.int64)
+    return products
+
+
 def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
     """Spearman's r_s between rows; p by Student's t with M - 2 degrees of freedom.
 
@@ -78,9 +117,7 @@ def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
     np.float64(0.8)
     """
     m = rows.shape[1]
-    # twice the rank, centred: integers, so that every sum below is exact
-    ranks = np.array([2 * average_ranks(row, tolerance=tolerance) - (m + 1) for row in rows])
-    inner = np.rint(ranks @ ranks.T).astype(np.int64)
+    inner = _rank_products(_tied_rows(rows, tolerance))
     correlation, distance = _exact_cosine(inner, np.diag(inner))
     pvalue = np.full(correlation.shape, np.nan)
     if m > 2:
@@ -101,10 +138,8 @@ def kendall(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
     np.float64(0.666666666667)
     """
     m = rows.shape[1]
-    classes = np.array([tied_classes(row, tolerance=tolerance) for row in rows])
-    i, j = np.triu_indices(m, 1)
-    signs = np.sign(classes[:, j] - classes[:, i])  # (L, M (M - 1) / 2)
-    inner = (signs.astype(float) @ signs.T.astype(float)).astype(np.int64)
+    classes = _tied_rows(rows, tolerance)
+    inner = _order_products(classes)
     correlation, distance = _exact_cosine(inner, np.diag(inner))
     pvalue = np.full(correlation.shape, np.nan)
     if m > 2:
@@ -125,7 +160,7 @@ def _kendall_pvalues(inner: np.ndarray, classes: np.ndarray) -> np.ndarray:
     variance = (m * (m - 1.0) * (2 * m + 5) - np.add.outer(slope, slope)) / 18
     variance += np.multiply.outer(two, two) / (2.0 * m * (m - 1))
     variance += np.multiply.outer(three, three) / (9.0 * m * (m - 1) * (m - 2))
-    pvalue = special.ndtr(-inner / np.sqrt(variance))
+    pvalue: np.ndarray = special.ndtr(-inner / np.sqrt(variance))
     # share of permutations with a given number of discordant pairs, one object at a time
     share = np.ones(1)
     for size in range(2, m + 1):
@@ -136,3 +171,20 @@ def _kendall_pvalues(inner: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 CORRELATIONS = {"spearman": spearman, "kendall": kendall}
+_PRODUCTS = {"spearman": _rank_products, "kendall": _order_products}
+
+
+def rank_correlation(kind: str, first: npt.ArrayLike, second: npt.ArrayLike) -> float:
+    """Spearman's r_s or Kendall's tau_b of two vectors where both are finite; NaN for a constant.
+
+    Examples
+    --------
+    >>> rank_correlation("spearman", [1.0, 2, 3, float("nan")], [0.1, 0.5, 0.7, 0.0])
+    1.0
+    """
+    pair = np.array([first, second], dtype=float)
+    pair = pair[:, np.isfinite(pair).all(axis=0)]
+    inner = _PRODUCTS[kind](_tied_rows(pair, TIE))
+    if not np.diag(inner).all():
+        return float("nan")
+    return float(_exact_cosine(inner, np.diag(inner))[0][0, 1])

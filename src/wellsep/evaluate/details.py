@@ -12,7 +12,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_data, to_numpy
 from wellsep._records import Record, freeze
 from wellsep.compute.engines import open_space
-from wellsep.evaluate.explain import ranks
+from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.partitions import Partitions, encode
@@ -85,8 +85,7 @@ def partition_details(
     ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """
     if partition is None:
-        place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
-        partition = min(result.partitions[i] for i in np.flatnonzero(place == 1))
+        partition = rank(result).best
     if space is None:
         space = result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
     X, labels = runs.spaces[space], runs.partitions[partition]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._display import count, html_box, html_table, listing
-from .correlation import tied_classes
+from wellsep._display import count, html_box, html_table, listing
+from wellsep.evaluate.correlation import ranks
 
 if TYPE_CHECKING:
-    from .ranking import Ranking
-    from .result import AceResult
-    from .sureness import RankConfidence
+    from wellsep.evaluate.ranking import Ranking
+    from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.sureness import RankConfidence
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",
@@ -21,19 +21,6 @@ BASELINES = {
     "mean_all": "Mean scores over all spaces",
     "input": "Input scores (the data that the runs were made from)",
 }
-
-
-def ranks(scores: np.ndarray, *, tolerance: float = 1e-12) -> np.ndarray:
-    """Competition ranks, 1 = best (largest); ties share the better rank.
-
-    Examples
-    --------
-    >>> ranks([0.3, 0.9, 0.3, 0.1])
-    array([2, 1, 2, 4])
-    """
-    classes = tied_classes(scores, tolerance=tolerance)
-    better = np.concatenate([np.cumsum(np.bincount(classes)[::-1])[::-1], [0]])
-    return better[classes + 1] + 1
 
 
 def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:

@@ -11,7 +11,7 @@ from ..compute.engines import effective_jobs, share_out
 from ..compute.half_sums import Halves
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
-from ..spaces.multimodality import SMALLEST_GAP
+from ..spaces.modes import SMALLEST_GAP
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples whose components are computed together

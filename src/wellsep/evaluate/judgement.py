@@ -15,7 +15,7 @@ from wellsep._records import Record, freeze
 from .._checks import check_count
 from ..indices.scoring import IndexSpec, parse_indices
 from ..runs import Runs
-from .ace import ace
+from .adaptive import ace
 from .baselines import input_scores
 from .details import PartitionDetails, partition_details
 from .ranking import Ranking, rank

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
-
-from .explain import explain_ace, ranking_html, ranks
-from .result import AceResult
-from .sureness import RankConfidence
+from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.explain import explain_ace, ranking_html
+from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.sureness import RankConfidence
 
 
 @dataclass(frozen=True, eq=False)

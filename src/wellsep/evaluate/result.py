@@ -100,7 +100,7 @@ class AceResult(Record):
 
     def explain(self) -> str:
         """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
-        from .explain import explain_ace
+        from wellsep.evaluate.explain import explain_ace
 
         return "\n".join(explain_ace(self))
 
@@ -112,6 +112,6 @@ class AceResult(Record):
         return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
 
     def _repr_html_(self) -> str:
-        from .explain import ace_html
+        from wellsep.evaluate.explain import ace_html
 
         return ace_html(self)

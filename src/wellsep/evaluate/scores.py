@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks import check_choice
 from wellsep._records import Record, freeze
-
-from .._checks import check_choice
 
 
 class NothingToRank(ValueError):

@@ -21,7 +21,7 @@ from ..indices.scoring import Asked, IndexSpec, parse_indices
 from ..partitions import NOISE_POLICIES, Partitions
 from ..runs import Runs
 from ..spaces import multimodality
-from .coordinates import drawn_objects, plane
+from ..spaces.planes import drawn_objects, plane
 from .halves import Resampled, Resampling, resample, score_and_resample
 from .remote import named, over_spaces
 from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
@@ -367,5 +367,5 @@ def _join_dips(found: list[SpaceScores]) -> Dip:
 
 
 def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
-    planes = tuple(one.plane for one in found if one.plane is not None)
+    planes = tuple(freeze(one.plane) for one in found if one.plane is not None)
     return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))

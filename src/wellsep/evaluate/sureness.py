@@ -15,7 +15,7 @@ from wellsep._records import Record, freeze
 from .._checks import check_count, check_number
 from ..compute.half_sums import Halves
 from ..partitions import Partitions
-from .explain import ranks
+from .correlation import ranks
 from .halves import Resampled, Resampling, draw_halves, resample
 from .remote import each_space
 from .scores import Dip, NothingToRank, Scores
@@ -202,7 +202,7 @@ def rank_draws(
     begin: float | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
-    from .ace import ace
+    from .adaptive import ace
 
     start = time.perf_counter()
     n_draws, n_groups = plan.halves.chosen.shape

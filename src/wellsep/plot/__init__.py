@@ -5,11 +5,11 @@ data as a frozen figure in ``figure``, and draws on given axes or its own. matpl
 only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's own.
 """
 
-from .._display import CLUSTERS, SURFACES
-from .counts import BoxDisplay, CurvesDisplay
-from .objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
-from .regions import RegionsDisplay
-from .spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
+from wellsep._display import CLUSTERS, SURFACES
+from wellsep.plot.counts import BoxDisplay, CurvesDisplay
+from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
+from wellsep.plot.regions import RegionsDisplay
+from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
 
 __all__ = [
     "CLUSTERS",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..report.counting import box_figure, curves_figure
-from ..report.figures import Boxes, Curves
-from .display import ACCENT, INK, QUIET, Display, tidy
+from wellsep._display import colour_of
+from wellsep.plot.display import ACCENT, INK, QUIET, Display, tidy
+from wellsep.report.choose_k_page import curves_figure
+from wellsep.report.figures import Boxes, Curves
 
 
 class CurvesDisplay(Display):
@@ -93,3 +93,36 @@ class BoxDisplay(Display):
         ax.set(xlim=(-0.6, len(places) - 0.4), ylabel=figure.label)
         tidy(ax)
         return self
+
+
+def box_figure(values: Mapping[str, Any], *, label: str = "sum of squared errors") -> Boxes:
+    """Box plots of several methods over the same seeds (runs are paired row by row).
+
+    Examples
+    --------
+    >>> found = box_figure({"k-means": [4.0, 2.0, 3.0], "cf-means": [2.0, 2.0, 2.5]})
+    >>> found.summary[0].tolist(), found.wins.tolist()
+    ([2.0, 2.5, 3.0, 3.5, 4.0], [0.5, 2.5])
+    """
+    columns = [np.asarray(column, dtype=float).reshape(-1) for column in values.values()]
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(
+            f"values must hold one number per run and method, got {sorted(lengths)} runs."
+        )
+    table = np.column_stack(columns)
+    summary = np.array([_five_numbers(column[np.isfinite(column)]) for column in table.T])
+    known = np.where(np.isfinite(table), table, np.inf)
+    least = (known == known.min(axis=1, keepdims=True)) & np.isfinite(known)
+    shares = least / np.maximum(least.sum(axis=1, keepdims=True), 1)
+    return Boxes(tuple(values), table, summary, shares.sum(axis=0), label)
+
+
+def _five_numbers(values: np.ndarray) -> np.ndarray:
+    """Whiskers at the last value within 1.5 box heights (Tukey), quartiles, median."""
+    if not len(values):
+        return np.full(5, np.nan)
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    reach = 1.5 * (high - low)
+    inside = values[(values >= low - reach) & (values <= high + reach)]
+    return np.array([inside.min(), low, middle, high, inside.max()])

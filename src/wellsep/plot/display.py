@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import to_numpy
-from .._display import DIVERGING, SURFACES, colour_of, mark_of
-from ..evaluate import AceResult, Judgement, Ranking
+from wellsep._checks import to_numpy
+from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
+from wellsep.evaluate import AceResult, Judgement, Ranking
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..report.figures import Silhouettes, Strips
-from ..report.people import lcd_figure, margin_figure, silhouette_figure
-from .display import INK, Display, centers_of, labels_of, tidy
+from wellsep._display import colour_of
+from wellsep.indices import local_connectivity, margins, silhouette_samples
+from wellsep.plot.display import INK, Display, centers_of, labels_of, tidy
+from wellsep.report.figures import Silhouettes, Strips
+from wellsep.report.objects import lcd_figure, margin_figure, silhouette_figure
+from wellsep.report.scatter import encoded
 
 
 class SilhouetteDisplay(Display):
@@ -33,7 +36,7 @@ class SilhouetteDisplay(Display):
     @classmethod
     def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
         """Draw the widths of a partition; options go to ``silhouette_samples``."""
-        return cls(silhouette_figure(X, labels, **options)).plot(ax=ax)
+        return cls(width_figure_of(X, labels, **options)).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> SilhouetteDisplay:
         """Draw on the given axes, or on new ones."""
@@ -108,7 +111,7 @@ class _StripDisplay(Display):
 
 
 class MarginDisplay(_StripDisplay):
-    """How far every object is from the nearest plane between clusters; the fence-sitters are open.
+    """How far every object is from the nearest plane between clusters; borderline objects are open.
 
     Examples
     --------
@@ -128,11 +131,11 @@ class MarginDisplay(_StripDisplay):
     @classmethod
     def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
         """Draw the margins of a partition; options go to ``margins``."""
-        return cls(margin_figure(X, labels, **options)).plot(ax=ax)
+        return cls(margin_figure_of(X, labels, **options)).plot(ax=ax)
 
 
 class ConnectivityDisplay(_StripDisplay):
-    """Local connectivity disagreement of every object; the least supported are open.
+    """Local connectivity disagreement of every object; isolated objects are open.
 
     Examples
     --------
@@ -145,4 +148,23 @@ class ConnectivityDisplay(_StripDisplay):
     @classmethod
     def from_predictions(cls, X: Any, labels: Any, *, ax: Any = None, **options: Any):
         """Draw the disagreements of a partition; options: ``n_neighbors``."""
-        return cls(lcd_figure(X, labels, **options)).plot(ax=ax)
+        return cls(lcd_figure_of(X, labels, **options)).plot(ax=ax)
+
+
+def width_figure_of(X: Any, labels: Any, **options: Any) -> Silhouettes:
+    """Compute the silhouette widths of a partition, cluster by cluster."""
+    widths = np.asarray(silhouette_samples(X, labels, **options), dtype=float)
+    return silhouette_figure(*encoded(labels), widths)
+
+
+def margin_figure_of(X: Any, labels: Any, **options: Any) -> Strips:
+    """Compute the margins of a partition, cluster by cluster."""
+    return margin_figure(*encoded(labels), np.asarray(margins(X, labels, **options), dtype=float))
+
+
+def lcd_figure_of(X: Any, labels: Any, *, n_neighbors: int = 5) -> Strips:
+    """Compute the local connectivity disagreements of a partition, cluster by cluster."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of small clusters, which are drawn as such
+        values = local_connectivity(X, labels, n_neighbors=n_neighbors).objects
+    return lcd_figure(*encoded(labels), np.asarray(values, dtype=float))

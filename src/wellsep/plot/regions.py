@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..report.figures import Regions
-from ..report.regions import regions_figure
-from .display import INK, Display, centers_of, labels_of, style
+from wellsep._display import colour_of
+from wellsep.plot.display import INK, Display, centers_of, labels_of, style
+from wellsep.report.figures import Regions
+from wellsep.report.regions import regions_figure
 
 
 class RegionsDisplay(Display):

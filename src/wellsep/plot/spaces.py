@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .._display import colour_of
-from ..evaluate.coordinates import drawn_objects
-from ..report.figures import Graph, HeatMap, Scatter
-from ..report.planes import coordinates, encoded
-from ..report.why import agreement_graph, fates, heat_map, space_order
-from .display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+from wellsep._display import colour_of
+from wellsep.evaluate import rank
+from wellsep.plot.display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
+from wellsep.report.figures import Graph, HeatMap, Scatter
+from wellsep.report.scatter import encoded
+from wellsep.spaces.planes import drawn_objects, plane
 
 MOST_NAMED = 40  # names beside a heat map
 
@@ -162,8 +163,7 @@ class SpacesDisplay(Display):
         """
         answer = answer_of(result)
         if labels is None:
-            best = np.flatnonzero(answer.scores == answer.scores.max())
-            labels = min(answer.partitions[i] for i in best)
+            labels = rank(answer).best
         if isinstance(labels, str):
             labels = runs.partitions[labels]
         heavy = np.argsort(-np.asarray(answer.weights), kind="stable")
@@ -175,7 +175,7 @@ class SpacesDisplay(Display):
         found = []
         for space, selected in [*((s, True) for s in wins), *((s, False) for s in others)]:
             name = answer.spaces[space]
-            xy, axes = coordinates(runs.spaces[name], objects, layout)
+            xy, axes = plane(runs.spaces[name], objects, layout)
             found.append(Scatter(name, xy, axes, objects, codes[objects], clusters, selected))
         return cls(tuple(found)).plot(ax=ax)
 

@@ -1,5 +1,5 @@
 """Results as pictures: figures as plain data, and one HTML page that shows them."""
 
-from .page import render_report
+from wellsep.report.page import render_report
 
 __all__ = ["render_report"]

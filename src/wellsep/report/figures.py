@@ -1,4 +1,4 @@
-"""The figures as plain frozen data: what page and plots draw, computed before anything is drawn."""
+"""The page and its figures as plain frozen data, computed before anything is drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from wellsep._display import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,7 @@ class Silhouettes:
 
 @dataclass(frozen=True, eq=False)
 class Strips:
-    """One value per object, cluster by cluster, and the objects to look at."""
+    """One value per object, cluster by cluster, and the objects to check."""
 
     kind: str  # "margin" or "lcd"
     title: str
@@ -163,6 +165,22 @@ class Strips:
     objects: tuple[np.ndarray, ...]
     worst: np.ndarray  # positions of objects, the worst first
     worse: int  # 1: large values are bad, -1: small ones
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectFigures:
+    """One partition seen from one space, object by object."""
+
+    partition: str
+    space: str
+    codes: np.ndarray  # (n,)
+    clusters: tuple[str, ...]
+    rivals: np.ndarray | None  # (n,) the nearest other cluster, by the means
+    silhouettes: Silhouettes | None
+    margins: Strips | None
+    lcd: Strips | None
+    values: dict[str, np.ndarray]  # (n,) each
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,3 +246,48 @@ class TruthPanels:
     external: Mapping[str, np.ndarray]  # measure -> (M,)
     table: Mapping[str, list[Any]]
     picks: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A page before it is written.
+
+    Attributes
+    ----------
+    kind : {"ranking", "choice of k"}
+    title : str
+    lead : the answer as pieces ("name" or "text", words)
+    sure : sentences on how certain it is
+    facts : (number, words) pairs
+    table : RankingTable
+    paragraphs : the explanation
+    missing : section → the sentence why it is not there
+    data : what the script draws
+    """
+
+    kind: str
+    title: str
+    lead: tuple[tuple[str, str], ...]
+    sure: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    table: RankingTable
+    paragraphs: tuple[str, ...] = ()
+    steps: Steps | None = None
+    curves: Curves | None = None
+    objects: ObjectFigures | None = None
+    worst: Mapping[str, list[Any]] | None = None
+    truth: TruthPanels | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:
+    """A number and its noun, as the head of a page shows them.
+
+    Examples
+    --------
+    >>> fact(1, "run"), fact(2000, "object")
+    (('1', 'run'), ('2,000', 'objects'))
+    """
+    shown, _, words = count(number, noun, plural).partition(" ")
+    return shown, words

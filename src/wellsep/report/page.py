@@ -11,18 +11,16 @@ from typing import Any
 
 import jinja2
 
-from .. import __version__
-from .._checks import check_choice
-from .._display import CLUSTERS, DIVERGING, SURFACES, cell
-from .._files import write_text
-from ..evaluate import AceResult, Judgement, Ranking
-from .counted import is_chosen_k, k_page
-from .evidence import gather
-from .figures import Column
-from .packing import safe_json
-from .planes import LAYOUTS
-from .ranked import ranking_page
-from .sections import Page
+from wellsep import __version__
+from wellsep._checks import check_choice
+from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
+from wellsep._files import write_text
+from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.report.choose_k_page import build_k_page, is_chosen_k
+from wellsep.report.figures import Column, Page
+from wellsep.report.pack import safe_json
+from wellsep.report.ranking_page import build_ranking_page
+from wellsep.spaces.planes import LAYOUTS
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
 SCRIPTS = (
@@ -32,8 +30,8 @@ SCRIPTS = (
     "steps.js",
     "heat.js",
     "graph.js",
-    "look.js",
-    "people.js",
+    "scatter.js",
+    "objects.js",
     "curves.js",
     "truth.js",
     "downloads.js",
@@ -50,7 +48,7 @@ def render_report(
     title: str | None = None,
     layout: str = "pca",
 ) -> Path:
-    """Write a result as one self-contained HTML page: the answer, why, and pictures to look at.
+    """Write a result as one self-contained HTML page: the answer, the reasons, and plots.
 
     The page works offline and asks for nothing from elsewhere; objects are sampled and their
     coordinates rounded so that it stays small. What cannot be shown is left out with a sentence
@@ -91,10 +89,9 @@ def render_report(
     check_choice("layout", layout, LAYOUTS)
     path = Path(path)
     if is_chosen_k(result):
-        page = k_page(result, runs=runs, truth=truth, title=title, layout=layout)
+        page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout)
     elif isinstance(result, Judgement | Ranking | AceResult):
-        evidence = gather(result, runs=runs, truth=truth)
-        page = ranking_page(evidence, title=title, layout=layout)
+        page = build_ranking_page(result, runs=runs, truth=truth, title=title, layout=layout)
     else:
         raise TypeError(
             "result must be a Judgement, Ranking, AceResult or ChosenK, "
@@ -153,6 +150,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters["show"] = show
     environment.filters["cell"] = cell
+    environment.filters["count"] = count
     return environment.get_template("page.html")
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_count, check_data, to_numpy
-from .figures import Regions
-from .planes import encoded
+from wellsep._checks import check_count, check_data, to_numpy
+from wellsep.report.figures import Regions
+from wellsep.report.scatter import encoded
 
 
 def regions_figure(

@@ -1,9 +1,9 @@
 """Label-free judgement of a space: the dip test, its null distribution, projections, Holm."""
 
-from .dip import DipResult, dip_statistic, dip_test
-from .holm import HolmResult, holm
-from .multimodality import Multimodality, multimodality
-from .null import null_dips
+from wellsep.spaces.adjust import HolmResult, holm
+from wellsep.spaces.dip import DipResult, dip_statistic, dip_test
+from wellsep.spaces.modes import Multimodality, multimodality
+from wellsep.spaces.null import null_dips
 
 __all__ = [
     "DipResult",

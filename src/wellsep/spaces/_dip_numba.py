@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .hulls import BLOCK
+from wellsep.spaces.hulls import BLOCK
 
 
 @njit(cache=True, error_model="numpy")

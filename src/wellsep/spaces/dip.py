@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_count, to_numpy
-
-from . import kernels
-from .hulls import dip_of_steps
-from .null import ROUNDING, null_dips, null_table, table_pvalue
+from wellsep.spaces import kernels
+from wellsep.spaces.hulls import dip_of_steps
+from wellsep.spaces.null import ROUNDING, null_dips, null_table, table_pvalue
 
 METHODS = ("table", "monte-carlo")
 

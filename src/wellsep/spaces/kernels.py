@@ -55,6 +55,6 @@ def _installed() -> bool:
 
 @cache
 def _compiled() -> Callable[[np.ndarray], np.ndarray]:
-    from ._dip_numba import dips_of_rows
+    from wellsep.spaces._dip_numba import dips_of_rows
 
     return dips_of_rows

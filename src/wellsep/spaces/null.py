@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compute.twins import TWINS, Twin, choose
-from . import kernels
-from .hulls import dip_of_steps
+from wellsep.compute.twins import TWINS, Twin, choose
+from wellsep.spaces import kernels
+from wellsep.spaces.hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from .eigen import leading_eigenpairs
+from wellsep.spaces.eigen import leading_eigenpairs
 
 BLOCK = 1 << 22  # values converted to float64 at a time
 RANK = 1e-12  # components with a smaller share of the first one's variance are rounding

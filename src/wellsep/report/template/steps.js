@@ -40,7 +40,7 @@
   again();
 
   W.tables.spaces = () => ({
-    columns: ['space', 'fate', 'group', 'weight in the answer', 'why it fell out'],
+    columns: ['space', 'fate', 'group', 'weight in the answer', 'why it was left out'],
     rows: story.order.map((s) => [
       spaces[s], W.fate(s), story.group[s] < 0 ? null : story.group[s] + 1, story.weight[s],
       (story.dropped.find((d) => d[0] === spaces[s]) || [])[2] ?? null,

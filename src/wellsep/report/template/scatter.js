@@ -1,18 +1,18 @@
 // Spaces side by side, coloured by the labels of any run, by the truth, or by a value.
 (function () {
-  const look = W.data.look;
-  if (!look) return;
-  const n = look.names.length, objects = W.decode(look.objects);
-  const planes = look.spaces.map(() => null), labels = new Map();
-  const values = Object.fromEntries(Object.entries(look.values).map(([k, v]) => [k, W.decode(v)]));
+  const scatters = W.data.scatters;
+  if (!scatters) return;
+  const n = scatters.names.length, objects = W.decode(scatters.objects);
+  const planes = scatters.spaces.map(() => null), labels = new Map();
+  const values = Object.fromEntries(Object.entries(scatters.values).map(([k, v]) => [k, W.decode(v)]));
   const VALUES = {width: 'silhouette width', margin: 'margin', lcd: 'local connectivity disagreement'};
   const place = new Map([...objects].map((o, i) => [o, i]));
-  const plane = (space) => planes[space] || (planes[space] = W.decode(look.spaces[space].plane));
-  W.objectName = (object) => (place.has(object) ? look.names[place.get(object)] : null);
+  const plane = (space) => planes[space] || (planes[space] = W.decode(scatters.spaces[space].plane));
+  W.objectName = (object) => (place.has(object) ? scatters.names[place.get(object)] : null);
 
   function labelling(name) {
     if (!labels.has(name)) {
-      const part = name === null ? look.truth : look.labels[name];
+      const part = name === null ? scatters.truth : scatters.labels[name];
       if (!part) return null;
       const codes = W.decode(part.codes), none = part.codes.$ === 'u1' ? 255 : 65535;
       labels.set(name, {
@@ -31,7 +31,7 @@
       return {title: VALUES[key], values: values[key], key};
     }
     const name = W.data.partitions[by && by.startsWith('run:') ? Number(by.slice(4)) : W.state.run];
-    return labelling(name) || labelling(Object.keys(look.labels)[0] ?? '') || {title: 'nothing', codes: new Int32Array(n).fill(0), clusters: [''], colours: [0]};
+    return labelling(name) || labelling(Object.keys(scatters.labels)[0] ?? '') || {title: 'nothing', codes: new Int32Array(n).fill(0), clusters: [''], colours: [0]};
   }
   function shade(now) {
     const finite = [...now.values].filter(Number.isFinite);
@@ -74,7 +74,7 @@
   }
 
   function words(i, now) {
-    const lines = [look.names[i]];
+    const lines = [scatters.names[i]];
     if (now.codes && now.clusters.length) lines.push(now.codes[i] < 0 ? 'noise' : `cluster ${now.clusters[now.codes[i]]}`);
     for (const [key, list] of Object.entries(values)) if (Number.isFinite(list[i])) lines.push(`${VALUES[key]} ${W.show(Number(list[i].toPrecision(3)))}`);
     return lines.join('\n');
@@ -87,14 +87,14 @@
       this.figure = W.make('figure', {class: 'chart scatter', id});
       const header = W.make('header');
       this.pick = W.make('select', {'aria-label': `${title}: which space`});
-      for (const s of spaces) this.pick.append(W.make('option', {value: s}, look.spaces[s].name));
+      for (const s of spaces) this.pick.append(W.make('option', {value: s}, scatters.spaces[s].name));
       header.append(W.make('h3', {}, title), this.pick);
       this.holder = W.make('div', {class: 'canvas'});
       this.canvas = W.make('canvas', {tabindex: '0', role: 'img'});
       this.said = W.make('p', {class: 'said'});
       this.holder.append(this.canvas);
       this.figure.append(header, this.holder, this.said);
-      this.pick.hidden = look.spaces.length === 1;
+      this.pick.hidden = scatters.spaces.length === 1;
       this.pick.addEventListener('change', () => this.show(Number(this.pick.value)));
       this.canvas.addEventListener('pointermove', (e) => this.hover(e));
       this.canvas.addEventListener('pointerleave', () => W.tip(''));
@@ -123,7 +123,7 @@
         pen.arc(this.at.px(chosen), this.at.py(chosen), 8, 0, 2 * Math.PI);
         pen.stroke();
       }
-      const here = look.spaces[this.space];
+      const here = scatters.spaces[this.space];
       const fate = W.fate ? `${W.fate(this.space)}; ` : '';
       const picked = chosen === undefined ? '' : ` Marked: ${words(chosen, now).replaceAll('\n', ', ')}.`;
       this.said.textContent = `${here.name}: ${fate}drawn by ${here.axes}, coloured by ${now.title}.${picked}`;
@@ -172,24 +172,24 @@
     W.byId('scatters').append(panel.figure);
   });
   const showSpace = (space) => panels.forEach((panel) => { if (panel.spaces.includes(space)) panel.show(space); });
-  W.on('run', () => { const s = W.spaceOf(W.state.run); if (s >= 0 && look.spaces.length > 1) showSpace(s); });
+  W.on('run', () => { const s = W.spaceOf(W.state.run); if (s >= 0 && scatters.spaces.length > 1) showSpace(s); });
 
   // Colour by
   const by = W.byId('colour-by');
   by.append(W.make('option', {value: ''}, 'labels of the chosen run'));
-  if (look.truth) by.append(W.make('option', {value: 'truth'}, 'the truth'));
+  if (scatters.truth) by.append(W.make('option', {value: 'truth'}, 'the truth'));
   const kept = Object.keys(values).filter((k) => values[k].some(Number.isFinite));
   if (kept.length) {
-    const group = W.make('optgroup', {label: `values in ${W.data.people ? W.data.people.partition : 'the best'}`});
+    const group = W.make('optgroup', {label: `values in ${W.data.objects ? W.data.objects.partition : 'the best'}`});
     for (const key of kept) group.append(W.make('option', {value: `value:${key}`}, VALUES[key]));
     by.append(group);
   }
   const list = W.make('optgroup', {label: 'labels of'});
-  for (const run of W.data.table.rows) if (look.labels[W.data.partitions[run]]) list.append(W.make('option', {value: `run:${run}`}, W.data.partitions[run]));
+  for (const run of W.data.table.rows) if (scatters.labels[W.data.partitions[run]]) list.append(W.make('option', {value: `run:${run}`}, W.data.partitions[run]));
   by.append(list);
   by.addEventListener('change', () => { W.state.cluster = null; W.choose('colour', by.value || null); });
-  W.byId('look-controls').hidden = false;
-  W.byId('sample-note').textContent = n < look.n ? `${n.toLocaleString('en')} of ${look.n.toLocaleString('en')} objects are drawn.` : '';
+  W.byId('scatter-controls').hidden = false;
+  W.byId('sample-note').textContent = n < scatters.n ? `${n.toLocaleString('en')} of ${scatters.n.toLocaleString('en')} objects are drawn.` : '';
 
   function legend() {
     const box = W.byId('legend'), now = colouring();
@@ -208,7 +208,7 @@
 
   // All spaces, drawn only when they are opened.
   const fold = W.byId('all-spaces');
-  fold.hidden = look.spaces.length < 2;
+  fold.hidden = scatters.spaces.length < 2;
   const thumbs = [];
   function fill() {
     if (!fold.open) return;
@@ -218,7 +218,7 @@
         W.byId('thumbs').append(W.make('h4', {}, title));
         for (const space of spaces) {
           const canvas = W.make('canvas', {'aria-hidden': 'true'});
-          const button = W.make('button', {type: 'button', class: 'thumb', title: look.spaces[space].name}, canvas, W.make('span', {}, look.spaces[space].name));
+          const button = W.make('button', {type: 'button', class: 'thumb', title: scatters.spaces[space].name}, canvas, W.make('span', {}, scatters.spaces[space].name));
           button.addEventListener('click', () => { showSpace(space); W.byId('scatters').scrollIntoView({block: 'nearest'}); });
           W.byId('thumbs').append(button);
           thumbs.push({space, canvas});
@@ -237,10 +237,10 @@
 
   W.tables.points = () => {
     const now = colouring();
-    const shown = panels.map((panel) => ({name: look.spaces[panel.space].name, ...plane(panel.space)}));
+    const shown = panels.map((panel) => ({name: scatters.spaces[panel.space].name, ...plane(panel.space)}));
     return {
       columns: ['object', 'position', now.title, ...shown.flatMap((p) => [`${p.name} x`, `${p.name} y`])],
-      rows: look.names.map((name, i) => [
+      rows: scatters.names.map((name, i) => [
         name, objects[i], now.values ? now.values[i] : now.codes[i] < 0 ? 'noise' : now.clusters[now.codes[i]],
         ...shown.flatMap((p) => [Number(p.toX(p.x[i]).toPrecision(5)), Number(p.toY(p.y[i]).toPrecision(5))]),
       ]),

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from .._checks import check_data, to_numpy
-from ..evaluate.details import object_details
-from ..evaluate.explain import ranks
-from ..indices import clustering_accuracy, nmi_score
-from ..runs import Runs
-from .choosing import chosen_figure, chosen_payload, worst_table
-from .counting import curves_figure, k_table
-from .figures import Curves, TruthPanels
-from .looking import Look, draw_objects, label_parts, look_payload, names_of
-from .planes import coordinates
-from .sections import Page, panels_payload, table_payload
+from wellsep._checks import check_data, to_numpy
+from wellsep._display import count
+from wellsep.evaluate.details import object_details
+from wellsep.evaluate.truth import compare_with_truth
+from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
+from wellsep.report.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.scatter import (
+    Scatters,
+    draw_objects,
+    label_parts,
+    object_names,
+    scatters_payload,
+)
+from wellsep.report.table import table_payload, truth_panels, truth_payload
+from wellsep.runs import Runs
+from wellsep.spaces.planes import plane
 
 SPACE = "the data"
 
@@ -27,7 +32,7 @@ def is_chosen_k(result: Any) -> bool:
     return all(hasattr(result, name) for name in ("curves", "votes", "picks", "labels_for", "k"))
 
 
-def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:
+def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:
     """Everything the template and the script need for a chosen K."""
     curves, table = curves_figure(chosen), k_table(chosen)
     best = curves.best
@@ -46,23 +51,25 @@ def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str
     X, ids, space = _space(runs, chosen)
     shown = worst = None
     if X is None:
-        missing["look"] = "The objects are not drawn: the page was made without the data (runs=X)."
-        missing["people"] = "The objects of the best partition are not shown: that needs the data."
+        missing["scatters"] = (
+            "The objects are not drawn: the page was made without the data (runs=X)."
+        )
+        missing["objects"] = "The objects of the best partition are not shown: that needs the data."
     else:
         rows = X[np.asarray(chosen.objects)]
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
         details = object_details(rows, chosen.labels_for(best), f"K = {best}", space)
-        shown = chosen_figure(details)
+        shown = objects_figure(details)
         objects = draw_objects(len(rows), 1, len(names), None)
-        xy, axes = coordinates(rows, objects, layout)
+        xy, axes = plane(rows, objects, layout)
         partitions = dict(zip(names, chosen.labels, strict=True))
         classes = None
         if truth is not None:
             part = {"truth": _classes(truth, chosen)}
             classes = label_parts(part, objects, shown.codes)["truth"]
-        look = Look(
+        scatters = Scatters(
             objects=objects,
-            names=names_of(ids, objects),
+            names=object_names(ids, objects),
             n_objects=len(rows),
             spaces=(SPACE,),
             planes=(xy,),
@@ -71,15 +78,15 @@ def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str
             truth=classes,
             values={key: values[objects] for key, values in shown.values.items()},
         )
-        data["look"] = look_payload(look)
+        data["scatters"] = scatters_payload(scatters)
         data["sides"] = {"selected": [0], "excluded": []}
-        data["people"] = chosen_payload(shown, objects, ids)
+        data["objects"] = objects_payload(shown, objects, ids)
         worst = worst_table(shown, ids)
-        data["people"]["worst"] = worst
+        data["objects"]["worst"] = worst
     panels = None
     if truth is not None:
         panels = k_truth(chosen, _classes(truth, chosen), names)
-        data["truth"] = panels_payload(panels)
+        data["truth"] = truth_payload(panels)
     return Page(
         kind="choice of k",
         title=title or "The number of clusters",
@@ -89,11 +96,36 @@ def k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
         curves=curves,
-        chosen=shown,
+        objects=shown,
         worst=worst,
         truth=panels,
         missing=missing,
         data=data,
+    )
+
+
+def curves_figure(chosen: Any) -> Curves:
+    """Every index over K with its spread, the votes and the stability of a ``ChosenK``."""
+    found = tuple(
+        Curve(
+            name=name,
+            k=np.asarray(curve["k"]),
+            mean=np.asarray(curve["mean"], dtype=float),
+            low=np.asarray(curve["low"], dtype=float),
+            high=np.asarray(curve["high"], dtype=float),
+            pick=curve["pick"],
+            direction=int(curve["direction"]),
+        )
+        for name, curve in chosen.curves().items()
+    )
+    votes = chosen.votes
+    return Curves(
+        curves=found,
+        k=np.asarray(chosen.k),
+        votes=np.array([votes[int(k)] for k in chosen.k]),
+        stability=np.asarray(chosen.stability, dtype=float),
+        best=int(chosen.best),
+        n_repeats=len(chosen.values),
     )
 
 
@@ -119,47 +151,59 @@ def curves_payload(curves: Curves) -> dict[str, Any]:
     }
 
 
+def k_table(chosen: Any) -> RankingTable:
+    """A row per K: votes first, then every index with its spread, stability, clusters, seconds."""
+    columns = chosen.columns()
+    votes, k = columns["votes"], columns["k"]
+    best = int(chosen.best)
+    order = np.array(sorted(range(len(k)), key=lambda i: (k[i] != best, -votes[i], k[i])))
+    directions = dict(zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True))
+    found = [Column("k", "K", "name", tuple(f"K = {k[i]}" for i in order))]
+    found.append(Column("votes", "votes", "float", _cells(votes, order), "One vote per index.", 1))
+    for name, values in columns.items():
+        if name in ("k", "votes"):
+            continue
+        said, direction, kind = _said(name, directions)
+        if name.endswith(" ±"):
+            values = [_spread(v, columns[name[:-2]][i]) for i, v in enumerate(values)]
+        found.append(Column(name, name, kind, _cells(values, order), said, direction))
+    return RankingTable(order, tuple(found))
+
+
+def _said(name: str, directions: Mapping[str, int]) -> tuple[str, int, str]:
+    if name in directions:
+        way = "larger" if directions[name] > 0 else "smaller"
+        return f"Mean over the repeats; {way} is better.", int(directions[name]), "float"
+    if name.endswith(" ±"):
+        return f"Standard deviation of {name[:-2]} over the repeats.", 0, "float"
+    return {
+        "stability": ("Mean adjusted Rand index between repeats.", 1, "float"),
+        "n_clusters": ("Clusters found, mean over the repeats.", 0, "float"),
+        "coverage": ("Share of the objects that are not noise.", 0, "share"),
+        "seconds": ("Time of a fit.", 0, "float"),
+    }.get(name, ("", 0, "float"))
+
+
+def _spread(spread: float, mean: float) -> float:
+    """A spread that is rounding alone is none."""
+    return 0.0 if spread <= 1e-12 * abs(mean) else spread
+
+
+def _cells(values: list[Any], order: np.ndarray) -> tuple[Any, ...]:
+    taken = [values[i] for i in order]
+    return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)
+
+
 def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
     """Every index as a ranking of the numbers of clusters, against the truth."""
-    external = {
-        "nmi": np.array([float(nmi_score(classes, labels)) for labels in chosen.labels]),
-        "acc": np.array([float(clustering_accuracy(classes, labels)) for labels in chosen.labels]),
-    }
     signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
-    table: dict[str, list[Any]] = {"ranking": list(chosen.indices)}
-    for measure in external:
-        for kind in ("spearman", "kendall"):
-            table[f"{kind}_{measure}"] = [
-                _correlation(kind, signed[:, i], external[measure])
-                for i in range(len(chosen.indices))
-            ]
-    picks = []
-    for i in range(len(chosen.indices)):
-        known = np.flatnonzero(np.isfinite(signed[:, i]))
-        first = known[ranks(signed[known, i]) == 1] if len(known) else known
-        picks.append(tuple(names[j] for j in first))
-    table["pick"] = [", ".join(pick) or "–" for pick in picks]
-    for measure in external:
-        table[f"{measure}_of_pick"] = [
-            float(np.mean([external[measure][names.index(p)] for p in pick]))
-            if pick
-            else float("nan")
-            for pick in picks
-        ]
-    return TruthPanels(tuple(chosen.indices), tuple(names), signed.T, external, table, tuple(picks))
-
-
-def _correlation(kind: str, scores: np.ndarray, other: np.ndarray) -> float:
-    known = np.isfinite(scores)
-    a, b = scores[known], other[known]
-    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    function = stats.spearmanr if kind == "spearman" else stats.kendalltau
-    return float(function(a, b).statistic)
+    scores = dict(zip(chosen.indices, signed.T, strict=True))
+    labels = dict(zip(names, chosen.labels, strict=True))
+    return truth_panels(compare_with_truth(scores, labels, classes), scores)
 
 
 def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
-    """The data to look at: the only space of some runs, or a matrix."""
+    """The data to draw: the only space of some runs, or a matrix."""
     if runs is None:
         return None, None, SPACE
     ids: Any = None
@@ -191,7 +235,7 @@ def _lead(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:
     n = len(curves.curves)
     return (
         ("name", f"K = {curves.best}"),
-        ("text", f" has the most votes: {votes:.3g} of {n} {'index' if n == 1 else 'indices'}."),
+        ("text", f" has the most votes: {votes:.3g} of {count(n, 'index', 'indices')}."),
     )
 
 
@@ -206,14 +250,14 @@ def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
             f"of {curves.stability[at]:.2f}."
         )
     else:
-        found.append("How stable that is was not asked for (n_repeats).")
+        found.append("Stability was not computed. Run again with n_repeats=10.")
     return (*found, *cautions)
 
 
 def _facts(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:
     return (
         (f"{curves.k[0]}–{curves.k[-1]}", "clusters tried"),
-        (f"{len(curves.curves)}", "indices"),
-        (f"{curves.n_repeats}", "repeats"),
-        (f"{chosen.labels.shape[1]:,}", "objects"),
+        fact(len(curves.curves), "index", "indices"),
+        fact(curves.n_repeats, "repeat"),
+        fact(chosen.labels.shape[1], "object"),
     )

@@ -1,4 +1,4 @@
-"""The ranking as a table of typed columns, best first."""
+"""Tables: the ranking in typed columns, best first, and rankings against the truth."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate import AceResult, Ranking, Scores
-from .figures import Column, RankingTable
+from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
+from wellsep.report.figures import Column, RankingTable, TruthPanels
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
@@ -72,6 +72,49 @@ def ranking_table(
     columns += _baseline_columns(ranking, order)
     columns += _index_columns(ranking, scores, order)
     return RankingTable(order, tuple(columns), same)
+
+
+def table_payload(table: RankingTable) -> dict[str, Any]:
+    """The table as the page's script reads it."""
+    return {
+        "rows": table.rows,
+        "same": dict(table.same),
+        "columns": [
+            {
+                "key": c.key,
+                "label": c.label,
+                "kind": c.kind,
+                "direction": c.direction,
+                "values": c.values,
+            }
+            for c in table.columns
+        ],
+    }
+
+
+def truth_panels(found: Agreement, scores: Mapping[str, np.ndarray]) -> TruthPanels:
+    """Every way of ranking, and its scores, against the truth."""
+    names = tuple(found.correlations)
+    return TruthPanels(
+        names=names,
+        partitions=found.partitions,
+        scores=np.array([scores[name] for name in names]),
+        external=found.external,
+        table=found.table(),
+        picks=tuple(found.picks[name] for name in names),
+    )
+
+
+def truth_payload(truth: TruthPanels) -> dict[str, Any]:
+    """Rankings against the truth as the page's script reads them."""
+    return {
+        "names": truth.names,
+        "partitions": truth.partitions,
+        "scores": truth.scores,
+        "external": dict(truth.external),
+        "table": dict(truth.table),
+        "picks": truth.picks,
+    }
 
 
 def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .._display import count
-from ..evaluate import AceResult, Scores
-from .figures import Dips, Graph, HeatMap, Step, Steps
-from .layout import place_nodes
+from wellsep._display import count
+from wellsep.evaluate import AceResult, Scores
+from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
+from wellsep.report.pack import pack, pack_bits, upper
+
+_STEPS = 200  # of placing the nodes of the graph
 
 
 def steps_figure(result: AceResult) -> Steps:
@@ -107,8 +111,57 @@ def agreement_graph(result: AceResult) -> Graph | None:
     )
 
 
+def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
+    """Coordinates in the unit square: linked nodes near each other, all nodes apart.
+
+    Classical scaling of 1 − r gives the start, springs along the edges and a push between all
+    nodes do the rest (Fruchterman and Reingold 1991). Nothing is drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r = np.array([[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1.0]])
+    >>> xy = place_nodes(r, np.where(r == 0.9, r, 0))
+    >>> bool(np.linalg.norm(xy[0] - xy[1]) < np.linalg.norm(xy[0] - xy[2]))
+    True
+    """
+    n = len(correlation)
+    if n == 1:
+        return np.array([[0.5, 0.5]])
+    xy = _scaling(np.sqrt(np.maximum(2 * (1 - correlation), 0.0)))
+    turn = 2 * np.pi * np.arange(n) / n * 7.3  # parts nodes that coincide
+    xy = xy / max(float(np.abs(xy).max()), 1e-9)
+    xy = xy + 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
+    ideal = 1.6 / np.sqrt(n)
+    for step in range(_STEPS):
+        gap = xy[:, None] - xy[None]
+        far = np.sqrt((gap**2).sum(axis=2)) + 1e-9
+        push = ideal**2 / far**2
+        np.fill_diagonal(push, 0.0)
+        pull = strength**2 * far / ideal / np.maximum(strength.sum(axis=1), 1.0)[:, None] * 4
+        force = ((push - pull)[:, :, None] * gap).sum(axis=1) - 0.6 * xy
+        size = np.sqrt((force**2).sum(axis=1))[:, None] + 1e-9
+        heat = 0.12 * (1 - step / _STEPS)
+        xy = xy + force / size * np.minimum(size, heat)
+    low, high = xy.min(axis=0), xy.max(axis=0)
+    span = max(float((high - low).max()), 1e-9)
+    return 0.5 + (xy - (low + high) / 2) / span * 0.9
+
+
+def _scaling(distance: np.ndarray) -> np.ndarray:
+    """Classical scaling into the plane; signs fixed by the largest entry."""
+    n = len(distance)
+    centring = np.eye(n) - 1.0 / n
+    values, vectors = np.linalg.eigh(-0.5 * centring @ distance**2 @ centring)
+    top = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
+    if top.shape[1] < 2:
+        top = np.column_stack([top, np.zeros(n)])
+    sign = np.sign(np.take_along_axis(top, np.abs(top).argmax(axis=0)[None], axis=0))
+    return top * np.where(sign == 0, 1.0, sign)
+
+
 def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
-    """Dip tests of all spaces; None where the test was not asked for."""
+    """Dip tests of all spaces; None where the test was not run."""
     if result.dip_pvalue is None or result.dip_adjusted is None:
         return None
     n = len(result.spaces)
@@ -123,6 +176,45 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
         notes=tuple(notes),
         alpha=float(result.options["dip_alpha"]),
     )
+
+
+def ace_payload(result: AceResult, scores: Scores | None, steps: Steps) -> dict[str, Any]:
+    """Steps, heat map, graph and dip tests as the page's script reads them."""
+    found: dict[str, Any] = {
+        "steps": {
+            "order": steps.order,
+            "fate": steps.fate,
+            "group": steps.group,
+            "weight": steps.weight,
+            "dropped": steps.dropped,
+            "steps": [
+                {"title": s.title, "count": s.count, "sentence": s.sentence, "kept": s.kept}
+                for s in steps.steps
+            ],
+        }
+    }
+    heat, graph = heat_map(result), agreement_graph(result)
+    if heat is not None and graph is not None:
+        found["heat"] = {
+            "places": heat.places,
+            "values": pack(upper(heat.values), "f4"),
+            "linked": pack_bits(upper(heat.linked)),
+            "adjusted": None if heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
+            "correlation": heat.correlation,
+            "floor": heat.floor,
+        }
+        found["graph"] = {"xy": np.round(graph.xy, 4), "weight": graph.weight}
+    dips = dip_figure(result, scores)
+    if dips is not None:
+        found["dips"] = {
+            "statistic": dips.statistic,
+            "pvalue": dips.pvalue,
+            "adjusted": dips.adjusted,
+            "passed": dips.passed,
+            "notes": dips.notes,
+            "alpha": dips.alpha,
+        }
+    return found
 
 
 def fates(result: AceResult) -> tuple[str, ...]:

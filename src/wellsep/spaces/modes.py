@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
-
-from .dip import METHODS, DipResult, dip_test
-from .holm import holm
-from .null import generator
-from .projections import Components, Distances, pairwise_distances, principal_components
+from wellsep.spaces.adjust import holm
+from wellsep.spaces.dip import METHODS, DipResult, dip_test
+from wellsep.spaces.null import generator
+from wellsep.spaces.projections import (
+    Components,
+    Distances,
+    pairwise_distances,
+    principal_components,
+)
 
 PROJECTIONS = ("pca", "pca-scaled", "components", "distances")
 # Eigenvalues closer than this are equal up to the rounding of the data, and a component between

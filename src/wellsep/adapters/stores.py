@@ -1,4 +1,4 @@
-"""What the adapters share: optional libraries, patterns, databases, downloads."""
+"""Access to a store: its library, names that match a pattern, its database file, downloads."""
 
 from __future__ import annotations
 

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
+from wellsep._checks import check_choice, check_fraction, check_number
+from wellsep._display import listing
 from wellsep._records import freeze
-
-from .._checks import check_choice, check_fraction, check_number
-from .._display import listing
-from .baselines import UNDEFINED, fill_undefined, own_space_scores, passing_spaces
-from .correlation import CORRELATIONS, RankAgreement, tied_classes
-from .grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
-from .links import LINKS
-from .result import AceResult, Dropped, Subgroup
-from .scores import NothingToRank, Scores
+from wellsep.evaluate.baselines import UNDEFINED, fill_undefined, own_space_scores, passing_spaces
+from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes
+from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
+from wellsep.evaluate.links import LINKS
+from wellsep.evaluate.result import AceResult, Dropped, Subgroup
+from wellsep.evaluate.scores import NothingToRank, Scores
 
 SPLIT_ABOVE = 5  # groups with more spaces than this are looked at again (phase 2)
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
@@ -247,7 +246,7 @@ def edge_weights(
     pvalues = agreement.pvalue[pair]
     if alpha is None or np.isnan(pvalues).all():
         return positive, None
-    from ..spaces import holm
+    from wellsep.spaces import holm
 
     tested = holm(pvalues, alpha)
     significant = np.zeros(positive.shape, dtype=bool)

@@ -2,27 +2,145 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._display import listing
-from ..evaluate import agreement
-from .choosing import Chosen, chosen_figure, chosen_payload, worst_table
-from .evidence import Evidence
-from .figures import Steps, TruthPanels
-from .looking import Look, draw_objects, label_parts, look_payload, names_of
-from .packing import pack, pack_bits, upper
-from .planes import coordinates
-from .sections import Page, panels_payload, table_payload
-from .tabling import ranking_table
-from .why import agreement_graph, dip_figure, heat_map, space_order, steps_figure
+from wellsep._checks import to_numpy
+from wellsep._display import listing
+from wellsep.evaluate import (
+    AceResult,
+    Judgement,
+    PartitionDetails,
+    Ranking,
+    Scores,
+    agreement,
+    partition_details,
+    rank,
+)
+from wellsep.evaluate.truth import scores_by_ranking
+from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
+from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
+from wellsep.report.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.scatter import (
+    Scatters,
+    draw_objects,
+    label_parts,
+    object_names,
+    scatters_payload,
+)
+from wellsep.report.table import ranking_table, table_payload, truth_panels, truth_payload
+from wellsep.runs import Runs
+from wellsep.spaces.planes import plane
 
 SURE = ((0.9, "Quite sure"), (0.6, "Fairly sure"), (0.0, "Not sure"))
 
 
-def ranking_page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """A ranking and what is known about it; None where it was not given."""
+
+    ranking: Ranking
+    scores: Scores | None = None
+    details: PartitionDetails | None = None
+    runs: Runs | None = None
+    truth: np.ndarray | None = None
+
+    @property
+    def result(self) -> AceResult:
+        return self.ranking.result
+
+    @property
+    def spaces(self) -> tuple[str, ...]:
+        return self.result.spaces
+
+    @property
+    def ids(self) -> np.ndarray | None:
+        if self.runs is not None and self.runs.ids is not None:
+            return self.runs.ids
+        return None if self.scores is None else self.scores.ids
+
+    @property
+    def n_objects(self) -> int:
+        if self.runs is not None:
+            return self.runs.n_objects
+        if self.details is not None:
+            return len(self.details.codes)
+        return 0 if self.scores is None else self.scores.n_objects
+
+    @property
+    def params(self) -> Mapping[str, Mapping[str, Any]]:
+        if self.runs is not None:
+            return self.runs.params
+        return {} if self.scores is None else self.scores.params
+
+    @property
+    def made_in(self) -> np.ndarray:
+        """(M,) for each partition the space it was made in, -1 where none is known."""
+        place = {name: i for i, name in enumerate(self.spaces)}
+        if self.scores is not None and self.scores.spaces == self.spaces:
+            return np.asarray(self.scores.made_in)
+        if self.runs is not None:
+            spaces, names = list(self.runs.spaces), list(self.runs.partitions)
+            made = {n: spaces[p] for n, p in zip(names, self.runs.made_in, strict=True) if p >= 0}
+            return np.array([place.get(made.get(n, ""), -1) for n in self.ranking.names])
+        return np.array([place.get(name, -1) for name in self.ranking.names])
+
+
+def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, truth: Any) -> Evidence:
+    """Bring together what was given, and refuse what does not fit together."""
+    scores = details = None
+    if isinstance(result, Judgement):
+        ranking, scores, details = result.ranking, result.scores, result.details
+    else:
+        ranking = rank(result) if isinstance(result, AceResult) else result
+    if runs is not None:
+        _check_runs(ranking, runs)
+        if details is None:
+            details = partition_details(runs, ranking.result)
+    if truth is not None:
+        if runs is None:
+            raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
+        truth = to_numpy(truth).reshape(-1)
+        if len(truth) != runs.n_objects:
+            raise ValueError(
+                f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
+            )
+    return Evidence(ranking, scores, details, runs, truth)
+
+
+def _check_runs(ranking: Ranking, runs: Any) -> None:
+    if not isinstance(runs, Runs):
+        raise TypeError(
+            f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
+        )
+    for what, names, there in (
+        ("partition", ranking.names, runs.partitions),
+        ("space", ranking.result.spaces, runs.spaces),
+    ):
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise ValueError(
+                f"runs must hold every {what} that was ranked, got none called {missing[0]!r}."
+            )
+
+
+def build_ranking_page(
+    result: Judgement | Ranking | AceResult,
+    *,
+    runs: Any,
+    truth: Any,
+    title: str | None,
+    layout: str,
+) -> Page:
     """Everything the template and the script need for a ranking."""
+    evidence = collect_evidence(result, runs=runs, truth=truth)
+    return _page(evidence, title=title, layout=layout)
+
+
+def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
     ranking, result = evidence.ranking, evidence.result
     table = ranking_table(ranking, scores=evidence.scores, params=evidence.params)
     missing: dict[str, str] = {}
@@ -37,37 +155,37 @@ def ranking_page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         "explanation": list(ranking.explanation),
     }
     steps = steps_figure(result)
-    data |= why_payload(evidence, steps)
+    data |= ace_payload(result, evidence.scores, steps)
     if result.agreement is None:
         missing["agreement"] = "There is no agreement to show: one space alone is left."
     if "dips" not in data:
-        missing["dips"] = "The dip test was not asked for."
-    chosen = None if evidence.details is None else chosen_figure(evidence.details)
-    look = _look(evidence, chosen, layout)
-    if look is None:
-        missing["look"] = (
+        missing["dips"] = "The dip test was not run."
+    chosen = None if evidence.details is None else objects_figure(evidence.details)
+    scatters = _scatters(evidence, chosen, layout)
+    if scatters is None:
+        missing["scatters"] = (
             "The spaces are not drawn: the page was made without the runs, "
             "and no coordinates were kept."
         )
     else:
-        data["look"] = look_payload(look)
+        data["scatters"] = scatters_payload(scatters)
         data["sides"] = _sides(evidence)
-        if not look.labels:
+        if not scatters.labels:
             missing["labels"] = "Without the runs there are no labels to colour the objects by."
     worst = None
     if chosen is None:
-        missing["people"] = (
+        missing["objects"] = (
             "The objects of the chosen partition are not shown: the page was made without the runs."
         )
     else:
-        drawn = np.arange(0) if look is None else look.objects
-        data["people"] = chosen_payload(chosen, drawn, evidence.ids)
+        drawn = np.arange(0) if scatters is None else scatters.objects
+        data["objects"] = objects_payload(chosen, drawn, evidence.ids)
         worst = worst_table(chosen, evidence.ids)
-        data["people"]["worst"] = worst
+        data["objects"]["worst"] = worst
     truth = None
     if evidence.truth is not None:
-        truth = truth_panels(evidence)
-        data["truth"] = panels_payload(truth)
+        truth = _truth(evidence)
+        data["truth"] = truth_payload(truth)
     return Page(
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.index}",
@@ -78,71 +196,19 @@ def ranking_page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         paragraphs=tuple(ranking.explanation),
         steps=steps,
         worst=worst,
-        chosen=chosen,
+        objects=chosen,
         truth=truth,
         missing=missing,
         data=data,
     )
 
 
-def why_payload(evidence: Evidence, steps: Steps) -> dict[str, Any]:
-    """Steps, heat map, graph and dip tests as the page's script reads them."""
-    result = evidence.result
-    found: dict[str, Any] = {
-        "steps": {
-            "order": steps.order,
-            "fate": steps.fate,
-            "group": steps.group,
-            "weight": steps.weight,
-            "dropped": steps.dropped,
-            "steps": [
-                {"title": s.title, "count": s.count, "sentence": s.sentence, "kept": s.kept}
-                for s in steps.steps
-            ],
-        }
-    }
-    heat, graph = heat_map(result), agreement_graph(result)
-    if heat is not None and graph is not None:
-        found["heat"] = {
-            "places": heat.places,
-            "values": pack(upper(heat.values), "f4"),
-            "linked": pack_bits(upper(heat.linked)),
-            "adjusted": None if heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
-            "correlation": heat.correlation,
-            "floor": heat.floor,
-        }
-        found["graph"] = {"xy": np.round(graph.xy, 4), "weight": graph.weight}
-    dips = dip_figure(result, evidence.scores)
-    if dips is not None:
-        found["dips"] = {
-            "statistic": dips.statistic,
-            "pvalue": dips.pvalue,
-            "adjusted": dips.adjusted,
-            "passed": dips.passed,
-            "notes": dips.notes,
-            "alpha": dips.alpha,
-        }
-    return found
+def _truth(evidence: Evidence) -> TruthPanels:
+    found = agreement(evidence.ranking, evidence.runs, evidence.truth)
+    return truth_panels(found, scores_by_ranking(evidence.ranking))
 
 
-def truth_panels(evidence: Evidence) -> TruthPanels:
-    """Every way of ranking held against the truth."""
-    ranking = evidence.ranking
-    found = agreement(ranking, evidence.runs, evidence.truth)
-    scores = {"ace": ranking.score, **ranking.baselines}
-    scores |= {f"ace_by_{name}": values for name, values in ranking.by_other_index.items()}
-    names = tuple(found.correlations)
-    return TruthPanels(
-        names=names,
-        partitions=ranking.names,
-        scores=np.array([scores[name] for name in names]),
-        external=found.external,
-        table=found.table(),
-        picks=tuple(found.picks[name] for name in names),
-    )
-
-
-def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None:
+def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> Scatters | None:
     runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
     kept = None if scores is None else scores.plot_coordinates
     if runs is None and (kept is None or not kept.planes):
@@ -154,7 +220,7 @@ def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None
         planes, axes = tuple(plane[rows] for plane in kept.planes), kept.axes
     else:
         objects = draw_objects(runs.n_objects, n_spaces, n_partitions, None)  # type: ignore[union-attr]
-        made = [coordinates(runs.spaces[name], objects, layout) for name in evidence.spaces]  # type: ignore[union-attr]
+        made = [plane(runs.spaces[name], objects, layout) for name in evidence.spaces]  # type: ignore[union-attr]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}
@@ -167,9 +233,9 @@ def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None
     if evidence.truth is not None:
         truth = label_parts({"truth": evidence.truth}, objects, reference)["truth"]
     values = {} if chosen is None else {k: v[objects] for k, v in chosen.values.items()}
-    return Look(
+    return Scatters(
         objects=objects,
-        names=names_of(evidence.ids, objects),
+        names=object_names(evidence.ids, objects),
         n_objects=evidence.n_objects,
         spaces=evidence.spaces,
         planes=planes,
@@ -181,7 +247,7 @@ def _look(evidence: Evidence, chosen: Chosen | None, layout: str) -> Look | None
 
 
 def _sides(evidence: Evidence) -> dict[str, list[int]]:
-    """Spaces that give the answer, heaviest first; the others, those that fell out first."""
+    """Spaces that give the answer, heaviest first; the others, those that were left out first."""
     result = evidence.result
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
@@ -255,12 +321,13 @@ def _from_to(low: float, high: float) -> str:
 
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     ranking, result = evidence.ranking, evidence.result
-    found = [(f"{len(ranking.names):,}", "runs")]
-    found.append((f"{len(result.spaces):,}", "spaces"))
-    winning = len(result.winning_spaces)
-    found.append((f"{winning:,}", f"winning space{'' if winning == 1 else 's'}"))
+    found = [
+        fact(len(ranking.names), "run"),
+        fact(len(result.spaces), "space"),
+        fact(len(result.winning_spaces), "winning space"),
+    ]
     if evidence.n_objects:
-        found.append((f"{evidence.n_objects:,}", "objects"))
+        found.append(fact(evidence.n_objects, "object"))
     if ranking.n_clusters is not None:
         ks = sorted({int(ranking.n_clusters[ranking.names.index(n)]) for n in ranking.winners})
         found.append((listing(map(str, ks), most=3), "clusters in the best"))

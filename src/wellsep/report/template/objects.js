@@ -1,27 +1,27 @@
-// The chosen partition, object by object.
+// The best partition, object by object.
 (function () {
-  const people = W.data.people;
-  if (!people) return;
-  const run = W.data.partitions.indexOf(people.partition), k = people.clusters.length;
+  const best = W.data.objects;
+  if (!best) return;
+  const run = W.data.partitions.indexOf(best.partition), k = best.clusters.length;
   const worstNames = new Map();
-  for (const kind of ['margin', 'lcd']) if (people[kind]) people[kind].worst.forEach((o, i) => worstNames.set(o, people[kind].worst_names[i]));
+  for (const kind of ['margin', 'lcd']) if (best[kind]) best[kind].worst.forEach((o, i) => worstNames.set(o, best[kind].worst_names[i]));
   const nameOf = (object) => (W.objectName && W.objectName(object)) || worstNames.get(object) || `object ${object}`;
-  const label = (c) => W.cut(people.clusters[c], 9);
-  const left = Math.min(74, 18 + 7 * Math.max(...people.clusters.map((c) => Math.min(c.length, 9)), 1));
+  const label = (c) => W.cut(best.clusters[c], 9);
+  const left = Math.min(74, 18 + 7 * Math.max(...best.clusters.map((c) => Math.min(c.length, 9)), 1));
   const rowHeight = Math.max(9, Math.min(36, 440 / k));
   const alone = (cluster) => { W.chooseRun(run); W.choose('cluster', W.state.cluster === cluster ? null : cluster); };
 
-  const widths = people.silhouettes && people.silhouettes.profiles.map(W.decode);
+  const widths = best.silhouettes && best.silhouettes.profiles.map(W.decode);
   if (widths) W.draw(W.chart('silhouettes'), (width) => {
-    const total = people.sizes.reduce((a, b) => a + b, 0), gap = k > 30 ? 2 : 5;
+    const total = best.sizes.reduce((a, b) => a + b, 0), gap = k > 30 ? 2 : 5;
     // Beside two strips as tall as both of them, else of a height of its own.
-    const beside = people.margin && people.lcd && innerWidth > 900;
+    const beside = best.margin && best.lcd && innerWidth > 900;
     const whole = beside ? Math.max(460, 2 * rowHeight * k + 190) : 420;
-    const tall = people.sizes.map((s) => Math.max(k > 30 ? 7 : 13, ((whole - gap * k) * s) / total));
+    const tall = best.sizes.map((s) => Math.max(k > 30 ? 7 : 13, ((whole - gap * k) * s) / total));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 6;
     const [low] = W.range(widths.flatMap((w) => [...w]).concat([0]));
     const from = Math.max(-1, Math.floor(low * 10) / 10), x = W.scale(from, 1, left, width - 12);
-    const svg = W.svg(W.chart('silhouettes'), width, height + 34, `Silhouette widths of ${k} clusters, mean ${W.show(people.silhouettes.mean)}`);
+    const svg = W.svg(W.chart('silhouettes'), width, height + 34, `Silhouette widths of ${k} clusters, mean ${W.show(best.silhouettes.mean)}`);
     W.axisBelow(svg, x, W.ticks(from, 1, width > 300 ? 6 : 4), height, height);
     W.text(svg, (left + width) / 2, height + 31, 'silhouette width', {'text-anchor': 'middle'});
     let y = 4;
@@ -31,23 +31,23 @@
       w.forEach((v, i) => { d += `L${x(v).toFixed(1)} ${(y + i * step).toFixed(1)}L${x(v).toFixed(1)} ${(y + (i + 1) * step).toFixed(1)}`; });
       d += `L${x(0)} ${y + tall[c]}Z`;
       svg.append(W.make('path', {d, fill: W.paint(c), class: 'mark', 'data-do': c,
-        'data-tip': `cluster ${people.clusters[c]}\n${people.sizes[c]} objects, mean width ${W.show(people.silhouettes.means[c])}`}));
+        'data-tip': `cluster ${best.clusters[c]}\n${best.sizes[c]} objects, mean width ${W.show(best.silhouettes.means[c])}`}));
       if (tall[c] >= 11) W.text(svg, left - 8, y + tall[c] / 2 + 4, label(c), {'text-anchor': 'end'});
       y += tall[c] + gap;
     });
     svg.append(W.make('line', {x1: x(0), x2: x(0), y1: 0, y2: height, class: 'axis'}));
-    const mean = people.silhouettes.mean;
+    const mean = best.silhouettes.mean;
     if (mean !== null) svg.append(W.make('line', {x1: x(mean), x2: x(mean), y1: 0, y2: height, class: 'threshold'}));
     W.touchable(svg, alone);
     W.walkable(svg, alone);
   });
   W.tables.silhouettes = () => ({
     columns: ['cluster', 'objects', 'mean width'],
-    rows: people.clusters.map((c, i) => [c, people.sizes[i], people.silhouettes.means[i]]),
+    rows: best.clusters.map((c, i) => [c, best.sizes[i], best.silhouettes.means[i]]),
   });
 
   function strip(kind, title) {
-    const data = people[kind];
+    const data = best[kind];
     if (!data) return;
     const parts = data.clusters.map((c) => ({values: W.decode(c.values), objects: W.decode(c.objects)}));
     const worst = new Set(data.worst);
@@ -69,7 +69,7 @@
           svg.append(W.make('circle', {
             cx: x(v).toFixed(1), cy: (middle + jitter).toFixed(1), r: bad ? 4 : 1.9, fill: bad ? 'var(--panel)' : W.paint(c), 'fill-opacity': bad ? 1 : 0.55,
             stroke: o === W.state.object ? 'var(--ink)' : bad ? W.paint(c) : 'none', 'stroke-width': o === W.state.object ? 3 : 1.8, class: bad ? 'mark' : null,
-            'data-do': bad ? o : null, 'data-tip': `${nameOf(o)}\ncluster ${people.clusters[c]}\n${title} ${W.show(Number(v.toPrecision(3)))}`,
+            'data-do': bad ? o : null, 'data-tip': `${nameOf(o)}\ncluster ${best.clusters[c]}\n${title} ${W.show(Number(v.toPrecision(3)))}`,
           }));
         });
         const [a, m, b] = data.quartiles[c];
@@ -84,13 +84,13 @@
     }, 'object');
     W.tables[kind] = () => ({
       columns: ['cluster', 'object', title],
-      rows: parts.flatMap((part, c) => [...part.values].map((v, i) => [people.clusters[c], nameOf(part.objects[i]), Number(v.toPrecision(6))])),
+      rows: parts.flatMap((part, c) => [...part.values].map((v, i) => [best.clusters[c], nameOf(part.objects[i]), Number(v.toPrecision(6))])),
     });
   }
   strip('margin', 'margin');
   strip('lcd', 'local connectivity disagreement');
 
-  const worst = people.worst;
+  const worst = best.worst;
   if (!worst) return;
   const keys = Object.keys(worst).filter((key) => key !== 'position');
   W.tables.worst = () => ({columns: keys, rows: worst.object.map((_, i) => keys.map((key) => worst[key][i]))});

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from wellsep._checks import to_numpy
+from wellsep._display import html_box, html_table
 from wellsep._records import Record, freeze
-
-from .._checks import to_numpy
-from .._display import html_box, html_table
-from ..indices import clustering_accuracy, nmi_score
-from ..partitions import NOISE
-from .correlation import tied_classes
-from .explain import ranks
-from .ranking import Ranking
+from wellsep.evaluate.correlation import rank_correlation, ranks
+from wellsep.evaluate.grouping import TIE
+from wellsep.evaluate.ranking import Ranking
+from wellsep.indices import clustering_accuracy, nmi_score
+from wellsep.partitions import NOISE
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -46,13 +44,14 @@ class Agreement(Record):
         columns: dict[str, list[Any]] = {"ranking": names}
         for key in self.correlations[names[0]]:
             columns[key] = [self.correlations[name][key] for name in names]
-        columns["pick"] = [", ".join(self.picks[name]) for name in names]
-        for measure, values in self.external.items():
-            columns[f"{measure}_of_pick"] = [
-                float(np.mean([values[self.partitions.index(p)] for p in self.picks[name]]))
-                for name in names
-            ]
+        columns["pick"] = [", ".join(self.picks[name]) or "–" for name in names]
+        for measure in self.external:
+            columns[f"{measure}_of_pick"] = [self._mean_of_picks(measure, name) for name in names]
         return columns
+
+    def _mean_of_picks(self, measure: str, name: str) -> float:
+        values = [self.external[measure][self.partitions.index(p)] for p in self.picks[name]]
+        return float(np.mean(values)) if values else float("nan")
 
     def to_frame(self) -> Any:
         """A pandas frame, one row per way of ranking."""
@@ -92,9 +91,40 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     (('good',), [1.0, 0.0])
     """
     partitions = getattr(runs, "partitions", runs)
+    labels = {name: partitions[name] for name in ranking.names}
+    rankings = scores_by_ranking(ranking)
+    return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
+
+
+def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:
+    """(M,) scores of every way of ranking: ACE, the baselines, ACE by other indices."""
+    others = {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
+    return {"ace": ranking.score, **ranking.baselines, **others}
+
+
+def compare_with_truth(
+    rankings: Mapping[str, np.ndarray],
+    partitions: Mapping[str, Any],
+    truth: Any,
+    *,
+    tolerance: float = TIE,
+) -> Agreement:
+    """Compare any scores of some partitions, larger is better, with the true classes.
+
+    A partition without a score (NaN) is left out of that ranking's correlations and picks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
+    >>> found = compare_with_truth({"mine": np.array([0.9, 0.1])}, labels, [0, 0, 1, 1])
+    >>> found.correlations["mine"]["spearman_nmi"], found.picks["mine"]
+    (1.0, ('good',))
+    """
+    names = tuple(partitions)
     classes = to_numpy(truth).reshape(-1)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
-    for name in ranking.names:
+    for name in names:
         labels = to_numpy(partitions[name])
         if len(labels) != len(classes):
             raise ValueError(
@@ -105,31 +135,23 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
             labels = np.unique(labels, return_inverse=True)[1]
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels)))
-    rankings = {"ace": ranking.score, **ranking.baselines}
-    rankings |= {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
     external = {name: freeze(v) for name, v in values.items()}
-    picks = {
-        name: tuple(
-            ranking.names[i]
-            for i in np.flatnonzero(ranks(scores, tolerance=ranking.tie_tolerance) == 1)
-        )
-        for name, scores in rankings.items()
-    }
-    found = {
+    correlations = {
         name: {
-            f"{kind}_{measure}": _correlation(kind, scores, truth_scores)
+            f"{kind}_{measure}": rank_correlation(kind, scores, truth_scores)
             for measure, truth_scores in external.items()
             for kind in ("spearman", "kendall")
         }
         for name, scores in rankings.items()
     }
-    return Agreement(ranking.names, external, found, picks)
+    picks = {
+        name: tuple(names[i] for i in _first(scores, tolerance))
+        for name, scores in rankings.items()
+    }
+    return Agreement(names, external, correlations, picks)
 
 
-def _correlation(kind: str, scores: np.ndarray, other: np.ndarray) -> float:
-    """Rank correlation in which values that differ by rounding only are tied."""
-    first, second = tied_classes(scores), tied_classes(other)
-    if not first.any() or not second.any():
-        return float("nan")
-    function = stats.spearmanr if kind == "spearman" else stats.kendalltau
-    return float(function(first, second).statistic)
+def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:
+    """Positions of the partitions on rank 1."""
+    known = np.flatnonzero(np.isfinite(scores))
+    return known[ranks(scores[known], tolerance=tolerance) == 1] if len(known) else known

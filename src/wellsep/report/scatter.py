@@ -1,0 +1,145 @@
+"""Scatter plots of the spaces: which objects are drawn, their colours, names and values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from wellsep._checks import to_numpy
+from wellsep.partitions import encode
+from wellsep.report.pack import pack, pack_plane
+from wellsep.spaces.planes import drawn_objects
+
+MOST_DRAWN = 2000
+BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
+LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, eq=False)
+class Scatters:
+    """Some objects in every space, with the clusters of every partition.
+
+    Attributes
+    ----------
+    objects : (s,) positions of the drawn objects
+    names : what they are called
+    n_objects : how many there are
+    spaces : tuple of names, `planes` one (s, 2) array for each, `axes` what is shown
+    labels : dict of partition name to (codes of the drawn objects, clusters, colour numbers)
+    truth : the same for the true classes, or None
+    values : dict of name to (s,) values of the chosen partition, for hovering
+    """
+
+    objects: np.ndarray
+    names: list[str]
+    n_objects: int
+    spaces: tuple[str, ...]
+    planes: tuple[np.ndarray, ...]
+    axes: tuple[str, ...]
+    labels: Mapping[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]
+    truth: tuple[np.ndarray, tuple[str, ...], np.ndarray] | None = None
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+def affordable(n_drawn: int, n_spaces: int, n_partitions: int) -> int:
+    """How many objects fit: three bytes a plane, one a partition.
+
+    Examples
+    --------
+    >>> affordable(10_000, 42, 42), affordable(10_000, 200, 200), affordable(150, 3, 3)
+    (2000, 749, 150)
+    """
+    return min(n_drawn, MOST_DRAWN, max(200, BYTES // (3 * n_spaces + n_partitions + 1)))
+
+
+def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, ...]]:
+    """(n,) numbers of the clusters, -1 = noise, and what they are called."""
+    found = encode(to_numpy(labels), noise="exclude", name=name)
+    return found.codes[0], tuple(str(label) for label in found.classes[0])
+
+
+def label_parts(
+    partitions: Mapping[str, Any], objects: np.ndarray, reference: np.ndarray | None
+) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
+    """Codes, clusters and colours of partitions; colours follow the reference's clusters."""
+    found = {}
+    for name, labels in partitions.items():
+        codes, clusters = encoded(labels, name)
+        colours = (
+            np.arange(len(clusters)) if reference is None else matched(codes, np.asarray(reference))
+        )
+        found[name] = (codes[objects], clusters, colours)
+    return found
+
+
+def matched(codes: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Number for the colour of each cluster, so that it keeps the colour of the one it overlaps.
+
+    Clusters are matched one to one with those of a reference so that most objects keep their
+    colour; those left over take the next free numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> matched(np.array([1, 1, 0, 0, 2]), np.array([0, 0, 1, 1, 1])).tolist()
+    [1, 0, 2]
+    """
+    k, r = int(codes.max(initial=-1)) + 1, int(reference.max(initial=-1)) + 1
+    both = (codes >= 0) & (reference >= 0)
+    table = np.zeros((k, r), dtype=np.int64)
+    np.add.at(table, (codes[both], reference[both]), 1)
+    colours = np.full(k, -1)
+    rows, columns = linear_sum_assignment(-table)
+    hit = table[rows, columns] > 0
+    colours[rows[hit]] = columns[hit]
+    free = iter(c for c in range(k + r) if c not in set(colours.tolist()))
+    for cluster in np.flatnonzero(colours < 0):
+        colours[cluster] = next(free)
+    return colours
+
+
+def draw_objects(n: int, n_spaces: int, n_partitions: int, given: np.ndarray | None) -> np.ndarray:
+    """The objects to draw: those given, evenly thinned; else a seeded sample."""
+    if given is None:
+        return drawn_objects(n, affordable(n, n_spaces, n_partitions))
+    most = affordable(len(given), n_spaces, n_partitions)
+    if len(given) <= most:
+        return given
+    return given[np.unique(np.linspace(0, len(given) - 1, most).round().astype(np.intp))]
+
+
+def scatters_payload(scatters: Scatters) -> dict[str, Any]:
+    """The scatter plots as the page's script reads them."""
+    return {
+        "n": scatters.n_objects,
+        "objects": pack(scatters.objects, "i4"),
+        "names": [name[:LONGEST_NAME] for name in scatters.names],
+        "spaces": [
+            {"name": name, "axes": axes, "plane": pack_plane(xy)}
+            for name, axes, xy in zip(scatters.spaces, scatters.axes, scatters.planes, strict=True)
+        ],
+        "labels": {name: _packed(part) for name, part in scatters.labels.items()},
+        "truth": None if scatters.truth is None else _packed(scatters.truth),
+        "values": {name: pack(values, "f4") for name, values in scatters.values.items()},
+    }
+
+
+def _packed(part: tuple[np.ndarray, tuple[str, ...], np.ndarray]) -> dict[str, Any]:
+    codes, clusters, colours = part
+    wide = len(clusters) > 254
+    return {
+        "codes": pack(np.where(codes < 0, 65535 if wide else 255, codes), "u2" if wide else "u1"),
+        "clusters": [cluster[:LONGEST_NAME] for cluster in clusters],
+        "colours": np.asarray(colours).tolist(),
+    }
+
+
+def object_names(ids: Any, objects: np.ndarray) -> list[str]:
+    """Names of some objects, cut where they are very long: their ids, or "object 7"."""
+    if ids is None:
+        return [f"object {int(i)}" for i in objects]
+    return [str(ids[int(i)])[:LONGEST_NAME] for i in objects]

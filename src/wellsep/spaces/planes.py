@@ -1,0 +1,76 @@
+"""A plane to draw a space in: which objects are drawn, and their two coordinates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, check_count
+
+LAYOUTS = ("pca", "tsne", "umap")
+
+
+def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
+    """Positions of at most `most` objects, in order."""
+    check_count("n_plotted", most, minimum=0)
+    if n <= most:
+        return np.arange(n)
+    rng = np.random.default_rng(random_state)
+    return np.sort(rng.choice(n, most, replace=False))
+
+
+def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray, str]:
+    """(s, 2) float32 coordinates of some objects of a space, and what the axes are.
+
+    Spaces of one or two columns are shown as they are. Of wider ones "pca" shows the first two
+    principal components of the drawn objects, with the largest loading positive so that the
+    picture never flips; "tsne" and "umap" show an embedding of the drawn objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> xy, axes = plane(np.eye(5), np.arange(4))
+    >>> xy.shape, axes
+    ((4, 2), 'principal components')
+    """
+    check_choice("layout", layout, LAYOUTS)
+    drawn = np.asarray(X[objects], dtype=np.float64)
+    if drawn.shape[1] <= 2:
+        empty = np.zeros((len(drawn), 2 - drawn.shape[1]))
+        return np.column_stack([drawn, empty]).astype(np.float32), "columns"
+    if layout == "pca" or len(drawn) < 4:
+        return _principal_components(drawn).astype(np.float32), "principal components"
+    if layout == "tsne":
+        return _tsne(drawn), "t-SNE"
+    return _umap(drawn), "UMAP"
+
+
+def _principal_components(drawn: np.ndarray) -> np.ndarray:
+    drawn = drawn - drawn.mean(axis=0)
+    _, _, axes = np.linalg.svd(drawn, full_matrices=False)
+    axes = axes[:2]
+    if len(axes) < 2:
+        axes = np.vstack([axes, np.zeros((2 - len(axes), drawn.shape[1]))])
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
+    axes = axes * np.where(largest < 0, -1.0, 1.0)
+    flat: np.ndarray = drawn @ axes.T
+    return flat
+
+
+def _tsne(drawn: np.ndarray) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    perplexity = min(30.0, (len(drawn) - 1) / 3)
+    model = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    return np.asarray(model.fit_transform(drawn))
+
+
+def _umap(drawn: np.ndarray) -> np.ndarray:
+    try:
+        from umap import UMAP
+    except ImportError:
+        raise ImportError(
+            "layout 'umap' needs the package umap-learn; install it, or choose 'pca' or 'tsne'."
+        ) from None
+    return np.asarray(UMAP(random_state=0).fit_transform(drawn))
