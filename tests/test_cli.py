@@ -153,7 +153,7 @@ def test_a_garbled_index_is_refused(text):
         (["absent.csv", "labels.csv"], "existing file, got 'absent.csv'"),
         (["data.csv", "labels.csv", "-i", "nonsense"], "got 'nonsense'"),
         (["data.csv", "labels.csv", "--noise", "loud"], "noise must be one of"),
-        (["labels.npz", "labels.csv"], "must hold an array named X"),
+        (["labels.npz", "labels.csv"], "must hold one array or one named X"),
     ],
 )
 def test_a_failure_is_one_sentence_without_a_traceback(
