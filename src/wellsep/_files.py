@@ -320,11 +320,12 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
             offset = stream.tell()
             size = os.fstat(stream.fileno()).st_size
     except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except IsADirectoryError:
         raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
-        raise OSError(error.errno, f"{what} must be readable, got: {error.strerror}.") from None
+        why = f"{what} could not be read: {error.strerror}. Check the file {path}."
+        raise OSError(error.errno, why) from None
     _check_complete(size - offset, shape, dtype, what)
     return Stored(shape, dtype, partial(_map, os.path.abspath(path), dtype, shape, order, offset))
 
@@ -335,7 +336,7 @@ def members(path: str | os.PathLike[str], what: str) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
     except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except (zipfile.BadZipFile, EOFError) as error:
         raise _damaged(what, error) from None
 

@@ -180,11 +180,13 @@ def _too_old(path: Path) -> ValueError:
 
 def _read_part(path: Path, sha256: str, read: Callable[[Path], Any]) -> Any:
     if not _PART.fullmatch(path.name) or not path.is_file():
-        raise FileNotFoundError(f"{path} must exist beside its manifest; save the record again.")
+        raise FileNotFoundError(
+            f"{path} is missing, but its manifest names it. Save the record again."
+        )
     if digest_file(path) != sha256:
         raise ValueError(
-            f"{path} must be the file that its manifest was saved with, got another or a damaged "
-            "one; save the record again."
+            f"{path} is not the file that its manifest was saved with: it was replaced or damaged. "
+            "Save the record again."
         )
     return read(path)
 

@@ -194,8 +194,8 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any
             import pyarrow.parquet as pq
         except ImportError:
             raise ImportError(
-                f"{path.name} must be written with pyarrow, got none installed; "
-                "pip install pyarrow, or write .csv."
+                f"Writing {path.name} needs the package pyarrow, which is not installed. "
+                "Install it with: pip install pyarrow. Or write a .csv file."
             ) from None
         with replace_file(path) as temporary:
             pq.write_table(pa.table({k: list(v) for k, v in columns.items()}), temporary)
@@ -388,8 +388,8 @@ def _read_parquet(path: Path, what: str) -> tuple[list[str], list[np.ndarray]]:
         found = _parquet_columns(path)
     except ImportError:
         raise ImportError(
-            f"{what} must be read with pyarrow or polars, got neither installed; "
-            "install one: pip install pyarrow."
+            f"{what} needs the package pyarrow or polars, and neither is installed. "
+            "Install one with: pip install pyarrow."
         ) from None
     except OSError:
         raise

@@ -22,8 +22,8 @@ def require(module: str, extra: str) -> Any:
     except ImportError as error:
         root = module.partition(".")[0]
         raise ImportError(
-            f"{root} must be installed to read this source, got: {error}; "
-            f"pip install 'wellsep[{extra}]'."
+            f"This source needs the package {root}, which could not be imported: {error}. "
+            f"Install it with: pip install 'wellsep[{extra}]'."
         ) from error
 
 

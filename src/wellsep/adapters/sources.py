@@ -106,9 +106,7 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
         return _kind_of_url(text), text, fragment or None
     if Path(text).exists():
         return *_kind_of_path(Path(text)), fragment or None
-    raise FileNotFoundError(
-        f"source must be a folder, a file or a URL that is there, got {text!r}."
-    )
+    raise FileNotFoundError(f"source must be a folder, a file or a URL that exists, got {text!r}.")
 
 
 def _kind_of_url(url: str) -> str:

@@ -61,7 +61,8 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         raise ImportError(
-            "sampler='optuna' must have Optuna installed, got none; install wellsep[optuna]."
+            "sampler='optuna' needs the package optuna, which is not installed. "
+            "Install it with: pip install 'wellsep[optuna]'."
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

@@ -233,7 +233,10 @@ def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
     except OSError as error:
         # ndarray.tofile reports a full disk without an error number.
         why = error.strerror or str(error)
-        message = f"run {name!r} must be saved completely, got: {why} ({folder}); nothing was kept."
+        message = (
+            f"Saving run {name!r} in {folder} failed: {why}. Nothing was written, and what was "
+            "saved before is unchanged. Free space or choose another folder, then save again."
+        )
         raise OSError(error.errno or errno.EIO, message) from error
 
 

@@ -48,12 +48,12 @@ def open_chunked(path: str | os.PathLike[str], *, chunk_rows: int | None = None)
         import dask.array as da
     except ImportError:
         raise ImportError(
-            "open_chunked must have the package dask, got none; "
-            "install it with: pip install 'wellsep[dask]'."
+            "open_chunked needs the package dask, which is not installed. "
+            "Install it with: pip install 'wellsep[dask]'."
         ) from None
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"path must be there, got no file {path}.")
+        raise FileNotFoundError(f"path must exist, got no file {path}.")
     if path.suffix == ".npy":
         return _from_npy(da, path, chunk_rows)
     if path.suffix == ".zarr":
@@ -129,8 +129,8 @@ def stored_zarr(path: Path, what: str) -> Stored:
         import zarr
     except ImportError:
         raise ImportError(
-            f"{what} must be read with the package zarr, got none installed; "
-            "install it: pip install zarr."
+            f"{what} needs the package zarr, which is not installed. "
+            "Install it with: pip install zarr."
         ) from None
     try:
         array = zarr.open_array(os.path.abspath(path), mode="r")

@@ -67,12 +67,13 @@ class Part:
         except OSError as error:
             why = error.strerror or str(error)
             raise OSError(
-                error.errno or errno.EIO, f"{self.what} must be readable, got: {why}."
+                error.errno or errno.EIO,
+                f"{self.what} could not be read: {why}. Restore the file and load the runs again.",
             ) from error
         if array.shape != self.shape:
             raise ValueError(
-                f"{self.what} must keep its shape {self.shape}, got {array.shape}; "
-                "the file has changed since the runs were loaded."
+                f"{self.what} had shape {self.shape} when the runs were loaded and has "
+                f"{array.shape} now: the file was replaced. Load the runs again."
             )
         if self.kind != "embedding":
             array = _COERCE[self.kind](array, self.what)
