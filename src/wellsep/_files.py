@@ -38,7 +38,7 @@ NanRule = Literal["null", "text", "keep"]
 
 @contextlib.contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new empty file beside ``path``; it takes the place of ``path`` if the block ends well.
+    """Give a new empty file next to ``path``; it replaces ``path`` if the block raises nothing.
 
     The new file is flushed to disk first, and its mode follows the user's umask. The folder is
     made when absent. What a killed writer left in it is removed.
@@ -78,7 +78,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def move_folder(temporary: Path, target: Path, may_go: Callable[[Path], bool]) -> None:
-    """Put a finished folder in its place; one that is there makes way only if it may.
+    """Rename a finished folder to ``target``; replace an existing one only if ``may_go`` agrees.
 
     No system replaces a folder in one step, so the old one is called ``.<name>.old`` for a moment.
     A reader that comes then, or after a crash there, looks for it under that name.

@@ -40,7 +40,7 @@ Writer = Callable[[Path], None]
 
 
 class Record:
-    """Base of the frozen dataclasses that pass between the steps of the main job."""
+    """Base of the frozen dataclasses that pass between the steps of a ranking."""
 
     __kinds__: ClassVar[dict[str, type]] = _KINDS
 

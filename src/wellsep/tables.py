@@ -1,4 +1,4 @@
-"""The one reader and writer of tables: CSV, TSV, Parquet, and NumPy files that stand for one."""
+"""The one reader and writer of tables: CSV, TSV, Parquet, and NumPy files that hold one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SNIFFED = 20  # lines that tell the separator
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of a file, and what was taken for what.
+    """Named columns of a file, and the ids of its rows.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Table:
     columns : tuple of ndarray
         One of n values, or (n, d) where Parquet holds vectors, for each name.
     ids : ndarray of shape (n,) or None
-        What the objects are called, if a column says it.
+        Names of the objects, if a column holds them.
     id_name : str or None
         The name of that column; empty where it has none.
     header : bool

@@ -1,4 +1,4 @@
-"""One door for every kind of source."""
+"""load_any: find out what a source is, and read its runs."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
 
 
 class Checkpoint:
-    """Where a training stands: tensors by name and a JSON record, in memory or on disk.
+    """State of a training: tensors by name and a JSON record, in memory or on disk.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""DEC and IDEC: soft Student-t memberships drawn towards their own sharpened targets."""
+"""DEC and IDEC: soft Student-t memberships trained towards sharpened copies of themselves."""
 
 from __future__ import annotations
 

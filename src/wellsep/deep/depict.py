@@ -57,7 +57,7 @@ class DEPICT(FromAutoencoder):
     n_clusters : int
         Number of clusters, and of latent dimensions.
     balance : float
-        Weight of the reconstruction beside the clustering loss.
+        Weight of the reconstruction relative to the clustering loss.
     init : {"path-integral", "k-means"} or array of shape (n,)
         Clusters of the autoencoder's embedding: path-integral agglomeration (the paper's choice
         for USPS and MNIST), k-means (for the face sets), or labels 0 … n_clusters−1.

@@ -230,7 +230,7 @@ class Trainer:
                 module.train(mode)
 
     def close(self) -> None:
-        """Let go of what only training needs, so that networks can be saved and copied."""
+        """Release what only training needs, so that networks can be saved and copied."""
         for module in self.modules.values():
             set_generator(module, None)
             module.eval()

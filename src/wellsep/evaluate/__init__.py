@@ -1,4 +1,4 @@
-"""Judges finished results and never fits: scores, ACE, the ranking and how sure it is."""
+"""Evaluate finished results, never fit: scores, ACE, the ranking and how certain it is."""
 
 from .ace import ace
 from .agreement import Agreement, agreement

@@ -1,7 +1,7 @@
-"""ACE, adaptive clustering evaluation: which spaces to believe, and what they say of partitions.
+"""ACE, adaptive clustering evaluation: rank partitions by the spaces that agree on them.
 
 Wang, Ye (2024), "Deep clustering evaluation: how to validate internal clustering validation
-measures", arXiv:2403.14830, algorithms 1 and 2. The steps stand below in the order of the paper.
+measures", arXiv:2403.14830, algorithms 1 and 2. The steps below follow the paper's order.
 """
 
 from __future__ import annotations

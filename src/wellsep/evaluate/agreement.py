@@ -24,7 +24,7 @@ MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
 @dataclass(frozen=True, eq=False)
 class Agreement(Record):
-    """Rankings held against true classes.
+    """Rankings compared with true classes.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Agreement(Record):
     picks: Mapping[str, tuple[str, ...]]
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns: each way of ranking, its correlations, what it would have picked."""
+        """Columns: each way of ranking, its correlations, the partition it ranks first."""
         names = list(self.correlations)
         columns: dict[str, list[Any]] = {"ranking": names}
         for key in self.correlations[names[0]]:

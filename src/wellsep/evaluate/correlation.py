@@ -1,4 +1,4 @@
-"""Rank agreement between the rows of a score matrix, exact enough that no order can be felt."""
+"""Rank agreement between the rows of a score matrix, the same for any order of its columns."""
 
 from __future__ import annotations
 

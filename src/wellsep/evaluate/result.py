@@ -1,4 +1,4 @@
-"""What ACE answers, as one frozen record that explains itself."""
+"""AceResult: ACE's answer as one frozen record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Dropped(Record):
 
 @dataclass(frozen=True, eq=False)
 class Subgroup(Record):
-    """Spaces that judge together."""
+    """Spaces whose weighted mean ranks the partitions."""
 
     members: tuple[int, ...]  # positions among all spaces
     group: int  # phase-1 group it belongs to
@@ -99,7 +99,7 @@ class AceResult(Record):
         return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
 
     def explain(self) -> str:
-        """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
+        """Explain which spaces were left out and why, which group decided, how certain it is."""
         from .explain import explain_ace
 
         return "\n".join(explain_ace(self))

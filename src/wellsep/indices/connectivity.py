@@ -1,4 +1,4 @@
-"""Local connectivity (LCD): is each object's place in its cluster backed by its neighbours?"""
+"""Local connectivity (LCD): how well neighbours connect each object to its cluster."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class _StripDisplay(Display):
 
 
 class MarginDisplay(_StripDisplay):
-    """How far every object is from the nearest plane between clusters; the fence-sitters are open.
+    """Distance of every object to the nearest plane between clusters; the smallest are open.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class MarginDisplay(_StripDisplay):
 
 
 class ConnectivityDisplay(_StripDisplay):
-    """Local connectivity disagreement of every object; the least supported are open.
+    """Local connectivity disagreement of every object; the largest are open.
 
     Examples
     --------

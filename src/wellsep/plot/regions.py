@@ -13,7 +13,7 @@ from .display import INK, Display, centers_of, labels_of, style
 
 
 class RegionsDisplay(Display):
-    """Decision regions of a 2-D clustering, and how far one object is from changing sides.
+    """Decision regions of a 2-D clustering, and how far one object is from another cluster.
 
     Examples
     --------

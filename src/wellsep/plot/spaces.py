@@ -13,7 +13,7 @@ from ..report.planes import coordinates, encoded
 from ..report.why import agreement_graph, fates, heat_map, space_order
 from .display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
 
-MOST_NAMED = 40  # names beside a heat map
+MOST_NAMED = 40  # names written next to a heat map
 
 
 class AgreementDisplay(Display):
@@ -116,7 +116,7 @@ class GraphDisplay(Display):
 
 
 class SpacesDisplay(Display):
-    """Spaces that give the answer beside spaces that do not, coloured by one partition.
+    """Selected and excluded spaces side by side, coloured by one partition.
 
     ``figure`` is a tuple of Scatter figures, the selected spaces first.
 

@@ -14,7 +14,7 @@ from wellsep.runs.run import Part, Run
 
 
 class NoRuns(ValueError):
-    """There is nothing to judge; the message says where it was looked for."""
+    """No runs were found; the message says where they were expected."""
 
     exit_code = 1  # of the command line: no answer, rather than bad input
 
@@ -161,7 +161,7 @@ class Runs:
 
     @property
     def paired(self) -> bool:
-        """Whether every partition knows its space."""
+        """Whether every partition has a space it was made in."""
         made_in = self.made_in
         return bool(len(made_in) and (made_in >= 0).all())
 

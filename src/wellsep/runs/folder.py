@@ -53,7 +53,7 @@ def save_run(
 ) -> Path:
     """Save one run in a folder of its own under ``folder`` and return that folder.
 
-    The run is written beside its place, flushed to disk and then moved there in one step: a
+    The run is written under a temporary name, flushed to disk and renamed in one step: a
     writer that is killed, or a disk that fills up, leaves no half run. What such a writer left
     behind is never read, and removed by the next save.
 

@@ -1,4 +1,4 @@
-"""How runs show themselves: text and HTML."""
+"""Text and HTML that describe runs."""
 
 from __future__ import annotations
 
