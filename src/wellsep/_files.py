@@ -31,7 +31,7 @@ OLD = ".old"
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{8})-(\d+)\.tmp")
 LEFT_BEHIND = 3600.0  # seconds without a change: then a writer on another machine is gone too
 _ATTEMPTS = 50  # at replacing a folder that other writers replace at the same time
-_VALUES = 1 << 22  # values of an array looked at together
+_VALUES = 1 << 22  # values of an array processed at a time
 
 NanRule = Literal["null", "text", "keep"]
 
@@ -324,8 +324,7 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
     except IsADirectoryError:
         raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
-        why = f"{what} could not be read: {error.strerror}. Check the file {path}."
-        raise OSError(error.errno, why) from None
+        raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
     _check_complete(size - offset, shape, dtype, what)
     return Stored(shape, dtype, partial(_map, os.path.abspath(path), dtype, shape, order, offset))
 

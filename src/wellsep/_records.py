@@ -220,7 +220,7 @@ def _parts_of(path: Path) -> set[str]:
 
 def _remove(folder: Path, names: Any) -> None:
     for name in names:
-        with contextlib.suppress(OSError):  # a file that stays behind is litter, no error
+        with contextlib.suppress(OSError):  # a file that cannot be removed does no harm
             (folder / name).unlink(missing_ok=True)
 
 

@@ -117,8 +117,8 @@ def load_dataset(
 ) -> Any:
     """Load a real data set by name.
 
-    Looked for, in this order: in ``folder`` (default: the folder that the environment variable
-    ``WELLSEP_DATA`` names), among the sets scikit-learn ships, on OpenML.
+    The set is looked up in ``folder`` (default: the folder that the environment variable
+    ``WELLSEP_DATA`` names), then among the sets scikit-learn ships, then on OpenML.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def load_dataset(
     folder : path-like, optional
         Folder of ``<name>.npz`` files with arrays ``X`` and ``y``; ``""`` for none.
     download : bool
-        Whether OpenML may be asked.
+        Whether the set may be downloaded from OpenML.
 
     Returns
     -------

@@ -31,7 +31,7 @@ _INDEX_NAMES = {"id", "ids", "index", "unnamed: 0", "__index_level_0__"}
 # Names that ids often have: they hold ids if no value comes twice.
 _ID_LIKE = re.compile(r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid)|row[_ .]?names?)|.*[a-z](ID|Id)s?")
 _MISSING = {"na", "n/a", "null", "none", "?", "-"}  # neither a name nor a number
-_SNIFFED = 20  # lines that tell the separator
+_SNIFFED = 20  # lines read to find the separator
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,7 @@ def _are_ids(column: np.ndarray, *, named: bool) -> bool:
     """Whether values call objects by name: each comes once, and all are words unless so named."""
     if column.dtype.kind not in ("iuU" if named else "U") or len(column) < 2:
         return False
-    # A column of numbers with a slip in it holds words too, but not only words.
+    # A column of numbers with a typo in it holds a word too, but not only words.
     words = named or not any(_is_number(cell) for cell in column.tolist())
     return words and len(np.unique(column)) == len(column)
 

@@ -94,7 +94,7 @@ def attach_run(
     metadata: Any = None,
     ids: Any = None,
 ) -> None:
-    """Leave embedding and labels of a trial where `runs_from_optuna` finds them.
+    """Save embedding and labels of a trial so that `runs_from_optuna` finds them.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def load_any(
     name: str | None = None,
     artifacts: Any = None,
 ) -> Runs:
-    """Load runs from whatever holds them.
+    """Load runs from a folder, a file, AnnData, MLflow or Optuna.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def load_any(
         * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
         * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
 
-        What a SQLite file belongs to is seen from its tables; before other databases write
-        ``mlflow+`` or ``optuna+``. An experiment or a study may be named behind a ``#``:
+        The tables of a SQLite file show whose it is. For other databases write ``mlflow+`` or
+        ``optuna+`` before the URL. An experiment or a study may be named after a ``#``:
         ``sqlite:///mlflow.db#digits``.
     spaces, labels : str or iterable of str, optional
         Which spaces and which partitions to take, as patterns; a text is split at commas. AnnData

@@ -55,11 +55,11 @@ class Checkpoint:
     Parameters
     ----------
     folder : path or None
-        Where `state.safetensors` lies; None keeps nothing.
+        Folder of `state.safetensors`; None keeps nothing.
     identity : dict
         What must agree for a training to be continued: method, parameters, data.
     resume : bool
-        Whether to continue what lies in the folder.
+        Whether to continue the training in the folder.
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any], *, resume: bool = True) -> None:

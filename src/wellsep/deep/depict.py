@@ -50,7 +50,7 @@ class DEPICT(FromAutoencoder):
     Its embedding z, with one tanh unit per cluster, is clustered, and p = softmax(Wz + b), W the
     clusters' unit centroids, is trained on balance·rec + CE(noisy p, those labels). Then targets
     q ∝ p²/Σ_i p are taken from the clean encoder each epoch and balance·rec + CE(noisy p, q) is
-    minimised until the targets stand still. Labels are argmax p.
+    minimised until the targets change no more. Labels are argmax p.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def run_study(
     study = optuna.create_study(
         study_name=STUDY, storage=url, direction="maximize", load_if_exists=True
     )
-    # Another seed for each beginning, or a study taken up again would draw what it drew before.
+    # A new seed at each start: a continued study must not draw the same settings again.
     study.sampler = _sampler(optuna, job, len(study.get_trials(deepcopy=False)))
     states = optuna.trial.TrialState
     _take_up_abandoned(study, states)

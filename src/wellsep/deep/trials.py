@@ -95,9 +95,9 @@ def sweep(
 ) -> Sweep:
     """Fit an estimator under many settings and write each result as a run.
 
-    A trial is saved by `wellsep.save_run` the moment it ends, under a name that says its
-    settings; one that raises is recorded with its error in ``sweep.jsonl`` next to the runs. Called
-    again with the same folder, finished trials are not repeated. `wellsep rank` then ranks them.
+    A trial is saved by `wellsep.save_run` when it ends, under a name that lists its settings. One
+    that raises is recorded with its error in ``sweep.jsonl`` next to the runs. A repeated call
+    with the same folder skips finished trials. `wellsep rank` then ranks them.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
 
     NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
     compared with the scores by Spearman's r_s and Kendall's τ_b. Noise (-1) counts as one more
-    cluster, so that dropping objects does not pay.
+    cluster, so that leaving objects out is no advantage.
 
     Parameters
     ----------

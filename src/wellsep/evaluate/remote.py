@@ -92,7 +92,7 @@ def over_spaces(
                 ) from None
             except (ValueError, TypeError, OSError) as error:
                 raise named(error, name) from error
-            # Let go, or the scheduler would make it again if its worker were lost later on.
+            # Released, or the scheduler would compute it again if its worker were lost later.
             future.release()
             yield name, result
     finally:

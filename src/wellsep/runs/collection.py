@@ -24,8 +24,8 @@ class Runs:
     """L spaces and M partitions of the same objects in the same order.
 
     A sequence of `Run`. A run with labels is a partition, a run with an embedding a space, a run
-    with both is a partition that knows its space. Neither kind must be complete: twelve
-    labelings can be judged in four embeddings.
+    with both is a partition and the space it was made in. Their numbers may differ: twelve
+    partitions can be ranked in four spaces.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def save_run(
     params, metadata : mapping, optional
         JSON data: the settings that made the run, and anything else.
     ids : array-like of shape (n_objects,), optional
-        What the objects are called; compared between runs when they are loaded.
+        Names of the objects; compared between runs when they are loaded.
     space : str, optional
         Name of another run in whose embedding these labels were made.
     overwrite : bool

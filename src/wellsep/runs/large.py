@@ -102,7 +102,7 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
     names = schema.names
     places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
     columns = [name for i, name in enumerate(names) if i not in places[:1]]
-    if not places and any(map(may_name_ids, names)):  # the values tell
+    if not places and any(map(may_name_ids, names)):  # decided by the values
         return _read_now(path, what)
     try:
         types = [schema.field(name).type.to_pandas_dtype() for name in columns]
