@@ -257,7 +257,7 @@ def default_cache() -> Path:
 
 
 def _show_progress(n_spaces: int, draws: int) -> Callable[[int, int, str], None]:
-    """Show one bar for the scoring and one for the half-samples, on stderr."""
+    """One bar for the scoring pass and one for the half-samples, on stderr."""
     bars = contextlib.ExitStack()
     state: dict[str, Any] = {"advance": None, "done": 0, "pass": 0}
     titles = ("Scoring spaces", f"{draws} half-samples")

@@ -1,4 +1,4 @@
-"""Rank agreement between the rows of a score matrix, the same for any order of its columns."""
+"""Ranks with ties, and rank correlation: exact enough that the order of rows does not matter."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class AceResult(Record):
         return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
 
     def explain(self) -> str:
-        """Explain which spaces were left out and why, which group decided, how certain it is."""
+        """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
         from .explain import explain_ace
 
         return "\n".join(explain_ace(self))

@@ -108,7 +108,7 @@ class _StripDisplay(Display):
 
 
 class MarginDisplay(_StripDisplay):
-    """Distance of every object to the nearest plane between clusters; the smallest are open.
+    """How far every object is from the nearest plane between clusters; borderline objects are open.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class MarginDisplay(_StripDisplay):
 
 
 class ConnectivityDisplay(_StripDisplay):
-    """Local connectivity disagreement of every object; the largest are open.
+    """Local connectivity disagreement of every object; isolated objects are open.
 
     Examples
     --------
