@@ -385,6 +385,18 @@ def test_a_full_disk_gives_a_sentence_and_keeps_the_old_run(tmp_path, monkeypatc
     np.testing.assert_array_equal(load_runs(tmp_path, verify=True)["a"].labels, LABELS)
 
 
+def test_a_full_disk_keeps_the_old_archive_and_says_so(tmp_path, monkeypatch):
+    runs, path = Runs([Run("a", labels=LABELS)]), tmp_path / "all.npz"
+    runs.save(path)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        sentence = r"Saving the runs as .*all\.npz failed: No space left on device\. Nothing was"
+        with pytest.raises(OSError, match=sentence):
+            runs.save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
 def test_a_full_disk_reported_without_a_number_is_told_too(tmp_path, monkeypatch):
     def short(*args, **kwargs):
         raise OSError("16 requested and 3 written")
