@@ -59,7 +59,9 @@ def test_runs_attached_as_folders_come_back(tmp_path):
 def test_folders_that_were_moved_are_found_when_told_where(tmp_path):
     study = search(folder=tmp_path / "old")
     shutil.move(tmp_path / "old", tmp_path / "new")
-    with pytest.raises(FileNotFoundError, match="run 'trial-0' must have its folder.*artifacts="):
+    with pytest.raises(
+        FileNotFoundError, match="folder of run 'trial-0' was not found at .*artifacts="
+    ):
         runs_from_optuna(study)
     check(runs_from_optuna(study, artifacts=tmp_path / "new"), study)
 

@@ -8,10 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+import typer
 
 import wellsep as ws
 from wellsep._files import to_json
-from wellsep.cli.main import main
+from wellsep.cli.main import COMMANDS, build_app, main
 from wellsep.cli.output import print_table, progress
 from wellsep.cli.scoring import parse_index
 from wellsep.tables import write_table
@@ -195,6 +196,15 @@ def test_every_command_shows_an_example_in_its_help(capsys):
         assert name in overview
         assert main([name, "--help"]) == 0
         assert f"wellsep {name}" in capsys.readouterr().out.split("Examples:")[1]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_option_says_in_a_sentence_what_it_does(name):
+    command = typer.main.get_command(build_app()).commands[name]
+    for parameter in command.params:
+        text = parameter.help or ""
+        assert len(text.split()) >= 3, (parameter.name, text)
+        assert text[0].isupper(), (parameter.name, text)
 
 
 def test_help_imports_the_command_line_alone():

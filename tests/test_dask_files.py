@@ -65,7 +65,7 @@ def test_a_table_on_disk_gives_what_it_gives_in_memory(X, kind, tmp_path, dask_c
 def test_a_file_that_cannot_be_opened_is_named(X, tmp_path):
     np.save(tmp_path / "vector.npy", X[:, 0])
     (tmp_path / "x.csv").write_text("1,2\n")
-    with pytest.raises(FileNotFoundError, match="path must be there, got no file .*none.npy"):
+    with pytest.raises(FileNotFoundError, match="path must exist, got no file .*none.npy"):
         ws.open_chunked(tmp_path / "none.npy")
     with pytest.raises(ValueError, match=r"path must end in .npy, .zarr or .parquet, got 'x.csv'"):
         ws.open_chunked(tmp_path / "x.csv")

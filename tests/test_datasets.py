@@ -147,7 +147,12 @@ def test_an_unreachable_openml_says_what_to_do(no_folder, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "options", "error", "sentence"),
     [
-        ("pendigits", {"download": False}, FileNotFoundError, "download=False"),
+        (
+            "pendigits",
+            {"download": False},
+            FileNotFoundError,
+            "download must be True to fetch 'pendigits'",
+        ),
         ("coil20_32", {}, FileNotFoundError, r"coil20_32\.npz.*WELLSEP_DATA"),
         ("fcps/target", {}, FileNotFoundError, "WELLSEP_DATA"),
         ("irris", {}, ValueError, "did you mean 'iris'"),

@@ -135,7 +135,9 @@ def test_embeddings_may_be_left_out_and_taken_again(tmp_path):
     model = brief(JULE).fit(BLOBS)
     again = JULE.load(model.save(tmp_path, embedding=False), device="cpu")
     assert not hasattr(again, "embedding_")
-    with pytest.raises(ValueError, match="embedding_ must be there for predict"):
+    with pytest.raises(
+        ValueError, match="predict needs embedding_, and this model was saved without"
+    ):
         again.predict(BLOBS)
     again.embedding_ = again.transform(BLOBS)
     np.testing.assert_array_equal(again.predict(BLOBS), model.labels_)
@@ -146,7 +148,7 @@ def test_weights_and_parameters_of_two_models_are_not_mixed(tmp_path):
     second = brief(DEC, random_state=1).fit(BLOBS).save(tmp_path / "second")
     (own,), (other,) = (folder.glob("weights-*") for folder in (first, second))
     own.write_bytes(other.read_bytes())
-    with pytest.raises(ValueError, match="must be the file that its manifest was saved with"):
+    with pytest.raises(ValueError, match="is not the file that its manifest was saved with"):
         DEC.load(first)
 
 

@@ -141,7 +141,7 @@ def test_a_loss_that_turns_nan_stops_with_its_step_and_keeps_the_last_good_state
 
 def test_a_learning_rate_that_is_far_too_great_is_named(tmp_path):
     options = SHORT[IDEC] | {"device": "cpu", "random_state": 0}
-    with pytest.raises(TrainingDiverged, match="use a smaller learning_rate"):
+    with pytest.raises(TrainingDiverged, match="Use a smaller learning_rate"):
         IDEC(3, **options, pretrain_learning_rate=1e30).fit(X)
 
 
@@ -179,7 +179,9 @@ def test_out_of_memory_after_halving_is_an_error_with_a_remedy():
     stage.loss = out_of_memory_above(10, net, trainer)
     with (
         pytest.warns(RuntimeWarning, match="halved"),
-        pytest.raises(MemoryError, match="batch_size must fit on cpu, got 16.*smaller batch_size"),
+        pytest.raises(
+            MemoryError, match="Memory ran out on cpu with batch_size 16.*smaller batch_size"
+        ),
     ):
         trainer.run(stage)
 

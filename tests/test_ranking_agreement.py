@@ -1,4 +1,4 @@
-"""Had we known: rankings held against the truth, which enters nowhere else."""
+"""Rankings are compared with the truth after they are made; it enters nowhere else."""
 
 from __future__ import annotations
 

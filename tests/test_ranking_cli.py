@@ -173,7 +173,8 @@ def test_labelings_of_an_anndata_file_are_judged_in_its_embeddings(tmp_path, cap
     assert code == 0, err
     assert "3 partitions were judged in 2 spaces" in out
     assert "Best: 'leiden_0'" in out
-    assert "rank paired" not in out
+    assert "rank_own_space" not in out
+    assert "rank_mean" in out
 
 
 def test_help_shows_examples(capsys):
@@ -343,7 +344,7 @@ def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path):
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=120)
     assert child.returncode == 130
-    assert f"finished spaces are kept in {cache}" in err
+    assert f"Finished spaces are kept in {cache}. Repeat the command to continue." in err
     kept = set(cache.glob("*/record.json"))
     assert 2 <= len(kept) < 12
     before = {path: path.stat().st_mtime_ns for path in kept}

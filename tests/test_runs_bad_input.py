@@ -60,7 +60,7 @@ def test_a_path_that_is_not_there_or_not_known_is_refused(tmp_path):
 @pytest.mark.parametrize("kind", ["labels", "embedding"])
 def test_a_missing_file_is_named_with_its_run(folder, kind):
     (folder / "bad" / f"{kind}.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=f"{kind} of run 'bad' must be there, got no file"):
+    with pytest.raises(FileNotFoundError, match=f"{kind} of run 'bad' must exist, got no file"):
         load_runs(folder)
 
 
@@ -243,7 +243,7 @@ def test_files_that_a_manifest_points_elsewhere_are_not_followed(folder):
     manifest["files"]["labels"]["file"] = "../good/labels.npy"
     (folder / "bad" / "run.json").write_text(json.dumps(manifest))
     (folder / "bad" / "labels.npy").unlink()
-    with pytest.raises(FileNotFoundError, match="labels of run 'bad' must be there"):
+    with pytest.raises(FileNotFoundError, match="labels of run 'bad' must exist"):
         load_runs(folder)
 
 
@@ -267,5 +267,5 @@ def test_verify_notices_one_changed_value(folder):
 def test_a_file_that_shrinks_after_loading_is_noticed(folder):
     runs = load_runs(folder)
     np.save(folder / "bad" / "embedding.npy", SPACE[:2])
-    with pytest.raises(OSError, match="embedding of run 'bad' must be readable, got: .* shorter"):
+    with pytest.raises(OSError, match="embedding of run 'bad' could not be read: .* shorter"):
         runs.open_space("bad")

@@ -94,7 +94,7 @@ def test_loading_opens_no_embedding(tmp_path):
     runs = load_runs(tmp_path)
     (tmp_path / "a" / "embedding.npy").unlink()
     assert runs["a"].n_features == 3
-    with pytest.raises(FileNotFoundError, match="embedding of run 'a' must be readable"):
+    with pytest.raises(FileNotFoundError, match="embedding of run 'a' could not be read"):
         runs.open_space("a")
 
 
@@ -375,7 +375,7 @@ def test_a_full_disk_gives_a_sentence_and_keeps_the_old_run(tmp_path, monkeypatc
     save_run(tmp_path, SPACE, LABELS, name="a")
     with monkeypatch.context() as patch:
         patch.setattr(os, step, full_disk)
-        sentence = "run '[ab]' must be saved completely, got: No space left on device"
+        sentence = r"Saving run '[ab]' in .* failed: No space left on device\. Nothing was written"
         with pytest.raises(OSError, match=sentence) as caught:
             save_run(tmp_path, SPACE, LABELS, name="b")
         assert caught.value.errno == errno.ENOSPC
@@ -385,12 +385,24 @@ def test_a_full_disk_gives_a_sentence_and_keeps_the_old_run(tmp_path, monkeypatc
     np.testing.assert_array_equal(load_runs(tmp_path, verify=True)["a"].labels, LABELS)
 
 
+def test_a_full_disk_keeps_the_old_archive_and_says_so(tmp_path, monkeypatch):
+    runs, path = Runs([Run("a", labels=LABELS)]), tmp_path / "all.npz"
+    runs.save(path)
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full_disk)
+        sentence = r"Saving the runs as .*all\.npz failed: No space left on device\. Nothing was"
+        with pytest.raises(OSError, match=sentence):
+            runs.save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
 def test_a_full_disk_reported_without_a_number_is_told_too(tmp_path, monkeypatch):
     def short(*args, **kwargs):
         raise OSError("16 requested and 3 written")
 
     monkeypatch.setattr("numpy.lib.format.write_array", short)
-    with pytest.raises(OSError, match="run 'a' must be saved completely, got: 16 requested and 3"):
+    with pytest.raises(OSError, match="Saving run 'a' in .* failed: 16 requested and 3"):
         save_run(tmp_path, None, LABELS, name="a")
     assert names_in(tmp_path) == []
 
@@ -415,9 +427,7 @@ def test_a_read_only_folder_gives_a_sentence(tmp_path, monkeypatch):
         return None
 
     monkeypatch.setattr("pathlib.Path.mkdir", refuse)
-    with pytest.raises(
-        PermissionError, match="run 'a' must be saved completely, got: Permission denied"
-    ):
+    with pytest.raises(PermissionError, match="Saving run 'a' in .* failed: Permission denied"):
         save_run(tmp_path, None, LABELS, name="a")
 
 

@@ -246,7 +246,7 @@ def test_parts_that_do_not_belong_together_are_refused(tmp_path):
     Scores.from_matrix([[1.0, 2.0]]).save(second)
     (other,) = second.glob("arrays-*.npz")
     one.write_bytes(other.read_bytes())
-    with pytest.raises(ValueError, match="must be the file that its manifest was saved with"):
+    with pytest.raises(ValueError, match="is not the file that its manifest was saved with"):
         Scores.load(first)
 
 
@@ -285,14 +285,14 @@ def test_a_truncated_archive_is_named(tmp_path):
     folder = example().save(tmp_path / "scores")
     (archive,) = folder.glob("arrays-*.npz")
     archive.write_bytes(archive.read_bytes()[:100])
-    with pytest.raises(ValueError, match="must be the file that its manifest was saved with"):
+    with pytest.raises(ValueError, match="is not the file that its manifest was saved with"):
         Scores.load(folder)
 
 
 def test_a_missing_archive_is_named(tmp_path):
     folder = example().save(tmp_path / "scores")
     next(folder.glob("arrays-*.npz")).unlink()
-    with pytest.raises(FileNotFoundError, match="beside its manifest"):
+    with pytest.raises(FileNotFoundError, match="is missing, but its manifest names it"):
         Scores.load(folder)
 
 

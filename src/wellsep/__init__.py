@@ -65,7 +65,7 @@ _HOME = {
     "load_runs": "runs",
     "open_chunked": "runs.large",
     "save_run": "runs",
-    # the main job
+    # rank runs
     "judge": "evaluate",
     "Judgement": "evaluate",
     "score_runs": "evaluate",
@@ -84,9 +84,9 @@ _HOME = {
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",
-    # pictures
+    # report page
     "render_report": "report",
-    # a space by itself
+    # tests of a space
     "dip_statistic": "spaces",
     "dip_test": "spaces",
     "DipResult": "spaces",

@@ -216,7 +216,7 @@ def _check_shape(X: Any, name: str, minimum: int) -> None:
 
 
 def _check_finite(X: np.ndarray, name: str, names: list[str] | None) -> None:
-    # A finite sum proves all finite; only an overflow or a culprit needs the slow look.
+    # If the sum is finite, all values are; else each value is checked, which is slower.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(X.sum(dtype=np.float64)):
             return

@@ -31,14 +31,14 @@ OLD = ".old"
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{8})-(\d+)\.tmp")
 LEFT_BEHIND = 3600.0  # seconds without a change: then a writer on another machine is gone too
 _ATTEMPTS = 50  # at replacing a folder that other writers replace at the same time
-_VALUES = 1 << 22  # values of an array looked at together
+_VALUES = 1 << 22  # values of an array processed at a time
 
 NanRule = Literal["null", "text", "keep"]
 
 
 @contextlib.contextmanager
 def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new empty file beside ``path``; it takes the place of ``path`` if the block ends well.
+    """Give a new empty file next to ``path``; it replaces ``path`` if the block raises nothing.
 
     The new file is flushed to disk first, and its mode follows the user's umask. The folder is
     made when absent. What a killed writer left in it is removed.
@@ -78,7 +78,7 @@ def temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def move_folder(temporary: Path, target: Path, may_go: Callable[[Path], bool]) -> None:
-    """Put a finished folder in its place; one that is there makes way only if it may.
+    """Rename a finished folder to ``target``; replace an existing one only if ``may_go`` agrees.
 
     No system replaces a folder in one step, so the old one is called ``.<name>.old`` for a moment.
     A reader that comes then, or after a crash there, looks for it under that name.
@@ -320,11 +320,11 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
             offset = stream.tell()
             size = os.fstat(stream.fileno()).st_size
     except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except IsADirectoryError:
         raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
-        raise OSError(error.errno, f"{what} must be readable, got: {error.strerror}.") from None
+        raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
     _check_complete(size - offset, shape, dtype, what)
     return Stored(shape, dtype, partial(_map, os.path.abspath(path), dtype, shape, order, offset))
 
@@ -335,7 +335,7 @@ def members(path: str | os.PathLike[str], what: str) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
     except FileNotFoundError:
-        raise FileNotFoundError(f"{what} must be there, got no file {path}.") from None
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except (zipfile.BadZipFile, EOFError) as error:
         raise _damaged(what, error) from None
 

@@ -40,7 +40,7 @@ Writer = Callable[[Path], None]
 
 
 class Record:
-    """Base of the frozen dataclasses that pass between the steps of the main job."""
+    """Base of the frozen dataclasses that pass between the steps of a ranking."""
 
     __kinds__: ClassVar[dict[str, type]] = _KINDS
 
@@ -180,11 +180,13 @@ def _too_old(path: Path) -> ValueError:
 
 def _read_part(path: Path, sha256: str, read: Callable[[Path], Any]) -> Any:
     if not _PART.fullmatch(path.name) or not path.is_file():
-        raise FileNotFoundError(f"{path} must exist beside its manifest; save the record again.")
+        raise FileNotFoundError(
+            f"{path} is missing, but its manifest names it. Save the record again."
+        )
     if digest_file(path) != sha256:
         raise ValueError(
-            f"{path} must be the file that its manifest was saved with, got another or a damaged "
-            "one; save the record again."
+            f"{path} is not the file that its manifest was saved with: it was replaced or damaged. "
+            "Save the record again."
         )
     return read(path)
 
@@ -218,7 +220,7 @@ def _parts_of(path: Path) -> set[str]:
 
 def _remove(folder: Path, names: Any) -> None:
     for name in names:
-        with contextlib.suppress(OSError):  # a file that stays behind is litter, no error
+        with contextlib.suppress(OSError):  # a file that cannot be removed does no harm
             (folder / name).unlink(missing_ok=True)
 
 

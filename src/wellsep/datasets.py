@@ -117,8 +117,8 @@ def load_dataset(
 ) -> Any:
     """Load a real data set by name.
 
-    Looked for, in this order: in ``folder`` (default: the folder that the environment variable
-    ``WELLSEP_DATA`` names), among the sets scikit-learn ships, on OpenML.
+    The set is looked up in ``folder`` (default: the folder that the environment variable
+    ``WELLSEP_DATA`` names), then among the sets scikit-learn ships, then on OpenML.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def load_dataset(
     folder : path-like, optional
         Folder of ``<name>.npz`` files with arrays ``X`` and ``y``; ``""`` for none.
     download : bool
-        Whether OpenML may be asked.
+        Whether the set may be downloaded from OpenML.
 
     Returns
     -------
@@ -344,10 +344,12 @@ def _not_found(name: str, key: str, folder: Any, download: bool) -> Exception:
     )
     if key in _OPENML and not download:
         return FileNotFoundError(
-            f"{name} must be downloaded from OpenML, got download=False; allow it, or {remedy}."
+            f"download must be True to fetch {name!r} from OpenML, got False; or {remedy}."
         )
     if key in _FOLDER_ONLY or "/" in key:
-        return FileNotFoundError(f"{name} must lie in a folder, got none that has it; {remedy}.")
+        return FileNotFoundError(
+            f"name must be a data set that a folder holds, got {name!r}, which none does; {remedy}."
+        )
     known = [*list_datasets(folder), *_FOLDER_ONLY]
     near = difflib.get_close_matches(key, known, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"or {remedy}."

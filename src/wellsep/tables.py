@@ -1,4 +1,4 @@
-"""The one reader and writer of tables: CSV, TSV, Parquet, and NumPy files that stand for one."""
+"""The one reader and writer of tables: CSV, TSV, Parquet, and NumPy files that hold one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _INDEX_NAMES = {"id", "ids", "index", "unnamed: 0", "__index_level_0__"}
 # Names that ids often have: they hold ids if no value comes twice.
 _ID_LIKE = re.compile(r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid)|row[_ .]?names?)|.*[a-z](ID|Id)s?")
 _MISSING = {"na", "n/a", "null", "none", "?", "-"}  # neither a name nor a number
-_SNIFFED = 20  # lines that tell the separator
+_SNIFFED = 20  # lines read to find the separator
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named columns of a file, and what was taken for what.
+    """Named columns of a file, and the ids of its rows.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Table:
     columns : tuple of ndarray
         One of n values, or (n, d) where Parquet holds vectors, for each name.
     ids : ndarray of shape (n,) or None
-        What the objects are called, if a column says it.
+        Names of the objects, if a column holds them.
     id_name : str or None
         The name of that column; empty where it has none.
     header : bool
@@ -194,8 +194,8 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any
             import pyarrow.parquet as pq
         except ImportError:
             raise ImportError(
-                f"{path.name} must be written with pyarrow, got none installed; "
-                "pip install pyarrow, or write .csv."
+                f"Writing {path.name} needs the package pyarrow, which is not installed. "
+                "Install it with: pip install pyarrow. Or write a .csv file."
             ) from None
         with replace_file(path) as temporary:
             pq.write_table(pa.table({k: list(v) for k, v in columns.items()}), temporary)
@@ -247,7 +247,7 @@ def _are_ids(column: np.ndarray, *, named: bool) -> bool:
     """Whether values call objects by name: each comes once, and all are words unless so named."""
     if column.dtype.kind not in ("iuU" if named else "U") or len(column) < 2:
         return False
-    # A column of numbers with a slip in it holds words too, but not only words.
+    # A column of numbers with a typo in it holds a word too, but not only words.
     words = named or not any(_is_number(cell) for cell in column.tolist())
     return words and len(np.unique(column)) == len(column)
 
@@ -388,8 +388,8 @@ def _read_parquet(path: Path, what: str) -> tuple[list[str], list[np.ndarray]]:
         found = _parquet_columns(path)
     except ImportError:
         raise ImportError(
-            f"{what} must be read with pyarrow or polars, got neither installed; "
-            "install one: pip install pyarrow."
+            f"{what} needs the package pyarrow or polars, and neither is installed. "
+            "Install one with: pip install pyarrow."
         ) from None
     except OSError:
         raise

@@ -1,4 +1,4 @@
-"""Other people's run stores: AnnData, MLflow, Optuna.
+"""Read and write runs in AnnData, MLflow and Optuna.
 
 Each library is imported when it is needed, and named with its extra when it is missing.
 """

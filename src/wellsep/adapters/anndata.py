@@ -23,7 +23,7 @@ def runs_from_anndata(
     *,
     pairs: Mapping[str, str] | None = None,
 ) -> Runs:
-    """Judge the labelings of an AnnData object in its embeddings.
+    """Load the labelings and embeddings of an AnnData object as runs.
 
     From a file only what is asked for is read: label columns now, each space when it is opened
     (memory-mapped where the file stores it in one piece), the expression matrix never unless it
@@ -154,7 +154,7 @@ def _assemble(
 
 
 def _usable_params(params: Any) -> dict[str, Any]:
-    """What others left in uns is welcome as far as it is plain data."""
+    """Keep the entries of uns that are plain data."""
     if not isinstance(params, Mapping):
         return {}
     kept: dict[str, Any] = {}

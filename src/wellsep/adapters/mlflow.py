@@ -119,7 +119,7 @@ def log_run(
     tracking_uri : str or path, optional
         Where to; by default what MLflow is set to.
     experiment : str, optional
-        Made when it is not there. By default the one ``MLFLOW_EXPERIMENT_NAME`` names, or
+        Made when absent. By default the one ``MLFLOW_EXPERIMENT_NAME`` names, or
         "Default".
     run_id : str, optional
         An existing run, such as ``mlflow.active_run().info.run_id``.
@@ -235,7 +235,7 @@ def _search(client: Any, experiment_id: str, filter_string: str) -> Iterator[Any
 
 
 def _artifacts(client: Any, logged: Any, wanted: dict[str, str], cache: Any) -> dict[str, Path]:
-    """The wanted artifacts that exist, as local files; a manifest beside the labels too."""
+    """The wanted artifacts that exist, as local files; and the manifest next to the labels."""
     parent = wanted["labels"].rpartition("/")[0]
     wanted = {**wanted, "manifest": f"{parent}/run.json".lstrip("/")}
     parsed = urlparse(logged.info.artifact_uri)
@@ -259,7 +259,7 @@ def _artifacts(client: Any, logged: Any, wanted: dict[str, str], cache: Any) -> 
 
 
 def _download(client: Any, run_id: str, path: str, target: Path) -> None:
-    # Beside its place first: a download that is cut short must not look like a cached one.
+    # Into a temporary folder first: an interrupted download must not look like a cached one.
     with tempfile.TemporaryDirectory(dir=target) as beside:
         got = client.download_artifacts(run_id, path, beside)
         (target / path).parent.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def attach_run(
     metadata: Any = None,
     ids: Any = None,
 ) -> None:
-    """Leave embedding and labels of a trial where `runs_from_optuna` finds them.
+    """Save embedding and labels of a trial so that `runs_from_optuna` finds them.
 
     Parameters
     ----------
@@ -195,8 +195,8 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         if place.is_dir():
             return place
     raise FileNotFoundError(
-        f"run {name!r} must have its folder, got none at "
-        f"{' or '.join(str(place) for place in places)}; pass artifacts=<where it is now>."
+        f"The folder of run {name!r} was not found at "
+        f"{' or '.join(str(place) for place in places)}. Pass artifacts=<the folder it is in now>."
     )
 
 

@@ -1,4 +1,4 @@
-"""One door for every kind of source."""
+"""load_any: find out what a source is, and read its runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def load_any(
     name: str | None = None,
     artifacts: Any = None,
 ) -> Runs:
-    """Load runs from whatever holds them.
+    """Load runs from a folder, a file, AnnData, MLflow or Optuna.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def load_any(
         * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
         * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
 
-        What a SQLite file belongs to is seen from its tables; before other databases write
-        ``mlflow+`` or ``optuna+``. An experiment or a study may be named behind a ``#``:
+        The tables of a SQLite file show whose it is. For other databases write ``mlflow+`` or
+        ``optuna+`` before the URL. An experiment or a study may be named after a ``#``:
         ``sqlite:///mlflow.db#digits``.
     spaces, labels : str or iterable of str, optional
         Which spaces and which partitions to take, as patterns; a text is split at commas. AnnData
@@ -106,9 +106,7 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
         return _kind_of_url(text), text, fragment or None
     if Path(text).exists():
         return *_kind_of_path(Path(text)), fragment or None
-    raise FileNotFoundError(
-        f"source must be a folder, a file or a URL that is there, got {text!r}."
-    )
+    raise FileNotFoundError(f"source must be a folder, a file or a URL that exists, got {text!r}.")
 
 
 def _kind_of_url(url: str) -> str:

@@ -22,13 +22,13 @@ def require(module: str, extra: str) -> Any:
     except ImportError as error:
         root = module.partition(".")[0]
         raise ImportError(
-            f"{root} must be installed to read this source, got: {error}; "
-            f"pip install 'wellsep[{extra}]'."
+            f"This source needs the package {root}, which could not be imported: {error}. "
+            f"Install it with: pip install 'wellsep[{extra}]'."
         ) from error
 
 
 def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> list[str]:
-    """Names that fit one of the patterns (``*``, ``?``, ``[…]``), in the order they are there.
+    """Names that fit one of the patterns (``*``, ``?``, ``[…]``), in the order of ``there``.
 
     A text is split at commas. A name that is spelt exactly is taken before it is read as a
     pattern; a pattern without a match is refused.
@@ -52,7 +52,7 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
 def sqlite_file(url: str) -> Path | None:
     """The file behind ``sqlite:///file.db``, which must exist; None for other databases.
 
-    Opening a database that is not there would create it.
+    Opening an absent database would create it.
     """
     scheme, _, rest = url.partition(":///")
     if scheme.partition("+")[0] != "sqlite" or not rest or rest == ":memory:":

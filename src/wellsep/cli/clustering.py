@@ -19,41 +19,63 @@ if TYPE_CHECKING:
 METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
 
 DataArgument = Annotated[
-    Path, typer.Argument(help="Matrix, an object per row: csv, parquet, npy, npz.")
+    Path, typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz.")
 ]
-MethodOption = Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")]
+MethodOption = Annotated[
+    str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
+]
 ScaleOption = Annotated[
-    bool, typer.Option("--scale", help="Bring every column to mean 0 and deviation 1 first.")
+    bool,
+    typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of all randomness.")]
+SeedOption = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
 
 
 def choose_k(
     data: DataArgument,
     k: Annotated[
         str,
-        typer.Option("--k", "-k", help="Numbers to try: 2:12, 2:20:2 or 3,5,8 (ends included)."),
+        typer.Option(
+            "--k",
+            "-k",
+            help="Numbers of clusters to try: 2:12 (both ends included), 2:20:2 or 3,5,8.",
+        ),
     ] = "2:12",
     method: MethodOption = "k-means",
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", "-i", help="An index, with parameters as davies_bouldin(q=2)."),
+        typer.Option(
+            "--index",
+            "-i",
+            help="Index that votes, such as cfq or davies_bouldin(q=2). Repeat for more.",
+        ),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="Fits per K, each with another seed.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(help="Number of fits for each K, each with another seed.")
+    ] = 1,
     subsample: Annotated[
-        float | None, typer.Option(help="Share of the objects drawn anew for each repeat.")
+        float | None,
+        typer.Option(help="Share of the objects to draw for each repeat, such as 0.8."),
     ] = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
-    jobs: Annotated[int | None, typer.Option(help="Fits at a time.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of fits to run at the same time.")
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the labels of the best K: csv, parquet, npy."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the labels of the best K to this csv, parquet or npy file.",
+        ),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep the whole record in this folder.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save all results in this folder, for wellsep report.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit every number of clusters and let validity indices vote on the best.
+    """Find the number of clusters: fit every K and let validity indices vote.
 
     \b
     Examples:
@@ -99,20 +121,23 @@ def cluster(
     k: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.")],
     method: MethodOption = "cf-means",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the labels: csv, parquet or npy.")
+        Path | None,
+        typer.Option("--output", "-o", help="Write the labels to this csv, parquet or npy file."),
     ] = None,
-    centers: Annotated[Path | None, typer.Option(help="Also write the centres: npy.")] = None,
+    centers: Annotated[
+        Path | None, typer.Option(help="Also write the cluster centres to this npy file.")
+    ] = None,
     restarts: Annotated[
-        int | None, typer.Option(help="Starts tried, of which the best is kept.")
+        int | None, typer.Option(help="Number of starts to try; the best result is kept.")
     ] = None,
     neighbors: Annotated[
-        int, typer.Option(help="Neighbours of the outlier factor of lof-k-means.")
+        int, typer.Option(help="Number of neighbours per object. Only lof-k-means uses it.")
     ] = 5,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Cluster a data set and write its labels.
+    """Cluster a data set and write the labels.
 
     \b
     Examples:
@@ -154,11 +179,11 @@ def cluster(
     ends = "" if inertia is None else f", inertia {inertia:.6g}"
     print_line(f"{method}: {len(labels)} clusters of {len(X)} objects{ends}.")
     if output is None:
-        print_line("Labels were not written; name a file with --output.")
+        print_line("Labels were not written. Name a file with --output.")
 
 
 def parse_range(text: str) -> list[int]:
-    """``"2:12"`` as 2, 3, … 12; ``"2:20:2"`` in steps; ``"3,5,8"`` as listed."""
+    """Read ``"2:12"`` as 2, 3, … 12, ``"2:20:2"`` in steps of 2, ``"3,5,8"`` as listed."""
     match = re.fullmatch(r"\s*(\d+)\s*:\s*(\d+)\s*(?::\s*(\d+)\s*)?", text)
     if match:
         first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
@@ -236,7 +261,7 @@ def _write_centers(path: Path, estimator: Any) -> None:
 
 
 def _chosen_record(chosen: ChosenK) -> dict[str, Any]:
-    """What ``--json`` prints."""
+    """Return what ``--json`` prints."""
     return {
         "best": chosen.best,
         "picks": chosen.picks,

@@ -1,4 +1,4 @@
-"""The demonstration: the main job on data that scikit-learn ships, without labels until the end."""
+"""The demo command: rank runs on the digits data, compare with the true labels at the end."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CLUSTERS = (6, 10, 14)
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where runs and page are written.")] = Path(
-        "wellsep-demo"
-    ),
+    folder: Annotated[
+        Path, typer.Argument(help="Folder to write the runs and the page to.")
+    ] = Path("wellsep-demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """Cluster the handwritten digits in seven spaces, rank the runs, and write the page.
+    """Cluster handwritten digits in seven embeddings, rank the runs, write a page.
 
     \b
     Examples:
@@ -40,7 +40,8 @@ def demo(
         return
     print_line(
         f"{len(digits.X)} handwritten digits, {len(runs)} runs: k-means with K = "
-        f"{', '.join(map(str, CLUSTERS))} in spaces of different quality. No label was used."
+        f"{', '.join(map(str, CLUSTERS))} in seven embeddings of different quality. "
+        "The ranking uses no true label."
     )
     print_judgement(judgement)
     print_agreement(known)
@@ -49,7 +50,7 @@ def demo(
 
 
 def make_runs(X: Any, folder: Path) -> Any:
-    """Write one run per space and K, as any program could, and load them back."""
+    """Write one run per embedding and K with the public functions, and load them back."""
     from sklearn.cluster import KMeans
 
     import wellsep as ws
@@ -71,7 +72,7 @@ def make_runs(X: Any, folder: Path) -> Any:
 
 
 def _spaces(X: Any) -> Iterator[tuple[str, Any]]:
-    """Embeddings a practitioner might try, two of them poor on purpose."""
+    """Yield embeddings a practitioner might try; the last two are poor on purpose."""
     import numpy as np
     from sklearn.decomposition import NMF, PCA
     from sklearn.manifold import TSNE, Isomap, SpectralEmbedding

@@ -1,7 +1,7 @@
-"""The app: which module holds which command, and how a run ends.
+"""The command line app: which module holds which command, and the exit codes.
 
-A command named ``choose-k`` is the function ``choose_k`` of the module below; such modules
-import the library inside their functions, so that ``--help`` stays quick.
+A command named ``choose-k`` is the function ``choose_k`` of the module that COMMANDS names. These
+modules import the library inside their functions, so that ``--help`` stays quick.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ COMMANDS = {
 }
 DEBUG_VARIABLE = "WELLSEP_DEBUG"
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
-# What the library raises for bad input; an error with an exit code of its own overrules.
+# What the library raises for bad input. An error with an attribute exit_code decides by itself.
 BAD_INPUT = (ValueError, TypeError, OSError, ImportError, KeyError)
 
 
 def build_app(only: str | None = None) -> typer.Typer:
-    """The app with all commands, or with one, whose module alone is then imported."""
+    """Build the app with all commands, or with one; then only its module is imported."""
     app = typer.Typer(
         name="wellsep",
-        help="Choose, build and trust a clustering.",
-        epilog="Each command shows examples: wellsep score --help",
+        help="Rank, score and make clusterings, without true labels.",
+        epilog="The help of each command has examples: wellsep score --help",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("Interrupted.\n")
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of a pipe has left; keep the interpreter from complaining at exit.
+        # The reader of the pipe has closed it. Without this the interpreter warns at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except Exception as error:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """The error in one line; those that are not addressed to users keep their class name."""
+    """Put the error on one line. An error in the program, not in the input, shows its class."""
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     text = " ".join(str(text).split())
     if isinstance(error, BAD_INPUT) and text:
@@ -102,10 +102,12 @@ def _show_version(asked: bool) -> None:
 def _shared_options(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from.", envvar=DEBUG_VARIABLE)
+        bool, typer.Option("--debug", help="Show the traceback of an error.", envvar=DEBUG_VARIABLE)
     ] = False,
 ) -> None:
     pass

@@ -1,4 +1,4 @@
-"""How commands speak: tables or JSON on stdout, progress and errors on stderr."""
+"""Printing of the commands: tables or JSON on stdout, progress and errors on stderr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
-# Wide enough that nothing is cut when the output goes into a file or a pipe.
+# Columns of output that goes to a file or a pipe: enough that nothing is cut.
 _WIDTH_OF_A_PIPE = 200
 
 
@@ -47,7 +47,7 @@ def print_table(
 
 
 def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The first columns of a table that the terminal is wide enough for; at least two."""
+    """Return the first columns that fit the width of the terminal, at least two."""
     room = console().width
     kept: dict[str, Sequence[Any]] = {}
     for name, values in table.items():
@@ -59,12 +59,12 @@ def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 
 def print_line(text: str = "") -> None:
-    """Print one line; words in [brackets] are left alone."""
+    """Print one line as it is; [brackets] are no markup."""
     console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def cell(value: Any) -> str:
-    """A value as a table shows it: five digits, a dash where there is none."""
+    """Format a value for a table: five digits, a dash where there is none."""
     from rich.markup import escape
 
     from wellsep._display import printable
@@ -79,7 +79,7 @@ def cell(value: Any) -> str:
 
 
 def console(*, stderr: bool = False) -> Any:
-    """A console for the stream as it is now, so that captured output is captured."""
+    """Make a console for the present sys.stdout or sys.stderr, so that tests can capture it."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -89,7 +89,7 @@ def console(*, stderr: bool = False) -> Any:
 
 @contextlib.contextmanager
 def progress(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, seen on a terminal only; yields ``advance(steps)``."""
+    """Show a progress bar on stderr if that is a terminal; yield ``advance(steps)``."""
     if not sys.stderr.isatty():
         yield lambda steps: None
         return

@@ -1,4 +1,4 @@
-"""The commands of the main job: rank a folder of runs, and explain a saved ranking."""
+"""The commands that rank a folder of runs and explain a saved ranking."""
 
 from __future__ import annotations
 
@@ -32,65 +32,117 @@ Pattern = str | None
 def rank(
     source: Annotated[
         str,
-        typer.Argument(help="Folder of runs, .npz, .h5ad, or an MLflow or Optuna store."),
+        typer.Argument(help="The runs: a folder, .npz, .h5ad, or an MLflow or Optuna store."),
     ],
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", "-i", help="Index; the first decides, the others are shown."),
+        typer.Option(
+            "--index",
+            "-i",
+            help="Validity index. Repeat for more: the first decides, the others are shown.",
+        ),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a page (.html).")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the result as one HTML page to this file.")
+    ] = None,
     json_path: Annotated[
-        str | None, typer.Option("--json", help="Write all findings as JSON; - prints them.")
+        str | None,
+        typer.Option("--json", help="Write all results as JSON to this file; - prints them."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep all records in this folder.")] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(help="Save all results in this folder, for wellsep explain and report."),
+    ] = None,
     truth: Annotated[
         Path | None,
-        typer.Option(help="True classes, compared with the ranking after it is made."),
+        typer.Option(help="File of true classes. They are compared with the finished ranking."),
     ] = None,
     input_data: Annotated[
         Path | None,
-        typer.Option("--input", help="The data the runs were made from, scored as a baseline."),
+        typer.Option(
+            "--input",
+            help="Data the runs were made from. Partitions are scored there too, as a baseline.",
+        ),
     ] = None,
-    spaces: Annotated[Pattern, typer.Option(help="Only these spaces: X_pca,X_scvi")] = None,
-    labels: Annotated[Pattern, typer.Option(help="Only these partitions: 'leiden_*'")] = None,
-    name: Annotated[str | None, typer.Option(help="MLflow experiment or Optuna study.")] = None,
-    artifacts: Annotated[str | None, typer.Option(help="Where a study's files are.")] = None,
+    spaces: Annotated[
+        Pattern, typer.Option(help="Use only these embeddings (spaces): X_pca,X_scvi")
+    ] = None,
+    labels: Annotated[
+        Pattern, typer.Option(help="Rank only these clusterings (partitions): 'leiden_*'")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the MLflow experiment or Optuna study.")
+    ] = None,
+    artifacts: Annotated[
+        str | None, typer.Option(help="Folder with the files of an Optuna study.")
+    ] = None,
     noise: Annotated[
-        str, typer.Option(help="What the label -1 means: error, exclude, cluster, singletons.")
+        str,
+        typer.Option(
+            help="How to treat objects labelled -1: error, exclude, cluster or singletons."
+        ),
     ] = "error",
-    draws: Annotated[int, typer.Option(help="Half-samples for the certainty; 0: none.")] = 100,
+    draws: Annotated[
+        int,
+        typer.Option(help="Number of half-samples that show how certain the ranking is; 0: none."),
+    ] = 100,
     dip: Annotated[
         bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
     ] = True,
-    dip_alpha: Annotated[float, typer.Option(help="Level of the dip test.")] = 0.05,
+    dip_alpha: Annotated[float, typer.Option(help="Significance level of the dip test.")] = 0.05,
     projection: Annotated[
         str,
-        typer.Option(help="How the dip test sees a space: pca, pca-scaled, components, distances."),
+        typer.Option(
+            help="What the dip test is applied to: pca, pca-scaled, components or distances."
+        ),
     ] = "pca",
-    alpha: Annotated[str, typer.Option(help="Level of the edge test, or none.")] = "0.1",
-    correlation: Annotated[str, typer.Option(help="spearman or kendall.")] = "spearman",
-    grouping: Annotated[str, typer.Option(help="hdbscan or dbscan.")] = "hdbscan",
-    eps: Annotated[float, typer.Option(help="Reach of dbscan.")] = 0.1,
-    links: Annotated[str, typer.Option(help="pagerank or hits.")] = "pagerank",
-    outliers: Annotated[str, typer.Option(help="drop or compete.")] = "drop",
+    alpha: Annotated[
+        str,
+        typer.Option(
+            help="Significance level of the test whether two embeddings rank alike, or none."
+        ),
+    ] = "0.1",
+    correlation: Annotated[
+        str, typer.Option(help="Rank correlation between embeddings: spearman or kendall.")
+    ] = "spearman",
+    grouping: Annotated[
+        str, typer.Option(help="How embeddings are grouped: hdbscan or dbscan.")
+    ] = "hdbscan",
+    eps: Annotated[
+        float, typer.Option(help="Largest distance between neighbours in dbscan.")
+    ] = 0.1,
+    links: Annotated[
+        str, typer.Option(help="How embeddings of a group are weighted: pagerank or hits.")
+    ] = "pagerank",
+    outliers: Annotated[
+        str,
+        typer.Option(help="Embeddings outside all groups: drop, or compete with the best group."),
+    ] = "drop",
     convention: Annotated[
-        str | None, typer.Option(help='"ace": the definitions the ACE paper computed.')
+        str | None, typer.Option(help='With "ace", compute the indices as the ACE paper did.')
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Where finished spaces are kept.", envvar="WELLSEP_CACHE"),
+        typer.Option(
+            help="Folder that keeps the scores of finished embeddings.", envvar="WELLSEP_CACHE"
+        ),
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Keep nothing.")] = False,
-    device: Annotated[str | None, typer.Option(help="cuda computes on the GPU.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Compute everything again and keep no scores.")
+    ] = False,
+    device: Annotated[
+        str | None, typer.Option(help="Device to compute on: cpu, cuda or cuda:N.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
     scheduler: Annotated[
-        str | None, typer.Option(help="A Dask cluster that scores the spaces: tcp://host:8786.")
+        str | None,
+        typer.Option(help="Dask scheduler whose workers do the scoring: tcp://host:8786."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the half-samples.")] = 0,
 ) -> None:
-    """Rank the partitions of a folder of runs by ACE, and say why and how surely.
+    """Rank clusterings (partitions) without true labels by ACE; say why, and how certain it is.
 
-    Interrupted, the next call continues from the spaces that are finished.
+    After an interruption the same command continues; finished embeddings (spaces) are kept.
 
     \b
     Examples:
@@ -154,7 +206,7 @@ def explain(
     result: Annotated[Path, typer.Argument(help="Folder written by wellsep rank --save.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Say what was dropped and why, which group won, and how sure the answer is.
+    """Explain a saved ranking: what was left out and why, what decided, how certain it is.
 
     \b
     Examples:
@@ -177,14 +229,15 @@ def told_when_interrupted(kept: Path | None) -> Iterator[None]:
     except KeyboardInterrupt:
         if kept is not None:
             sys.stderr.write(
-                f"Interrupted; finished spaces are kept in {kept} for the same command to go on.\n"
+                f"Interrupted. Finished spaces are kept in {kept}. "
+                "Repeat the command to continue.\n"
             )
         raise
 
 
 @contextlib.contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
-    """A client of the scheduler, where one is named, and where to watch it work."""
+    """Connect to the scheduler, if one is named, and print the address of its dashboard."""
     if address is None:
         yield None
         return
@@ -192,13 +245,13 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
     with open_client(address) as client:
         sys.stderr.write(describe(client) + "\n")
-        # A lost scheduler is told in a sentence of ours, not also in a traceback of Dask's.
+        # We report a lost scheduler in one sentence; Dask would add a traceback.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         yield client
 
 
 def default_cache() -> Path:
-    """The user's cache folder for scores."""
+    """Return the user's cache folder for scores."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "wellsep" / "scores"
 
@@ -274,7 +327,7 @@ def print_judgement(judgement: Judgement) -> None:
         list(zip(*shown.values(), strict=True)),
         list(shown),
         title=f"Ranking by ACE ({judgement.answer.index})",
-        caption=f"Not shown for want of room: {', '.join(left)}." if left else None,
+        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.ranking.explanation:
         if paragraph != notes:

@@ -1,4 +1,4 @@
-"""The command that turns a saved result into a page."""
+"""The command that writes a saved result as an HTML page."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ def report(
     result: Annotated[
         Path, typer.Argument(help="Folder written by wellsep rank --save or choose-k --save.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write the HTML page to.")
+    ] = Path("report.html"),
     runs: Annotated[
         str | None,
-        typer.Option(help="The runs that were ranked, or the data K was chosen on."),
+        typer.Option(help="The runs that were ranked, or the data file given to choose-k."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="True classes, for colours and comparison only.")
+        Path | None,
+        typer.Option(help="File of true classes, to colour objects and compare with the ranking."),
     ] = None,
-    layout: Annotated[str, typer.Option(help="pca, tsne or umap.")] = "pca",
+    layout: Annotated[
+        str, typer.Option(help="How embeddings are drawn in two dimensions: pca, tsne or umap.")
+    ] = "pca",
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
     """Write a saved result as one HTML page that works offline.
 
-    With the runs the page also colours every space by any run's labels and shows the objects of the
-    best partition; truth needs the runs.
+    With --runs the page also draws the objects of every embedding, coloured by the labels of any
+    run. --truth needs --runs.
 
     \b
     Examples:
@@ -54,7 +57,7 @@ def report(
 
 
 def load_result(folder: Path) -> Any:
-    """The result that was saved in a folder, of whatever kind."""
+    """Load the result saved in a folder, a ranking or a chosen K."""
     import wellsep.cluster.chosen
     import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
     from wellsep._records import Record

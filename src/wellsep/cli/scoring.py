@@ -1,4 +1,4 @@
-"""The commands that list and compute indices."""
+"""The commands that list and compute validity indices."""
 
 from __future__ import annotations
 
@@ -52,28 +52,39 @@ def indices(as_json: JsonOption = False) -> None:
 
 def score(
     data: Annotated[
-        Path, typer.Argument(help="Matrix, an object per row: csv, parquet, npy, npz.")
+        Path,
+        typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz."),
     ],
     labels: Annotated[
         list[Path],
-        typer.Argument(help="Partitions: one per column (csv, parquet), row (npy) or array (npz)."),
+        typer.Argument(
+            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a partition."
+        ),
     ],
     index: Annotated[
         list[str] | None,
-        typer.Option("--index", "-i", help="An index, with parameters as davies_bouldin(q=2)."),
+        typer.Option(
+            "--index",
+            "-i",
+            help="Index to compute, such as cfq or davies_bouldin(q=2). Repeat for more.",
+        ),
     ] = None,
     noise: Annotated[
-        str, typer.Option(help="What the label -1 means: exclude, cluster, singletons or error.")
+        str,
+        typer.Option(
+            help="How to treat objects labelled -1: exclude, cluster, singletons or error."
+        ),
     ] = "exclude",
     convention: Annotated[
-        str | None, typer.Option(help='"ace": the definitions the ACE paper computed.')
+        str | None, typer.Option(help='With "ace", compute the indices as the ACE paper did.')
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Also write a .csv or .parquet table.")
+        Path | None,
+        typer.Option("--output", "-o", help="Also write the scores to this csv or parquet file."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Score partitions of one data set by one or more indices, in one pass.
+    """Score clusterings (partitions) of one data set by one or more validity indices.
 
     \b
     Examples:
@@ -97,7 +108,7 @@ def score(
 
 
 def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
-    """``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``; a bare name stays a name."""
+    """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
         raise ValueError(f"index must read name or name(parameter=value, ...), got {text!r}.")
@@ -121,7 +132,7 @@ def _literal(text: str) -> Any:
 
 
 def _read_all(paths: list[Path]) -> dict[str, Any]:
-    """All partitions of all files; where two files use one name, the file's is put before it."""
+    """Read all partitions; a name that occurs in two files gets the file's name before it."""
     from wellsep.tables import read_labels
 
     read = [(path, name, vector) for path in paths for name, vector in read_labels(path).items()]
@@ -133,7 +144,7 @@ def _read_all(paths: list[Path]) -> dict[str, Any]:
 
 
 def scores_record(scores: PartitionScores) -> dict[str, Any]:
-    """What ``--json`` prints: the best by each index, then every partition's scores."""
+    """Return what ``--json`` prints: the best by each index, then all scores."""
     return {
         "indices": [
             {"name": name, "direction": int(sign), "best": _best(scores, name)}

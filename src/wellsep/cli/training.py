@@ -1,4 +1,4 @@
-"""The command that trains deep clusterers, one setting or a sweep."""
+"""The command that trains deep clusterers, with one setting or many."""
 
 from __future__ import annotations
 
@@ -26,44 +26,62 @@ SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
 def train(
     data: Annotated[
-        Path, typer.Option("--data", "-d", help="Objects: npz (X), npy, csv or parquet.")
+        Path,
+        typer.Option("--data", "-d", help="Data file: npz with an array X, npy, csv or parquet."),
     ],
-    method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder the runs are written to.")],
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"Method to train: {', '.join(METHODS)}.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write the runs to.")],
     k: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.")] = 10,
     grid: Annotated[
         list[str] | None,
-        typer.Option("--grid", "-g", help="Values to try: lr=1e-4,1e-3 (more may follow)."),
+        typer.Option("--grid", "-g", help="Values to try: lr=1e-4,1e-3. More settings may follow."),
     ] = None,
     more: Annotated[
-        list[str] | None, typer.Argument(help="More of the grid: balance=0.1,1,10")
+        list[str] | None, typer.Argument(help="More settings to try: balance=0.1,1,10")
     ] = None,
     fixed: Annotated[
-        list[str] | None, typer.Option("--set", "-s", help="One value for all: epochs=50.")
+        list[str] | None,
+        typer.Option("--set", "-s", help="Set one value for all trainings: epochs=50."),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(help="Draw so many settings with Optuna; ranges read lr=1e-5:1e-2:log."),
+        typer.Option(
+            help="Draw this many settings with Optuna, from ranges such as lr=1e-5:1e-2:log."
+        ),
     ] = None,
     storage: Annotated[
-        str | None, typer.Option(help="URL of the Optuna storage; SQLite in --out by default.")
+        str | None,
+        typer.Option(help="URL of the Optuna storage. The default is a SQLite file in --out."),
     ] = None,
-    preset: Annotated[str, typer.Option(help="Settings left open: auto, paper, small.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trainings at a time.")] = 1,
+    preset: Annotated[
+        str, typer.Option(help="Values of all other settings: auto, paper or small.")
+    ] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Device to train on: auto, cpu, cuda or cuda:N.")
+    ] = "auto",
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", help="Number of trainings to run at the same time.")
+    ] = 1,
     checkpoints: Annotated[
-        Path | None, typer.Option(help="Keep trainings here, to go on after an interruption.")
+        Path | None,
+        typer.Option(help="Folder for checkpoints. An interrupted training continues from it."),
     ] = None,
     checkpoint_every: Annotated[
-        int | None, typer.Option(help="Epochs between checkpoints that are also runs.")
+        int | None, typer.Option(help="Save a checkpoint as a run every so many epochs.")
     ] = None,
-    retry_failed: Annotated[bool, typer.Option(help="Try failed settings again.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    retry_failed: Annotated[
+        bool, typer.Option(help="Train settings again that failed before.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(help="Random seed. The same seed gives the same result.")
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a deep clusterer under one setting or many, and write each result as a run.
+    """Train a deep clusterer with one setting or many, and write each result as a run.
 
-    Called again, finished settings are not repeated. Then let wellsep rank judge them.
+    A repeated call skips finished settings. Rank the runs with wellsep rank.
 
     \b
     Examples:
@@ -106,9 +124,10 @@ def train(
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:
-    """``["lr=1e-4,1e-3", "k=5:20"]`` as {"learning_rate": [0.0001, 0.001], "n_clusters": (5, 20)}.
+    """Read words such as ``"lr=1e-4,1e-3"`` or ``"k=5:20"`` as a mapping of names to values.
 
-    Values are listed with commas; low:high and low:high:log are ranges for Optuna.
+    Commas separate values; low:high and low:high:log are ranges for Optuna. ``lr``, ``k`` and
+    ``batch`` are short for ``learning_rate``, ``n_clusters`` and ``batch_size``.
 
     Examples
     --------
@@ -132,7 +151,7 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
 
 
 def parse_settings(words: list[str]) -> dict[str, Any]:
-    """``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
+    """Read ``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
     return {name: _value(text) for name, text in map(_split, words)}
 
 
@@ -146,7 +165,7 @@ def _split(word: str) -> tuple[str, str]:
 
 
 def read_objects(path: Path) -> Any:
-    """The objects in a file; those of an npy or npz file keep their shape, so images do."""
+    """Read the objects in a file; arrays of npy and npz files keep their shape, as images need."""
     from wellsep.tables import read_array, read_matrix
 
     if path.suffix in (".npy", ".npz") and path.exists():

@@ -87,7 +87,10 @@ def first_pass(task: Task, wants: list[Want]) -> Facts:
 
 
 def counted_alike(partitions: Partitions, n: int) -> tuple[tuple[int, ...], list[int]]:
-    """Partitions that stand for all that count the same rows, and who stands for each."""
+    """Group the partitions that leave out the same rows.
+
+    Return one partition per group, and for each partition the place of its group.
+    """
     chosen: list[int] = []
     place = []
     whole = None

@@ -1,4 +1,4 @@
-"""Deep clusterers on torch under scikit-learn's contract, and sweeps over their settings."""
+"""Deep clusterers on torch with scikit-learn's interface, and sweeps over their settings."""
 
 from __future__ import annotations
 

@@ -50,16 +50,16 @@ def plain(value: Any) -> Any:
 
 
 class Checkpoint:
-    """Where a training stands: tensors by name and a JSON record, in memory or on disk.
+    """State of a training: tensors by name and a JSON record, in memory or on disk.
 
     Parameters
     ----------
     folder : path or None
-        Where `state.safetensors` lies; None keeps nothing.
+        Folder of `state.safetensors`; None keeps nothing.
     identity : dict
         What must agree for a training to be continued: method, parameters, data.
     resume : bool
-        Whether to continue what lies in the folder.
+        Whether to continue the training in the folder.
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any], *, resume: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What a network is fed, and where: a device, and one tensor on it, scaled batch by batch."""
+"""Input of the networks: a device, and one tensor on it, scaled batch by batch."""
 
 from __future__ import annotations
 

@@ -50,14 +50,14 @@ class DEPICT(FromAutoencoder):
     Its embedding z, with one tanh unit per cluster, is clustered, and p = softmax(Wz + b), W the
     clusters' unit centroids, is trained on balance·rec + CE(noisy p, those labels). Then targets
     q ∝ p²/Σ_i p are taken from the clean encoder each epoch and balance·rec + CE(noisy p, q) is
-    minimised until the targets stand still. Labels are argmax p.
+    minimised until the targets change no more. Labels are argmax p.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters, and of latent dimensions.
     balance : float
-        Weight of the reconstruction beside the clustering loss.
+        Weight of the reconstruction relative to the clustering loss.
     init : {"path-integral", "k-means"} or array of shape (n,)
         Clusters of the autoencoder's embedding: path-integral agglomeration (the paper's choice
         for USPS and MNIST), k-means (for the face sets), or labels 0 … n_clusters−1.

@@ -136,8 +136,8 @@ class JULE(DeepClusterer):
     def _assign(self, embedding: np.ndarray) -> np.ndarray:
         if not hasattr(self, "embedding_"):
             raise ValueError(
-                "embedding_ must be there for predict, got a model saved without it; set it to "
-                "transform(X) of the training data."
+                "predict needs embedding_, and this model was saved without it. "
+                "Set embedding_ to transform(X) of the training data."
             )
         known = torch.as_tensor(self.embedding_)
         parts = torch.as_tensor(embedding).split(2048)

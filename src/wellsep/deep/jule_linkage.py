@@ -106,7 +106,7 @@ class DegreeLinkage:
         for table in (self.sent[kept], self.received[kept]):
             for point in self.members[gone]:
                 table.pop(point, None)
-        # Cross terms first, from the tables as they were; then the smaller is poured in.
+        # Cross terms first, from the tables as they were; then the smaller table is added.
         for yours, theirs in (
             (self.received[kept], self.sent[gone]),
             (self.sent[kept], self.received[gone]),

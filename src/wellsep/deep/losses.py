@@ -12,7 +12,7 @@ from torch.nn import functional as F
 def reconstruction(x: Tensor, x_hat: Tensor) -> Tensor:
     """Mean squared error over batch and features, (1/nd)·Σ‖x − x̂‖².
 
-    A mean over features too, so that a weight beside it means the same for any feature count.
+    A mean over features too, so that a loss weight means the same for any number of features.
 
     Examples
     --------

@@ -31,7 +31,7 @@ def run_study(
     study = optuna.create_study(
         study_name=STUDY, storage=url, direction="maximize", load_if_exists=True
     )
-    # Another seed for each beginning, or a study taken up again would draw what it drew before.
+    # A new seed at each start: a continued study must not draw the same settings again.
     study.sampler = _sampler(optuna, job, len(study.get_trials(deepcopy=False)))
     states = optuna.trial.TrialState
     _take_up_abandoned(study, states)
@@ -61,7 +61,8 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         raise ImportError(
-            "sampler='optuna' must have Optuna installed, got none; install wellsep[optuna]."
+            "sampler='optuna' needs the package optuna, which is not installed. "
+            "Install it with: pip install 'wellsep[optuna]'."
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

@@ -230,7 +230,7 @@ class Trainer:
                 module.train(mode)
 
     def close(self) -> None:
-        """Let go of what only training needs, so that networks can be saved and copied."""
+        """Release what only training needs, so that networks can be saved and copied."""
         for module in self.modules.values():
             set_generator(module, None)
             module.eval()
@@ -298,8 +298,8 @@ class Trainer:
                 raise
             if self.halved or self.batch_size < 2:
                 raise MemoryError(
-                    f"batch_size must fit on {self.device}, got {self.batch_size} and no memory "
-                    "is left; use a smaller batch_size or network."
+                    f"Memory ran out on {self.device} with batch_size {self.batch_size}. "
+                    f"{self._kept()}Use a smaller batch_size or network."
                 ) from error
             del error
         self.halved = True
@@ -336,12 +336,15 @@ class Trainer:
         if not len(bad):
             return
         number = self.n_steps - len(losses) + int(bad[0]) + 1
-        kept = self.checkpoint.path
-        where = f"; the last good checkpoint is in {kept.parent}" if kept and kept.exists() else ""
         raise TrainingDiverged(
-            f"loss must stay finite, got {losses[bad[0]]} at step {number} "
-            f"(stage {stage.name!r}, epoch {epoch + 1}); use a smaller learning_rate{where}."
+            f"The loss became {losses[bad[0]]} at step {number} (stage {stage.name!r}, epoch "
+            f"{epoch + 1}). {self._kept()}Use a smaller learning_rate."
         )
+
+    def _kept(self) -> str:
+        """The sentence that says where the last checkpoint is; empty if there is none."""
+        path = self.checkpoint.path
+        return f"The last good checkpoint is in {path.parent}. " if path and path.exists() else ""
 
     def _watch(self, stage: Stage, patience: _Patience, record: dict[str, Any]) -> bool:
         if stage.watch is None or stage.patience is None:

@@ -1,4 +1,4 @@
-"""Many trainings: a grid or an Optuna study, each trial a run on disk the moment it ends."""
+"""Many trainings: a grid or an Optuna study, each trial is written as a run when it ends."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def sweep(
 ) -> Sweep:
     """Fit an estimator under many settings and write each result as a run.
 
-    A trial is saved by `wellsep.save_run` the moment it ends, under a name that says its
-    settings; one that raises is recorded with its error in ``sweep.jsonl`` beside the runs. Called
-    again with the same folder, finished trials are not repeated. `wellsep rank` then ranks them.
+    A trial is saved by `wellsep.save_run` when it ends, under a name that lists its settings. One
+    that raises is recorded with its error in ``sweep.jsonl`` next to the runs. A repeated call
+    with the same folder skips finished trials. `wellsep rank` then ranks them.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class TrialJob:
         self.data = digest(X)
 
     def is_done(self, params: Mapping[str, Any]) -> bool:
-        """Whether the run is there; one of the same name but other making is refused."""
+        """Whether the run exists; one of the same name from other settings is refused."""
         name = trial_name(params)
         manifest = self.folder / safe_name(name) / "run.json"
         if not manifest.exists():

@@ -1,4 +1,4 @@
-"""Judges finished results and never fits: scores, ACE, the ranking and how sure it is."""
+"""Evaluate finished results, never fit: scores, ACE, the ranking and how certain it is."""
 
 from wellsep.evaluate.adaptive import ace
 from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores

@@ -1,7 +1,7 @@
-"""ACE, adaptive clustering evaluation: which spaces to believe, and what they say of partitions.
+"""ACE, adaptive clustering evaluation: rank partitions by the spaces that agree on them.
 
 Wang, Ye (2024), "Deep clustering evaluation: how to validate internal clustering validation
-measures", arXiv:2403.14830, algorithms 1 and 2. The steps stand below in the order of the paper.
+measures", arXiv:2403.14830, algorithms 1 and 2. The steps below follow the paper's order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from wellsep.evaluate.links import LINKS
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import NothingToRank, Scores
 
-SPLIT_ABOVE = 5  # groups with more spaces than this are looked at again (phase 2)
+SPLIT_ABOVE = 5  # groups with more spaces than this are split further (phase 2)
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
 
 
@@ -50,12 +50,13 @@ def ace(
     undefined: str = "worst",
     tie_tolerance: float = TIE,
 ) -> AceResult:
-    """Judge M partitions by the spaces that agree on them (adaptive clustering evaluation).
+    """Rank M partitions by the spaces that agree on them (adaptive clustering evaluation).
 
-    Spaces without cluster structure (dip test, Holm) leave; the others are grouped by the rank
-    agreement of their scores; within each group spaces count by their links; the group with the
-    largest mean score answers. The answer is the same for any order and names of the runs: tied
-    edges merge together, and scores that differ only by rounding are tied.
+    Spaces in which the dip test finds one mode only (Holm) are left out. The others are grouped by
+    the rank agreement of their scores. Within a group each space is weighted by its links. The
+    group with the largest mean score ranks the partitions. The answer is the same for any order
+    and names of the runs: tied edges merge together, and scores that differ only by rounding are
+    tied.
 
     Parameters
     ----------
@@ -65,22 +66,25 @@ def ace(
         Which index of `scores`; the first by default.
     dip : bool
         Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
-        stays. If no test finds more than one mode, all stay. The explanation says which.
+        is kept. If no test finds more than one mode, all are kept. The explanation says which.
     dip_alpha : float
         Family-wise level of that test.
     alpha : float or None
         Family-wise level of the edge test; None: every positive correlation is an edge.
     correlation : {"spearman", "kendall"}
+        Rank correlation between the scores of two spaces.
     grouping : {"hdbscan", "dbscan"}
-        Phase 1; phase 2 (inside groups of more than 5 spaces) is always HDBSCAN.
+        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
+        HDBSCAN.
     eps : float
-        DBSCAN's reach in 1 - correlation.
+        Largest distance (1 - correlation) between neighbours in DBSCAN.
     links : {"pagerank", "hits"}
+        How the spaces of a group are weighted.
     outliers : {"drop", "compete"}
-        "compete": the best space outside the groups wins if its mean is no smaller and a paired
-        one-sided t-test says so at .05.
+        "compete": the best space outside the groups decides if its mean is no smaller than the best
+        group's and a paired one-sided t-test rejects at .05.
     undefined : {"worst", "error"}
-        "worst": undefined scores take the smallest of the whole matrix, reasons are kept.
+        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
     tie_tolerance : float
         Relative difference under which scores, distances and means are equal.
 

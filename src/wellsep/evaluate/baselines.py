@@ -65,7 +65,7 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
     """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined (NaN).
 
     All spaces stay without the test, and if no test finds more than one mode: a space that could
-    not be tested must not be the only judge for that reason.
+    not be tested must not decide alone for that reason.
     """
     everything = np.arange(len(scores.spaces))
     if not dip:

@@ -21,7 +21,7 @@ from wellsep.runs import Runs
 
 @dataclass(frozen=True, eq=False)
 class PartitionDetails(Record):
-    """One partition seen from one space.
+    """One partition in one space, object by object.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sentences and small tables that say what ACE did and how far to trust it."""
+"""Sentences and small tables that say what ACE did and how certain the answer is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASELINES = {
 
 
 def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:
-    """The whole story, one paragraph per step."""
+    """Explain the answer, one paragraph per step."""
     steps = (
         _question(result),
         _multimodality(result),
@@ -51,9 +51,9 @@ def _question(result: AceResult) -> Iterator[str]:
 
 def _multimodality(result: AceResult) -> Iterator[str]:
     if not result.options["dip"]:
-        yield "The dip test was not asked for, so every space may judge."
+        yield "The dip test was left out (dip=False), so every space is used."
     elif len(result.untested) == len(result.spaces):
-        yield "The dip test is undefined in every space, so every space may judge."
+        yield "The dip test is undefined in every space, so every space is used."
     elif result.no_space_admitted:
         yield (
             "No space passes the dip test for more than one mode "
@@ -222,7 +222,7 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
 
 
 def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
-    """How often the answer stays the answer, and who else would win."""
+    """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
     place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))

@@ -143,7 +143,7 @@ class Ranking(Record):
         return pd.DataFrame(self.table())
 
     def explain(self) -> str:
-        """Plain sentences: what fell out and why, which group won, and how sure one can be."""
+        """Explain which spaces were left out and why, which group decided, how certain it is."""
         return "\n".join(self.explanation)
 
     def _repr_html_(self) -> str:

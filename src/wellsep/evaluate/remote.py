@@ -80,18 +80,19 @@ def over_spaces(
                 result = future.result()
             except KilledWorker:
                 raise MemoryError(
-                    f"space {name!r} must fit a worker, got workers lost again and again while "
-                    "it was scored; give workers more memory."
+                    f"Several workers were lost while they computed on space {name!r}. With a "
+                    "cache, finished spaces are kept. Give the workers more memory and repeat the "
+                    "call."
                 ) from None
             except CancelledError:
                 raise ConnectionError(
-                    "scheduler must stay until every space is done, got none after "
-                    f"{len(spaces) - len(futures) - 1} of {len(spaces)}; start it again and repeat "
-                    "the call: with a cache it goes on from there."
+                    "The Dask scheduler went away after "
+                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} spaces. With a cache, "
+                    "finished spaces are kept. Start it again and repeat the call."
                 ) from None
             except (ValueError, TypeError, OSError) as error:
                 raise named(error, name) from error
-            # Let go, or the scheduler would make it again if its worker were lost later on.
+            # Released, or the scheduler would compute it again if its worker were lost later.
             future.release()
             yield name, result
     finally:

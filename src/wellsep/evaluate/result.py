@@ -1,4 +1,4 @@
-"""What ACE answers, as one frozen record that explains itself."""
+"""AceResult: ACE's answer as one frozen record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Dropped(Record):
 
 @dataclass(frozen=True, eq=False)
 class Subgroup(Record):
-    """Spaces that judge together."""
+    """Spaces whose weighted mean ranks the partitions."""
 
     members: tuple[int, ...]  # positions among all spaces
     group: int  # phase-1 group it belongs to

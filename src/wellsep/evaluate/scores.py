@@ -1,4 +1,4 @@
-"""Scores: every partition judged in every space, as one frozen record."""
+"""Scores: every partition scored in every space, as one frozen record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wellsep._records import Record, freeze
 
 
 class NothingToRank(ValueError):
-    """The input is well formed, but holds no question to answer; the message says why."""
+    """There is nothing to rank, although the input is well formed; the message says why."""
 
     exit_code = 1  # of the command line: no answer, rather than bad input
 
@@ -106,7 +106,7 @@ class Scores(Record):
             -1 if smaller values are better.
         spaces, partitions : names; ``run 0``, ``run 1`` … by default
         dip_pvalues : array-like of shape (L,), optional
-            NaN: the test is undefined there, and the space stays.
+            NaN: the test is undefined, and the space is kept.
         paired : whether partition m was made in space m; by default if L = M
 
         Examples
@@ -152,7 +152,7 @@ class Scores(Record):
 
     @property
     def indices(self) -> tuple[str, ...]:
-        """Names of the indices; the first is the one that answers."""
+        """Names of the indices; the first decides the ranking."""
         return tuple(self.values)
 
     @property
@@ -173,7 +173,7 @@ class Scores(Record):
         return np.where(np.isfinite(matrix), matrix, np.nan)
 
     def why(self, space: str, partition: str, index: str | None = None) -> str | None:
-        """Why the index has no value there; None where it has one."""
+        """Why the index is undefined; None where it has a value."""
         index = self.check_index(index)
         value = self.values[index][self.spaces.index(space), self.partitions.index(partition)]
         if np.isfinite(value):

@@ -1,4 +1,4 @@
-"""From runs to Scores: every space opened once, all partitions and indices in one pass over it."""
+"""score_runs: open every space once, score all partitions by all indices in one pass."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Found = tuple["SpaceScores", Resampled | None]
 
 @dataclass(frozen=True, eq=False)
 class SpaceScores(Record):
-    """What one space says of some partitions; the unit of the cache."""
+    """Scores of some partitions in one space; the unit of the cache."""
 
     digests: tuple[str, ...]  # of the partitions
     values: np.ndarray  # (partitions, indices)
@@ -65,7 +65,7 @@ def score_runs(
     runs : Runs
         From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
     indices : sequence of str or (str, dict)
-        Names from ``wellsep.INDICES``; the first is the one that answers.
+        Names from ``wellsep.INDICES``. The first index decides the ranking.
     noise : {"error", "exclude", "cluster", "singletons"}
         What the label -1 means. An error by default: a run that calls most objects noise must not
         win unnoticed. With "exclude" the coverage of each partition is shown.
@@ -84,10 +84,10 @@ def score_runs(
     progress : callable, optional
         Called as ``progress(done, total, space)`` before each space, and at the end.
     random_state : int or Generator
-        Draws the objects to be drawn.
+        Chooses the objects whose coordinates are kept.
     scheduler : str or distributed.Client, optional
         A Dask cluster that scores the spaces, each in a task of its own; an active client is
-        used unasked. Embeddings in files are read by the workers.
+        used by default. Embeddings in files are read by the workers.
 
     Returns
     -------

@@ -22,7 +22,7 @@ MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
 @dataclass(frozen=True, eq=False)
 class Agreement(Record):
-    """Rankings held against true classes.
+    """Rankings compared with true classes.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Agreement(Record):
     picks: Mapping[str, tuple[str, ...]]
 
     def table(self) -> dict[str, list[Any]]:
-        """Columns: each way of ranking, its correlations, what it would have picked."""
+        """Columns: each way of ranking, its correlations, the partition it ranks first."""
         names = list(self.correlations)
         columns: dict[str, list[Any]] = {"ranking": names}
         for key in self.correlations[names[0]]:
@@ -68,7 +68,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
 
     NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
     compared with the scores by Spearman's r_s and Kendall's τ_b. Noise (-1) counts as one more
-    cluster, so that dropping objects does not pay.
+    cluster, so that leaving objects out is no advantage.
 
     Parameters
     ----------

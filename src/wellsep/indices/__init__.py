@@ -1,4 +1,4 @@
-"""What a number means: validity indices, their registry, and scoring many partitions at once."""
+"""Validity indices, their registry, and scoring many partitions at once."""
 
 from wellsep.indices.c_index import c_index_score
 from wellsep.indices.ccc import ccc_score

@@ -312,8 +312,8 @@ def margins(
 ) -> np.ndarray:
     """Distance of each object to the nearest plane that separates its centre from a rival's.
 
-    Small: the object sits on the fence. Negative: it lies on the rival's side. NaN: not counted,
-    or no rival (one cluster, coinciding centres).
+    A small margin means that the object is near the border, a negative one that it is nearer to
+    another centre. NaN: noise, or no other centre (one cluster, coinciding centres).
 
     Parameters
     ----------

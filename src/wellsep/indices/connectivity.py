@@ -1,4 +1,4 @@
-"""Local connectivity (LCD): is each object's place in its cluster backed by its neighbours?"""
+"""Local connectivity (LCD): how well neighbours connect each object to its cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LocalConnectivity:
     n_witnesses : ndarray of shape (n,), int
         How many neighbours lie between the object and its prototype, at most `n_neighbors`.
     better_cluster : ndarray of shape (n,)
-        The label of the cluster whose members among the object's nearest neighbours back it most;
+        The label of the cluster whose members among the object's nearest neighbours agree most;
         its own label where none is better, -1 for noise.
     labels : ndarray of shape (K,)
         The label of each entry of `clusters`.
@@ -73,7 +73,7 @@ def local_connectivity(
     noise: str = "exclude",
     n_jobs: int | None = None,
 ) -> LocalConnectivity:
-    """How far the neighbours of each object disagree with its place in its cluster.
+    """Measure how far the neighbours of each object disagree with its cluster (LCD).
 
     Let c be the prototype of x's cluster C and N(x) the up to t nearest other members s of C that
     lie between x and c: dist(s, c) ≤ dist(x, c) and dist(x, s) < dist(x, c). Then
@@ -101,7 +101,7 @@ def local_connectivity(
         Prototypes, one per cluster in the order of the sorted labels, or indexed by the labels
         themselves where these are 0, 1, …; by default the means.
     n_neighbors : int
-        t, the most neighbours that are asked.
+        t, the largest number of neighbours that count.
     noise : {"exclude", "cluster", "singletons", "error"}
         What the label -1 means.
     n_jobs : int, optional

@@ -20,7 +20,7 @@ DIAMETERS = ("complete", "average", "half-average", "centroid")
 
 
 def _ratio(separation: float, diameter: float) -> float:
-    if diameter <= 1e-14 * separation:  # rounding is no extent
+    if diameter <= 1e-14 * separation:  # a diameter as small as rounding errors is 0
         raise UndefinedIndex("every cluster is a single location, so that all diameters are zero")
     return float(separation / diameter)
 

@@ -1,4 +1,4 @@
-"""The silhouette of a sample against all objects: an unbiased estimate that says how sure it is."""
+"""The silhouette estimated from a sample against all objects, with a confidence interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CFQ and its kin for Gaussian mixtures: objects move to where two densities are equal."""
+"""CFQ for Gaussian mixtures: the border between clusters is where two densities are equal."""
 
 from __future__ import annotations
 

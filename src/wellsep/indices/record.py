@@ -1,4 +1,4 @@
-"""What an index is: its formula, what it wants to know, and the laws it obeys; the registry."""
+"""What an index is: its formula, the statistics it needs, the laws it obeys; the registry."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def score_partitions(
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     sample_weight : array-like of shape (n,), optional
-        An object of weight 0 is as good as absent.
+        An object of weight 0 is left out.
     noise : {"exclude", "cluster", "singletons", "error"}
         What the label -1 means.
     device : str, optional

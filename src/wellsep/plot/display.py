@@ -45,7 +45,7 @@ class Display:
 
 
 def pyplot() -> Any:
-    """matplotlib.pyplot, or a sentence on how to get it."""
+    """Import matplotlib.pyplot, or raise an error that says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

@@ -90,7 +90,7 @@ class _StripDisplay(Display):
         ):
             if not len(values):
                 continue
-            # The same object always falls on the same place: no chance in the picture.
+            # The same object always gets the same place: the picture is not random.
             jitter = (objects * 2654435761 % 1000 / 1000 - 0.5) * 0.6
             bad = np.isin(objects, list(worst))
             colour = colour_of(int(code))

@@ -13,7 +13,7 @@ from wellsep.report.regions import regions_figure
 
 
 class RegionsDisplay(Display):
-    """Decision regions of a 2-D clustering, and how far one object is from changing sides.
+    """Decision regions of a 2-D clustering, and how far one object is from another cluster.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class RegionsDisplay(Display):
         (ax,) = self._axes(ax, figsize=(5, 4.6))
         shades = np.ones((*regions.grid.shape, 3))
         for code in np.unique(regions.grid):
-            # Shades of the clusters' colours: marks stay the darker thing.
+            # Shades of the clusters' colours, lighter than the marks.
             shades[regions.grid == code] = 1 - 0.16 * (1 - np.array(to_rgb(colour_of(int(code)))))
         extent = (regions.x[0], regions.x[-1], regions.y[0], regions.y[-1])
         self.image_ = ax.imshow(
@@ -102,6 +102,6 @@ class RegionsDisplay(Display):
             )
             ax.scatter(*regions.point, s=70, facecolors="none", edgecolors=INK, lw=1.8, zorder=4)
             ax.set_title(f"margin {regions.margin:.3g}", loc="left", fontsize="medium")
-        # One scale for both axes: the way out is seen to be the shortest.
+        # The same scale on both axes, so that distances can be compared by eye.
         ax.set(xlim=extent[:2], ylim=extent[2:], aspect="equal")
         return self

@@ -14,7 +14,7 @@ from wellsep.report.figures import Graph, HeatMap, Scatter
 from wellsep.report.scatter import encoded
 from wellsep.spaces.planes import drawn_objects, plane
 
-MOST_NAMED = 40  # names beside a heat map
+MOST_NAMED = 40  # names written next to a heat map
 
 
 class AgreementDisplay(Display):
@@ -117,7 +117,7 @@ class GraphDisplay(Display):
 
 
 class SpacesDisplay(Display):
-    """Spaces that give the answer beside spaces that do not, coloured by one partition.
+    """Selected and excluded spaces side by side, coloured by one partition.
 
     ``figure`` is a tuple of Scatter figures, the selected spaces first.
 

@@ -90,7 +90,10 @@ def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
             write_npz(temporary, arrays)
     except OSError as error:
         why = error.strerror or str(error)
-        message = f"runs must be saved completely, got: {why} ({path}); nothing was kept."
+        message = (
+            f"Saving the runs as {path} failed: {why}. Nothing was written, and an earlier file is "
+            "unchanged. Free space or choose another folder, then save again."
+        )
         raise OSError(error.errno or errno.EIO, message) from error
 
 

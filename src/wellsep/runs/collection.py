@@ -14,7 +14,7 @@ from wellsep.runs.run import Part, Run
 
 
 class NoRuns(ValueError):
-    """There is nothing to judge; the message says where it was looked for."""
+    """No runs were found; the message says where they were expected."""
 
     exit_code = 1  # of the command line: no answer, rather than bad input
 
@@ -24,8 +24,8 @@ class Runs:
     """L spaces and M partitions of the same objects in the same order.
 
     A sequence of `Run`. A run with labels is a partition, a run with an embedding a space, a run
-    with both is a partition that knows its space. Neither kind must be complete: twelve
-    labelings can be judged in four embeddings.
+    with both is a partition and the space it was made in. Their numbers may differ: twelve
+    partitions can be ranked in four spaces.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Runs:
 
     @property
     def paired(self) -> bool:
-        """Whether every partition knows its space."""
+        """Whether every partition has a space it was made in."""
         made_in = self.made_in
         return bool(len(made_in) and (made_in >= 0).all())
 

@@ -53,7 +53,7 @@ def save_run(
 ) -> Path:
     """Save one run in a folder of its own under ``folder`` and return that folder.
 
-    The run is written beside its place, flushed to disk and then moved there in one step: a
+    The run is written under a temporary name, flushed to disk and renamed in one step: a
     writer that is killed, or a disk that fills up, leaves no half run. What such a writer left
     behind is never read, and removed by the next save.
 
@@ -73,7 +73,7 @@ def save_run(
     params, metadata : mapping, optional
         JSON data: the settings that made the run, and anything else.
     ids : array-like of shape (n_objects,), optional
-        What the objects are called; compared between runs when they are loaded.
+        Names of the objects; compared between runs when they are loaded.
     space : str, optional
         Name of another run in whose embedding these labels were made.
     overwrite : bool
@@ -233,7 +233,10 @@ def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
     except OSError as error:
         # ndarray.tofile reports a full disk without an error number.
         why = error.strerror or str(error)
-        message = f"run {name!r} must be saved completely, got: {why} ({folder}); nothing was kept."
+        message = (
+            f"Saving run {name!r} in {folder} failed: {why}. Nothing was written, and what was "
+            "saved before is unchanged. Free space or choose another folder, then save again."
+        )
         raise OSError(error.errno or errno.EIO, message) from error
 
 

@@ -48,12 +48,12 @@ def open_chunked(path: str | os.PathLike[str], *, chunk_rows: int | None = None)
         import dask.array as da
     except ImportError:
         raise ImportError(
-            "open_chunked must have the package dask, got none; "
-            "install it with: pip install 'wellsep[dask]'."
+            "open_chunked needs the package dask, which is not installed. "
+            "Install it with: pip install 'wellsep[dask]'."
         ) from None
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"path must be there, got no file {path}.")
+        raise FileNotFoundError(f"path must exist, got no file {path}.")
     if path.suffix == ".npy":
         return _from_npy(da, path, chunk_rows)
     if path.suffix == ".zarr":
@@ -102,7 +102,7 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
     names = schema.names
     places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
     columns = [name for i, name in enumerate(names) if i not in places[:1]]
-    if not places and any(map(may_name_ids, names)):  # the values tell
+    if not places and any(map(may_name_ids, names)):  # decided by the values
         return _read_now(path, what)
     try:
         types = [schema.field(name).type.to_pandas_dtype() for name in columns]
@@ -129,8 +129,8 @@ def stored_zarr(path: Path, what: str) -> Stored:
         import zarr
     except ImportError:
         raise ImportError(
-            f"{what} must be read with the package zarr, got none installed; "
-            "install it: pip install zarr."
+            f"{what} needs the package zarr, which is not installed. "
+            "Install it with: pip install zarr."
         ) from None
     try:
         array = zarr.open_array(os.path.abspath(path), mode="r")

@@ -21,7 +21,7 @@ from wellsep.runs.names import check_name
 class Part:
     """Labels, embedding or ids of one run: checked by shape and type now, by content when opened.
 
-    What is opened is shared for as long as somebody holds it, and let go afterwards: an open
+    An opened array is shared while something refers to it, and released afterwards: an open
     memory map costs a file handle, and a folder may hold thousands of runs.
     """
 
@@ -67,12 +67,13 @@ class Part:
         except OSError as error:
             why = error.strerror or str(error)
             raise OSError(
-                error.errno or errno.EIO, f"{self.what} must be readable, got: {why}."
+                error.errno or errno.EIO,
+                f"{self.what} could not be read: {why}. Restore the file and load the runs again.",
             ) from error
         if array.shape != self.shape:
             raise ValueError(
-                f"{self.what} must keep its shape {self.shape}, got {array.shape}; "
-                "the file has changed since the runs were loaded."
+                f"{self.what} had shape {self.shape} when the runs were loaded and has "
+                f"{array.shape} now: the file was replaced. Load the runs again."
             )
         if self.kind != "embedding":
             array = _COERCE[self.kind](array, self.what)
@@ -110,7 +111,7 @@ class Run:
     Parameters
     ----------
     name : str
-        Any text; unique among the runs judged together.
+        Any text; unique among runs that are ranked together.
     labels : array-like of shape (n_objects,), optional
         Integers, text or categories; -1 marks noise. Kept as a read-only NumPy array.
     embedding : array-like of shape (n_objects, n_features), optional
@@ -118,7 +119,7 @@ class Run:
     params, metadata : mapping, optional
         Settings that made the run, and anything else worth keeping: JSON data.
     ids : array-like of shape (n_objects,), optional
-        What the objects are called, to prove that runs agree on their order.
+        Names of the objects, to check that runs have them in the same order.
     space : str, optional
         Name of the run whose embedding the labels were made in, when this run has none itself.
 
@@ -146,7 +147,7 @@ class Run:
         for kind in ("labels", "embedding", "ids"):
             value = known[f"_{kind}"]
             if value is not None:
-                # A part taken over from another run speaks of itself under this name.
+                # A part taken over from another run is named after this run in errors.
                 value = (
                     value.renamed(self.name)
                     if isinstance(value, Part)
@@ -261,7 +262,7 @@ def _as_embedding(value: Any, what: str) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{what} must be a table of numbers, got {error}.") from None
     if array.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):  # the check of the dtype says it
+        with contextlib.suppress(TypeError, ValueError):  # the check of the dtype reports it
             array = array.astype(np.float64)
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 

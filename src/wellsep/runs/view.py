@@ -1,4 +1,4 @@
-"""How runs show themselves: text and HTML."""
+"""Text and HTML that describe runs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _clusters(run: Run) -> str:
         return "labels"
     try:
         labels = run.labels
-    except (OSError, TypeError, ValueError):  # a repr says what it can
+    except (OSError, TypeError, ValueError):  # a repr must not raise
         return "labels"
     noise = int((labels == -1).sum()) if labels.dtype.kind in "iu" else 0
     clusters = count(len(np.unique(labels)) - (noise > 0), "cluster")

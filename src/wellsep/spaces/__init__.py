@@ -1,4 +1,4 @@
-"""Label-free judgement of a space: the dip test, its null distribution, projections, Holm."""
+"""Tests of a space without labels: the dip test, its null distribution, projections, Holm."""
 
 from wellsep.spaces.adjust import HolmResult, holm
 from wellsep.spaces.dip import DipResult, dip_statistic, dip_test

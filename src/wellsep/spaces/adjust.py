@@ -12,7 +12,7 @@ from wellsep._checks import check_number, to_numpy
 
 @dataclass(frozen=True, eq=False)
 class HolmResult:
-    """Which hypotheses fall, and the p-values that say so.
+    """Rejected hypotheses and adjusted p-values.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class HolmResult:
     adjusted : ndarray of float
         Smallest alpha at which each would be rejected; NaN where the p-value was.
     alpha : float
-        The rate asked for.
+        The family-wise error rate.
     """
 
     reject: np.ndarray

@@ -56,7 +56,7 @@ def dip_statistic(x: Any) -> float:
     Parameters
     ----------
     x : array-like of shape (n,)
-        The values, in any order, ties allowed. Lists, series and tensors are welcome.
+        The values, in any order, ties allowed. A list, a series or a tensor will do.
 
     Returns
     -------

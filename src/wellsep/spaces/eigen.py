@@ -1,4 +1,4 @@
-"""The few largest eigenvalues of a symmetric matrix, with repeated ones told as such."""
+"""The few largest eigenvalues of a symmetric matrix, with repeated ones marked."""
 
 from __future__ import annotations
 

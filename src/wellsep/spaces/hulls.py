@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-BLOCK = 16  # points that stand or fall together
+BLOCK = 16  # points that are kept or dropped together
 FEW = 64  # points that a scan in plain Python takes faster than NumPy's calls begin
 MANY = 4096  # points from which sorting out blocks is faster than looking at every point
 

@@ -80,7 +80,7 @@ def multimodality(
 
     The space is brought to one dimension, :math:`z = Xw`, and the test answers
     :math:`p = P(D_n \ge D(z))` (see :func:`dip_test`). Small p: the space has groups. A large p
-    does not prove the opposite, because groups may hide from one direction.
+    does not prove the opposite, because one direction need not show all groups.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ def generator(random_state) -> np.random.Generator:
 def null_dips(n: int, n_simulations: int, *, random_state=None) -> np.ndarray:
     """Simulate the dip statistic of uniform samples.
 
-    Sorted uniforms are partial sums of exponential spacings, divided by their total. The dip knows
-    neither place nor scale, so the first spacing and the division are left out.
+    Sorted uniforms are partial sums of exponential spacings, divided by their total. The dip
+    does not depend on location or scale, so the first spacing and the division are left out.
 
     Parameters
     ----------
