@@ -264,8 +264,8 @@ def test_local_connectivity_is_that_of_the_host(d, t):
     host = ws.local_connectivity(X.astype(np.float64), y, n_neighbors=t)
     ours = ws.local_connectivity(torch.tensor(X, device="cuda"), y, n_neighbors=t)
     assert ours.objects == pytest.approx(host.objects, rel=1e-7, abs=1e-9)
-    assert np.array_equal(ours.support, host.support)
-    assert np.array_equal(ours.better, host.better)
+    assert np.array_equal(ours.n_witnesses, host.n_witnesses)
+    assert np.array_equal(ours.better_cluster, host.better_cluster)
 
 
 def test_lofkmeans_finds_the_weights_of_the_host():

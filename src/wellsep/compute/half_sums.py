@@ -9,7 +9,8 @@ scaled to the sizes of the clusters (a difference estimator).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,14 +154,16 @@ def _seen_totals(
     else:
         sums_of = PairSums(task, metric, group, n_groups, single)
     edges = np.searchsorted(group[seen], np.arange(n_groups + 1))
-    at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
-    if space.kind == "tensor":
-        at_once = n_groups
     within = [np.flatnonzero(column) for column in draws.chosen.T]
+    offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
+    if space.kind == "tensor":  # few large steps: each costs a launch
+        codes = task.partitions.codes[:, seen]
+        tables = add_all_widths(space, sums_of(seen), edges, draws, codes, offsets, singleton)
+        return [(draws_in, table[draws_in]) for draws_in, table in zip(within, tables, strict=True)]
+    at_once = max(1, STRIP // max(1, int(np.diff(edges).max())))
     additions = draws.chosen.sum() * draws.counts.shape[1] * len(seen) / 2
     add = choose(add_widths, space.X, additions)
     found: list[Any] = [None] * n_groups
-    offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
 
     def work(start: int) -> None:
         groups = range(start, min(start + at_once, n_groups))
@@ -341,27 +344,60 @@ def add_widths(
 ) -> np.ndarray:  # fmt: skip
     """(D, ΣK) widths of some objects in every draw, summed over the members of each cluster."""
     totals = np.zeros(draws.counts.shape)
-    width = max(1, draws.counts.size)
-    most = AT_ONCE if space.kind == "numpy" else int(budget_bytes() / 64)
-    step = max(8, most // width)
-    sets = [np.flatnonzero(np.diff(offsets) == k) for k in np.unique(np.diff(offsets))]
+    step = max(8, AT_ONCE // max(1, draws.counts.size))
     for start in range(rows.start, rows.stop, step):
         part = slice(start, min(start + step, rows.stop))
-        for which in sets:  # partitions with equally many clusters side by side
-            at = offsets[which][:, None] + np.arange(offsets[which[0] + 1] - offsets[which[0]])
-            table = sums[:, :, part] if at.size == offsets[-1] else sums[:, :, part][
-                :, space.asarray(at.reshape(-1)), :
-            ]  # fmt: skip
-            table = table.reshape(len(sums), *at.shape, -1)
+        for which, at in _alike(offsets):
+            table = _tables(space, sums[:, :, part], at, int(offsets[-1]))
             own = Draws(draws.chosen, draws.counts[:, at])
-            totals[:, at] += _some_widths(space, table, own, codes[which, part], singleton)
+            width = _some_widths(space, table, own, codes[which, part], singleton)
+            members = codes[which, part][:, :, None] == np.arange(at.shape[1])  # (g, b, K)
+            added = host(space.xp.permute_dims(width, (1, 0, 2)) @ space.asarray(members * 1.0))
+            totals[:, at] += added.transpose(1, 0, 2)
     return totals
+
+
+def add_all_widths(
+    space: Space, sums: Any, edges: np.ndarray, draws: Draws, codes: np.ndarray,
+    offsets: np.ndarray, singleton: float,
+) -> np.ndarray:  # fmt: skip
+    """(G, D, ΣK) widths of the objects of each group in every draw, summed over each cluster.
+
+    Objects lie group by group, cut at ``edges``; draws without the group are counted too.
+    """
+    xp, found = space.xp, np.zeros((len(edges) - 1, *draws.counts.shape))
+    for which, at in _alike(offsets):
+        table = _tables(space, sums, at, int(offsets[-1]))
+        members = space.asarray(1.0 * (codes[which][:, :, None] == np.arange(at.shape[1])))
+        step = max(1, int(budget_bytes() / (32.0 * at.size * codes.shape[1])))
+        for start in range(0, len(draws.chosen), step):
+            part = slice(start, start + step)
+            own = Draws(draws.chosen[part], draws.counts[part][:, at])
+            width = _some_widths(space, table, own, codes[which], singleton)
+            width = xp.permute_dims(width, (1, 0, 2))  # (g, D, b)
+            added = xp.stack([width[:, :, a:b] @ members[:, a:b, :] for a, b in pairwise(edges)])
+            found[:, part, at] = host(added).transpose(0, 2, 1, 3)
+    return found
+
+
+def _alike(offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Partitions with equally many clusters: which (g,), and where their clusters lie (g, K)."""
+    counts = np.diff(offsets)
+    for k in np.unique(counts):
+        which = np.flatnonzero(counts == k)
+        yield which, offsets[which][:, None] + np.arange(k)
+
+
+def _tables(space: Space, sums: Any, at: np.ndarray, width: int) -> Any:
+    """(G, g, K, b) the sums of some partitions."""
+    some = sums if at.size == width else sums[:, space.asarray(at.reshape(-1)), :]
+    return some.reshape(len(sums), *at.shape, -1)
 
 
 def _some_widths(
     space: Space, table: Any, draws: Draws, codes: np.ndarray, singleton: float
-) -> np.ndarray:
-    """(D, g, K) totals of ``table`` (G, g, K, b) of distance sums; counts are (D, g, K)."""
+) -> Any:
+    """(D, g, b) widths from ``table`` (G, g, K, b) of distance sums; counts are (D, g, K)."""
     xp = space.xp
     safe = np.maximum(codes, 0)  # (g, b)
     first, at = np.indices(safe.shape)
@@ -380,10 +416,7 @@ def _some_widths(
     top = xp.where(a > b, a, b)
     flat = (top <= 0) | xp.isinf(top)  # all objects of both coincide, or there is no other cluster
     width = xp.where(flat, xp.zeros_like(top), (b - a) / xp.where(flat, xp.ones_like(top), top))
-    width = xp.where(of_own <= 1, xp.full_like(width, singleton), width)
-    members = (codes[:, :, None] == np.arange(table.shape[2])).astype(float)  # (g, b, K)
-    totals = host(xp.permute_dims(width, (1, 0, 2)) @ space.asarray(members))  # (g, D, K)
-    return totals.transpose(1, 0, 2)
+    return xp.where(of_own <= 1, xp.full_like(width, singleton), width)
 
 
 def _compiled_usable(rows: Any, additions: float) -> bool:

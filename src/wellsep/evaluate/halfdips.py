@@ -9,7 +9,7 @@ import numpy as np
 from .._checks import check_data, to_numpy
 from ..compute.engines import effective_jobs, share_out
 from ..compute.half_sums import Halves
-from ..spaces import dip_test, multimodality
+from ..spaces import dip_test, kernels, multimodality
 from ..spaces.eigen import leading_eigenpairs
 from ..spaces.modes import SMALLEST_GAP
 
@@ -72,7 +72,8 @@ def _by_moments(
         if np.ptp(z) > 0:
             pvalues[i] = dip_test(z).pvalue
 
-    # small matrices: threads of BLAS would only wait for each other
+    # Dips that are not compiled hold the interpreter's lock, so threads would only wait.
+    jobs = 1 if kernels.one_dip(len(X) // 2) is None else jobs
     every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
     share_out(jobs, describe, iter([every_group]))
     weights = np.empty((len(draws), d))

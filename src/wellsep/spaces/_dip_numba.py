@@ -126,7 +126,7 @@ def dip_of_steps(v, below, upto, scratch):
     return height, first, last
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def dips_of_rows(rows):
     """Of each row of ascending values: twice the dip, in objects, and the modal interval.
 
