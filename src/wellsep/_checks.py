@@ -29,12 +29,12 @@ def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
 def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}.")
-    value = int(value)
-    if value < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {value}.")
-    if maximum is not None and value > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {value}.")
-    return value
+    count = int(value)
+    if count < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {count}.")
+    if maximum is not None and count > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {count}.")
+    return count
 
 
 def check_number(
@@ -46,15 +46,15 @@ def check_number(
 ) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    value = float(value)
-    if math.isnan(value):
+    number = float(value)
+    if math.isnan(number):
         raise ValueError(f"{name} must be a number, got NaN.")
-    if minimum is not None and (value < minimum or (open_left and value == minimum)):
+    if minimum is not None and (number < minimum or (open_left and number == minimum)):
         rule = "greater than" if open_left else "at least"
-        raise ValueError(f"{name} must be {rule} {minimum}, got {value}.")
-    if maximum is not None and value > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {value}.")
-    return value
+        raise ValueError(f"{name} must be {rule} {minimum}, got {number}.")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {number}.")
+    return number
 
 
 def check_fraction(name: str, value: Any) -> float:
@@ -98,13 +98,13 @@ def to_numpy(array: Any) -> np.ndarray:
     if isinstance(array, np.ndarray):
         return array
     if is_torch(array):
-        return array.detach().cpu().numpy()
+        return np.asarray(array.detach().cpu().numpy())
     if is_frame(array) or is_series(array):
         return np.asarray(array.to_numpy())
     if hasattr(array, "get") and type(array).__module__.startswith("cupy"):
-        return array.get()
+        return np.asarray(array.get())
     if sp.issparse(array):
-        return array.toarray()
+        return np.asarray(array.toarray())
     if hasattr(array, "__array_namespace__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return np.asarray(array)
@@ -128,7 +128,7 @@ def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
                 f"{name} must have numeric columns, got column {column!r} of type {dtype}; "
                 "drop or encode it first."
             )
-    array = frame.to_numpy()
+    array: np.ndarray = frame.to_numpy()
     return array.astype(np.float64) if array.dtype.kind in "Ob" else array
 
 

@@ -80,7 +80,7 @@ class Partitions:
     @property
     def n_objects(self) -> int:
         """Number of objects, noise included."""
-        return self.codes.shape[1]
+        return int(self.codes.shape[1])
 
     @property
     def n_clusters(self) -> np.ndarray:

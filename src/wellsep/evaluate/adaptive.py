@@ -7,15 +7,23 @@ measures", arXiv:2403.14830, algorithms 1 and 2. The steps below follow the pape
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from wellsep._checks import check_choice, check_fraction, check_number
 from wellsep._display import listing
 from wellsep._records import freeze
-from wellsep.evaluate.baselines import UNDEFINED, fill_undefined, own_space_scores, passing_spaces
+from wellsep.evaluate.baselines import (
+    UNDEFINED,
+    Passed,
+    fill_undefined,
+    own_space_scores,
+    passing_spaces,
+)
 from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes
 from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from wellsep.evaluate.links import LINKS
@@ -278,7 +286,13 @@ def split_groups(rows: np.ndarray, labels: np.ndarray, *, tolerance: float = TIE
     return renumber(fine)
 
 
-def _weigh(members, rows, edges, groups, link) -> Subgroup:
+def _weigh(
+    members: np.ndarray,
+    rows: np.ndarray,
+    edges: np.ndarray,
+    groups: np.ndarray,
+    link: Callable[[np.ndarray], np.ndarray],
+) -> Subgroup:
     inside = edges[np.ix_(members, members)]
     weights = link(inside)
     answer = weights @ rows[members]
@@ -292,7 +306,13 @@ def _weigh(members, rows, edges, groups, link) -> Subgroup:
     )
 
 
-def _choose(subgroups, outside, rows, compete, tolerance) -> _Winner:
+def _choose(
+    subgroups: tuple[Subgroup, ...],
+    outside: np.ndarray,
+    rows: np.ndarray,
+    compete: bool,
+    tolerance: float,
+) -> _Winner:
     """The subgroup with the largest mean; those that tie share the win. No group: best outlier."""
     test = None
     if subgroups:
@@ -318,24 +338,26 @@ def _choose(subgroups, outside, rows, compete, tolerance) -> _Winner:
     return _Winner("outlier", (), _sorted(alone), weights, answer, test)
 
 
-def _largest(values, tolerance) -> tuple[int, ...]:
+def _largest(values: npt.ArrayLike, tolerance: float) -> tuple[int, ...]:
     classes = tied_classes(values, tolerance=tolerance)
     return tuple(np.flatnonzero(classes == classes.max()).tolist())
 
 
-def _sorted(positions) -> tuple[int, ...]:
+def _sorted(positions: np.ndarray) -> tuple[int, ...]:
     return tuple(np.sort(positions).tolist())
 
 
-def _positions(place: np.ndarray, local) -> tuple[int, ...]:
+def _positions(place: np.ndarray, local: Iterable[int]) -> tuple[int, ...]:
     return tuple(int(place[i]) for i in local)
 
 
-def _dropped_spaces(scores: Scores, passed, varying) -> tuple[Dropped, ...]:
+def _dropped_spaces(
+    scores: Scores, passed: Passed, varying: Collection[int]
+) -> tuple[Dropped, ...]:
     kept = set(passed.kept.tolist())
     found = []
     for i, name in enumerate(scores.spaces):
-        if i not in kept:
+        if passed.adjusted is not None and i not in kept:  # without a test all are kept
             p = passed.adjusted[i]
             reason = f"the dip test cannot rule out a single mode (adjusted p = {p:.3g})"
             found.append(Dropped(name, "dip", reason))

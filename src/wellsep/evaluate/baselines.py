@@ -122,7 +122,8 @@ def own_space_scores(
             "Use mean_scores or ace."
         )
     matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    return matrix[scores.made_in, np.arange(matrix.shape[1])]
+    own: np.ndarray = matrix[scores.made_in, np.arange(matrix.shape[1])]
+    return own
 
 
 def mean_scores(
@@ -156,7 +157,9 @@ def mean_scores(
     array([0.5 , 0.75])
     """
     matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    return matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept].mean(axis=0)
+    admitted = matrix[passing_spaces(scores, dip=dip, alpha=dip_alpha).kept]
+    means: np.ndarray = admitted.mean(axis=0)
+    return means
 
 
 def input_scores(
@@ -198,4 +201,5 @@ def input_scores(
     result = score_partitions(
         X, dict(labels), (index,), noise=noise, convention=convention, device=device, n_jobs=n_jobs
     )
-    return np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
+    turned: np.ndarray = np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
+    return turned

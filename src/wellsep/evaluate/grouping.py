@@ -37,7 +37,8 @@ def mutual_reachability(distance: np.ndarray, min_samples: int) -> np.ndarray:
     """Largest of the distance and the two core distances; the point itself is not counted."""
     rank = min(min_samples, len(distance) - 1)
     core = np.sort(distance, axis=1)[:, rank]
-    return np.maximum(distance, np.maximum.outer(core, core))
+    reachability: np.ndarray = np.maximum(distance, np.maximum.outer(core, core))
+    return reachability
 
 
 def tree_weights(distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -57,11 +58,11 @@ def tree_weights(distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 class _Node(NamedTuple):
     density: float  # lambda = 1 / distance of the merge
-    children: tuple
+    children: tuple[int, ...]
     size: int
 
 
-def _merge_tree(distance: np.ndarray, tolerance: float) -> list:
+def _merge_tree(distance: np.ndarray, tolerance: float) -> list[_Node]:
     """Single linkage with equal weights merged together; node id n + i is the i-th merge.
 
     In Prim's order every component of a threshold graph is a run of neighbours, so the points merge
@@ -69,7 +70,7 @@ def _merge_tree(distance: np.ndarray, tolerance: float) -> list:
     """
     n = len(distance)
     order, weight = tree_weights(distance)
-    nodes: list = [_Node(np.inf, (), 1)] * n
+    nodes = [_Node(np.inf, (), 1)] * n
     # runs: [first position, last position] -> node, kept at both ends
     node_at = order.copy()
     left, right = np.arange(n), np.arange(n)
@@ -96,7 +97,7 @@ def _merge_tree(distance: np.ndarray, tolerance: float) -> list:
     return nodes
 
 
-def _leaves(nodes: list, top: int) -> list[int]:
+def _leaves(nodes: list[_Node], top: int) -> list[int]:
     found, stack = [], [top]
     while stack:
         node = stack.pop()
@@ -241,7 +242,7 @@ def density_groups(distance: np.ndarray, *, tolerance: float = TIE) -> Grouping:
 def row_distances(rows: np.ndarray, *, tolerance: float = TIE) -> np.ndarray:
     """Euclidean distances between score rows; what is only rounding is 0."""
     difference = rows[:, None, :] - rows[None, :, :]
-    distance = np.sqrt((difference**2).sum(axis=2))
+    distance: np.ndarray = np.sqrt((difference**2).sum(axis=2))
     norm = np.sqrt((rows**2).sum(axis=1))
     distance[distance <= tolerance * np.maximum.outer(norm, norm)] = 0.0
     return distance

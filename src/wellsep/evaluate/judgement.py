@@ -136,7 +136,7 @@ def judge(
     details: bool = True,
     n_jobs: int | None = None,
     device: Any = None,
-    cache: str | os.PathLike | None = None,
+    cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     random_state: Any = 0,
     scheduler: Any = None,

@@ -30,7 +30,8 @@ def pagerank(weights: np.ndarray, *, damping: float = 0.9) -> np.ndarray:
     out = weights.sum(axis=1, keepdims=True)
     steps = np.divide(weights, out, out=np.full((n, n), 1.0 / n), where=out > 0)
     rank = np.linalg.solve(np.eye(n) - damping * steps.T, np.full(n, (1.0 - damping) / n))
-    return rank / rank.sum()
+    shares: np.ndarray = rank / rank.sum()
+    return shares
 
 
 def hits(weights: np.ndarray) -> np.ndarray:
@@ -55,7 +56,8 @@ def hits(weights: np.ndarray) -> np.ndarray:
     values, vectors = np.linalg.eigh(weights.T @ weights)
     top = vectors[:, values >= values[-1] * (1 - 1e-10)]
     authority = np.clip(top @ top.sum(axis=0), 0.0, None)
-    return authority / authority.sum()
+    shares: np.ndarray = authority / authority.sum()
+    return shares
 
 
 LINKS = {"pagerank": pagerank, "hits": hits}

@@ -164,7 +164,8 @@ class Scores(Record):
         """The index to use: the named one, or the first."""
         if index is None:
             return self.indices[0]
-        return check_choice("index", index, self.indices)
+        check_choice("index", index, self.indices)
+        return index
 
     def oriented(self, index: str | None = None) -> np.ndarray:
         """Scores of one index turned so that larger is better; ±inf counts as undefined (NaN)."""
@@ -197,10 +198,10 @@ def reason_key(space: str, partition: str) -> str:
 def _names(names: Any, count: int, word: str) -> tuple[str, ...]:
     if names is None:
         return tuple(f"{word} {i}" for i in range(count))
-    names = tuple(str(name) for name in names)
-    if len(names) != count:
-        raise ValueError(f"names must be {count}, one per {word}, got {len(names)}.")
-    if len(set(names)) != count:
-        double = next(name for name in names if names.count(name) > 1)
+    texts = tuple(str(name) for name in names)
+    if len(texts) != count:
+        raise ValueError(f"names must be {count}, one per {word}, got {len(texts)}.")
+    if len(set(texts)) != count:
+        double = next(text for text in texts if texts.count(text) > 1)
         raise ValueError(f"names must differ, got {double!r} twice.")
-    return names
+    return texts

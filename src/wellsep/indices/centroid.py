@@ -10,7 +10,7 @@ from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.clusters import Clusters, centre_distances
 from wellsep.compute.statistics import Want, gather, values_of_objects, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
-from wellsep.indices.record import index
+from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
 
 
@@ -31,7 +31,7 @@ def _clusters(**_: Any) -> dict[str, Want]:
     caution="Grows with n and favours round clusters of equal size.",
 )
 def _calinski_harabasz(clusters: Clusters, within: np.ndarray) -> float:
-    n, k = clusters.mass.sum(), len(clusters.mass)
+    n, k = float(clusters.mass.sum()), len(clusters.mass)
     spread = ((clusters.centers - clusters.mean) ** 2).sum(axis=1)
     between = float((clusters.mass * spread).sum())
     inside = float(within.sum())
@@ -299,7 +299,9 @@ def cfq_clusters(
     statistics = {name: found[w][0] for name, w in wanted.items()}
     separation, _ = cfq_parts(**statistics)
     within = statistics["within"]
-    return np.divide(separation, within, out=np.full_like(separation, np.inf), where=within > 0)
+    undefined = np.full_like(separation, np.inf)
+    quality: np.ndarray = np.divide(separation, within, out=undefined, where=within > 0)
+    return quality
 
 
 def margins(
@@ -337,7 +339,8 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    return _of_rivals(values_of_objects(task, want("margins")))
+    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins")))
+    return margins
 
 
 def _of_rivals(margins: Any) -> Any:
@@ -372,7 +375,7 @@ def margins_and_cfq(
     "gene-expression data, ICDM (2004)",
     caution="Not the silhouette: distances to centres stand in for mean distances to members.",
 )
-def _simplified(widths: np.ndarray, objects: Any, *, average: str = "point") -> float:
+def _simplified(widths: np.ndarray, objects: Any, *, average: str = "point") -> Score:
     from wellsep.indices.distance import average_widths
 
     return average_widths(widths, objects, average)

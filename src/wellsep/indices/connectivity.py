@@ -153,7 +153,14 @@ class _Measured(NamedTuple):
     clusters: np.ndarray
 
 
-def _measure(X, codes, prototypes, t, workers=1, there=None) -> _Measured:
+def _measure(
+    X: np.ndarray,
+    codes: np.ndarray,
+    prototypes: np.ndarray,
+    t: int,
+    workers: int = 1,
+    there: Any = None,
+) -> _Measured:
     found = _Measured(
         np.full(len(X), np.nan),
         np.zeros(len(X), dtype=np.int32),
@@ -201,20 +208,21 @@ def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndar
         raise ValueError("labels must hold at least one cluster, got noise (-1) only.")
     if centers is None:
         return _means(X, codes, len(classes))
-    centers = to_numpy(check_data(centers, name="centers")).astype(np.float64)
-    if centers.shape[1] != X.shape[1]:
-        raise ValueError(f"centers must have {X.shape[1]} columns like X, got {centers.shape[1]}.")
-    if len(centers) == len(classes):
-        return centers
-    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
+    table = to_numpy(check_data(centers, name="centers")).astype(np.float64)
+    if table.shape[1] != X.shape[1]:
+        raise ValueError(f"centers must have {X.shape[1]} columns like X, got {table.shape[1]}.")
+    if len(table) == len(classes):
+        return table
+    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(table)
     if not named:
         raise ValueError(
-            f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
+            f"centers must have one row per cluster ({len(classes)}), got {len(table)}."
         )
-    return centers[classes]
+    chosen: np.ndarray = table[classes]
+    return chosen
 
 
-def _means(X, codes, n_clusters):
+def _means(X: np.ndarray, codes: np.ndarray, n_clusters: int) -> np.ndarray:
     counted = codes >= 0
     X, codes = (X, codes) if counted.all() else (X[counted], codes[counted])
     # About the overall mean, which keeps the digits of data far from the origin.
@@ -222,7 +230,8 @@ def _means(X, codes, n_clusters):
     sums = np.column_stack(
         [np.bincount(codes, column - m, n_clusters) for column, m in zip(X.T, origin, strict=True)]
     )
-    return origin + sums / np.bincount(codes, minlength=n_clusters)[:, None]
+    means: np.ndarray = origin + sums / np.bincount(codes, minlength=n_clusters)[:, None]
+    return means
 
 
 def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
@@ -239,7 +248,16 @@ def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
         )
 
 
-def _better(X, partition, prototypes, radii, t, n_jobs, there):
+def _better(
+    X: np.ndarray,
+    partition: Partitions,
+    prototypes: np.ndarray,
+    radii: np.ndarray,
+    t: int,
+    n_jobs: int | None,
+    there: Any,
+) -> np.ndarray:
+    """The label of the cluster that supports each object best."""
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0
     rows = slice(None) if counted.all() else np.flatnonzero(counted)
@@ -250,6 +268,5 @@ def _better(X, partition, prototypes, radii, t, n_jobs, there):
             X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs,
             there=None if there is None else there[rows],
         )  # fmt: skip
-    if counted.all():
-        return classes[best]
-    return np.where(counted, classes[np.maximum(best, 0)], NOISE)
+    labels: np.ndarray = classes[np.maximum(best, 0)]
+    return labels if counted.all() else np.where(counted, labels, NOISE)

@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import check_choice, check_data, check_number
 from wellsep.compute.metrics import COSINE, TAKEN, find
 from wellsep.compute.statistics import Averaged, Objects, Want, values_of_objects, want
-from wellsep.indices.record import index
+from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
 
 _ROUSSEEUW = (
@@ -18,12 +18,13 @@ _ROUSSEEUW = (
 )
 
 
-def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> Any:
+def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> Score:
     """Mean over objects, or mean over clusters of the clusters' means; one for each sample."""
     check_choice("average", average, ("point", "cluster"))
     if isinstance(widths, Averaged):
         weights = widths.mass if average == "point" else widths.mass > 0
-        return np.average(widths.means, axis=-1, weights=weights)
+        means: Score = np.average(widths.means, axis=-1, weights=weights)
+        return means
     counted = objects.codes >= 0
     weight = objects.weights[counted]
     values, codes = widths[counted], objects.codes[counted]
@@ -60,7 +61,7 @@ def _silhouette(
     metric: Any = "euclidean",
     average: str = "point",
     singleton: float = 0,
-) -> float:
+) -> Score:
     return average_widths(widths, objects, average)
 
 
@@ -79,7 +80,7 @@ def _silhouette(
 )
 def _silhouette_cosine(
     widths: np.ndarray | Averaged, objects: Objects, *, average: str = "point", singleton: float = 0
-) -> float:
+) -> Score:
     return average_widths(widths, objects, average)
 
 
@@ -188,7 +189,8 @@ def silhouette_samples(
 
         raise UndefinedIndex("silhouette needs at least 2 clusters, got 1.")
     wanted = entry.wants(**params)["widths"]
-    return values_of_objects(task, wanted)
+    widths: np.ndarray = values_of_objects(task, wanted)
+    return widths
 
 
 def check_precomputed(X: Any, metric: Any) -> None:

@@ -182,7 +182,9 @@ def _separations(
         return sums / np.outer(mass, mass)
     if name == "centroid":  # δ4
         return centre_distances(clusters.centers)
-    return (to_centres + to_centres.T) / (mass[:, None] + mass)  # type: ignore[union-attr]  # δ5
+    totals = np.asarray(to_centres)
+    means: np.ndarray = (totals + totals.T) / (mass[:, None] + mass)  # δ5
+    return means
 
 
 def _smallest(table: np.ndarray) -> float:
@@ -198,7 +200,8 @@ def _diameters(
     ordered_pairs = clusters.mass * (clusters.mass - 1)
     total = np.diagonal(np.asarray(sums))  # every pair twice
     mean = np.divide(total, ordered_pairs, out=np.zeros_like(total), where=ordered_pairs > 0)
-    return mean / 2 if name == "half-average" else mean  # Δ2
+    diameters: np.ndarray = mean / 2 if name == "half-average" else mean  # Δ2
+    return diameters
 
 
 def generalized_dunn_score(

@@ -171,7 +171,8 @@ class _Memory:
         self.weighted = weights is not None
 
     def class_masses(self) -> np.ndarray:
-        return class_masses(self.codes, self.weights, self.k)
+        found: np.ndarray = class_masses(self.codes, self.weights, self.k)  # (2, K)
+        return found
 
     def take(self, targets: np.ndarray) -> Sample:
         mass = masses(self.codes, self.weights)

@@ -190,4 +190,6 @@ class _Box:
         self.low, self.high, self.n = scores.min(axis=0), scores.max(axis=0), len(X)
 
     def __call__(self, rng: np.random.Generator) -> np.ndarray:
-        return rng.uniform(self.low, self.high, (self.n, len(self.low))) @ self.axes + self.mean
+        drawn = rng.uniform(self.low, self.high, (self.n, len(self.low)))
+        placed: np.ndarray = drawn @ self.axes + self.mean
+        return placed

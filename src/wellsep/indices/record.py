@@ -20,6 +20,7 @@ LAWS = (
     "scale",
 )
 COSTS = ("n·d", "n·K·d", "n²·d", "fits")
+Score = float | np.ndarray  # (B,) where the statistics are those of B half-samples
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Index:
 
     name: str
     title: str
-    formula: Callable[..., float]
+    formula: Callable[..., Score]
     wants: Callable[..., dict[str, Want]]
     direction: int
     range: tuple[float, float]
@@ -124,10 +125,10 @@ class Registry(Mapping[str, Index]):
 INDICES = Registry()
 
 
-def index(**facts: Any) -> Callable[[Callable[..., float]], Callable[..., float]]:
+def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]]:
     """Register the decorated formula; its keyword-only parameters are the index's own."""
 
-    def keep(formula: Callable[..., float]) -> Callable[..., float]:
+    def keep(formula: Callable[..., Score]) -> Callable[..., Score]:
         signature = inspect.signature(formula).parameters.values()
         params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
         INDICES.add(Index(formula=formula, params=params, **facts))

@@ -252,7 +252,7 @@ def evaluate_and_keep(
     return scores, kept
 
 
-def _all_wants(asked: list[Asked]) -> list:
+def _all_wants(asked: list[Asked]) -> list[Want]:
     return [w for index, params in asked for w in index.wants(**params).values()]
 
 
@@ -375,7 +375,7 @@ def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
     if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
         kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
         raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
-    table = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    table: np.ndarray = check_data(to_numpy(centers), name="centers").astype(np.float64)
     if table.shape != (k, data.shape[1]):
         raise ValueError(
             f"centers must have one row per cluster and X's columns, ({k}, {data.shape[1]}), "

@@ -34,7 +34,8 @@ class Part:
             self._array = _read_only(array if kind == "embedding" else array.copy())
         seen: Any = self._array if self._stored is None else self._stored
         _SHAPE[kind](seen, self.what)
-        self.shape, self.dtype = seen.shape, seen.dtype
+        self.shape: tuple[int, ...] = seen.shape
+        self.dtype: np.dtype = seen.dtype
         self._shared: Callable[[], np.ndarray | None] = lambda: None
         self._checked = False
 

@@ -13,7 +13,9 @@ from wellsep.spaces.hulls import BLOCK
 
 
 @njit(cache=True, error_model="numpy")
-def _scan(v, y, sign, points, n, out):
+def _scan(
+    v: np.ndarray, y: np.ndarray, sign: float, points: np.ndarray, n: int, out: np.ndarray
+) -> int:
     """Vertices of the hull of the first n of the ascending ``points``, by a stack; their number."""
     out[0] = points[0]
     top = 0
@@ -30,7 +32,16 @@ def _scan(v, y, sign, points, n, out):
 
 
 @njit(cache=True, error_model="numpy")
-def _hull(v, y, sign, first, last, points, rough, out):
+def _hull(
+    v: np.ndarray,
+    y: np.ndarray,
+    sign: float,
+    first: int,
+    last: int,
+    points: np.ndarray,
+    rough: np.ndarray,
+    out: np.ndarray,
+) -> int:
     """Vertices of the hull of the points first … last into ``out``; their number."""
     n = 0
     step = BLOCK if last - first >= 4 * BLOCK else 1
@@ -60,7 +71,9 @@ def _hull(v, y, sign, first, last, points, rough, out):
 
 
 @njit(cache=True, error_model="numpy")
-def dip_of_steps(v, below, upto, scratch):
+def dip_of_steps(
+    v: np.ndarray, below: np.ndarray, upto: np.ndarray, scratch: np.ndarray
+) -> tuple[float, int, int]:
     """Twice the dip in objects, and the ends of the modal interval; ``scratch`` is (4, n)."""
     points, rough, g, m = scratch[0], scratch[1], scratch[2], scratch[3]
     first, last, height = 0, len(v) - 1, 1.0
@@ -127,7 +140,7 @@ def dip_of_steps(v, below, upto, scratch):
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def dips_of_rows(rows):
+def dips_of_rows(rows: np.ndarray) -> np.ndarray:
     """Of each row of ascending values: twice the dip, in objects, and the modal interval.
 
     The distinct values of a row are moved to its beginning.

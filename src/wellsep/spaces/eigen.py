@@ -36,7 +36,8 @@ def _one_by_one(A: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     def product(x: np.ndarray) -> np.ndarray:
         x = x.ravel()
-        return A @ x - vectors @ (values * (vectors.T @ x))
+        left: np.ndarray = A @ x - vectors @ (values * (vectors.T @ x))
+        return left
 
     operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
     for i in range(k):

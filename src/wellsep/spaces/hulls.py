@@ -20,6 +20,9 @@ FEW = 64  # points that a scan in plain Python takes faster than NumPy's calls b
 MANY = 4096  # points from which sorting out blocks is faster than looking at every point
 
 
+Knots = tuple[np.ndarray, np.ndarray]  # places and heights of the vertices of a hull
+
+
 class Dip(NamedTuple):
     """Twice the dip in objects, and the first and last distinct value of the modal interval."""
 
@@ -61,7 +64,7 @@ def majorant(v: np.ndarray, y: np.ndarray) -> np.ndarray:
     return len(v) - 1 - minorant(v[::-1], y[::-1], -1.0)[::-1]
 
 
-def _rough(at: np.ndarray, level: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, tuple]:
+def _rough(at: np.ndarray, level: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, Knots]:
     """The minorant of a few of the points. That of all lies nowhere above it."""
     vertices = minorant(at, level)
     return ends[vertices], (at[vertices], level[vertices])
@@ -91,7 +94,7 @@ def _pare(kept: np.ndarray, v: np.ndarray, y: np.ndarray) -> np.ndarray:
     return kept[_scan(v.tolist(), y.tolist())]
 
 
-def _scan(v: list, y: list) -> list:
+def _scan(v: list[float], y: list[float]) -> list[int]:
     """Vertices of the convex minorant by one pass from left to right with a stack."""
     hull = [0]
     for i in range(1, len(v)):
@@ -105,7 +108,7 @@ def _scan(v: list, y: list) -> list:
     return hull
 
 
-def _excess(v: np.ndarray, y: np.ndarray, knots: tuple, least: float, sign: float = 1.0) -> float:
+def _excess(v: np.ndarray, y: np.ndarray, knots: Knots, least: float, sign: float = 1.0) -> float:
     """The largest height of the points sign·(v, y) above the line through the knots, or least."""
     n = len(v)
     if n > MANY:

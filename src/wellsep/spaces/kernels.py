@@ -57,4 +57,5 @@ def _installed() -> bool:
 def _compiled() -> Callable[[np.ndarray], np.ndarray]:
     from wellsep.spaces._dip_numba import dips_of_rows
 
-    return dips_of_rows
+    compiled: Callable[[np.ndarray], np.ndarray] = dips_of_rows
+    return compiled

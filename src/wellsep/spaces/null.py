@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from math import factorial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,14 @@ CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice
 
 
-def generator(random_state) -> np.random.Generator:
+def generator(random_state: Any) -> np.random.Generator:
     """A NumPy generator from None, an integer, a Generator or a RandomState."""
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state._bit_generator
     return np.random.default_rng(random_state)
 
 
-def null_dips(n: int, n_simulations: int, *, random_state=None) -> np.ndarray:
+def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.ndarray:
     """Simulate the dip statistic of uniform samples.
 
     Sorted uniforms are partial sums of exponential spacings, divided by their total. The dip
