@@ -253,7 +253,7 @@ def test_parquet_without_a_reader_names_what_to_install(tmp_path, monkeypatch):
     write_parquet_pair(tmp_path)
     hide(monkeypatch, "pyarrow", "polars")
     with pytest.raises(
-        ImportError, match="of run 'a' must be read with pyarrow or polars.*pip inst"
+        ImportError, match="of run 'a' needs the package pyarrow or polars.*pip inst"
     ):
         load_runs(tmp_path)
 
