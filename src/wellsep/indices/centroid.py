@@ -14,14 +14,9 @@ from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
 
 
-def _clusters(**_: Any) -> dict[str, Want]:
-    return {"clusters": want("clusters"), "within": want("within")}
-
-
 @index(
     name="calinski_harabasz",
     title="Calinski-Harabasz (variance ratio)",
-    wants=_clusters,
     direction=1,
     range=(0, np.inf),
     cost="n·d",
@@ -164,7 +159,11 @@ def davies_bouldin_score(
 
 def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
     check_choice("wrong_side", wrong_side, ("zero", "squared"))
-    return {**_clusters(), "separation": want("separation", wrong_side=wrong_side)}
+    return {
+        "clusters": want("clusters"),
+        "within": want("within"),
+        "separation": want("separation", wrong_side=wrong_side),
+    }
 
 
 @index(

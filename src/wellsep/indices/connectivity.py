@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
 from wellsep.compute.engines import on_card
 from wellsep.compute.spots import distances_to
-from wellsep.compute.statistics import want
 from wellsep.compute.support import cluster_support
 from wellsep.compute.votes import best_supported
 from wellsep.indices.record import index
@@ -183,7 +182,6 @@ def _measure(
 @index(
     name="lcd",
     title="Local connectivity disagreement",
-    wants=lambda n_neighbors=5, aggregate="mean": {"objects": want("objects")},
     direction=-1,
     range=(0, np.inf),
     cost="n²·d",

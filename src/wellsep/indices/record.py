@@ -126,12 +126,21 @@ INDICES = Registry()
 
 
 def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]]:
-    """Register the decorated formula; its keyword-only parameters are the index's own."""
+    """Register the decorated formula; its keyword-only parameters are the index's own.
+
+    Its other parameters name the statistics it needs. Only a formula whose own parameters change
+    a statistic says so in ``wants``.
+    """
 
     def keep(formula: Callable[..., Score]) -> Callable[..., Score]:
         signature = inspect.signature(formula).parameters.values()
         params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
-        INDICES.add(Index(formula=formula, params=params, **facts))
+        needed = [p.name for p in signature if p.kind is not p.KEYWORD_ONLY]
+
+        def wants(**params: Any) -> dict[str, Want]:
+            return {name: want(name) for name in needed}
+
+        INDICES.add(Index(**{"formula": formula, "params": params, "wants": wants, **facts}))
         return formula
 
     return keep
