@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_data, to_numpy
-from ..compute.engines import effective_jobs, share_out
+from ..compute.engine import effective_jobs, in_threads
 from ..compute.half_sums import Halves
 from ..spaces import dip_test, multimodality
 from ..spaces.eigen import leading_eigenpairs
@@ -74,7 +74,7 @@ def _by_moments(
 
     # small matrices: threads of BLAS would only wait for each other
     every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
-    share_out(jobs, describe, iter([every_group]))
+    in_threads(jobs, describe, iter([every_group]))
     weights = np.empty((len(draws), d))
     for start in range(0, len(draws), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -84,7 +84,7 @@ def _by_moments(
         weights[part] = _first_components(
             chosen @ sums, square, chosen @ size, constant, scale, SMALLEST_GAP[X.dtype]
         )
-    share_out(jobs, test, iter([every_draw]))
+    in_threads(jobs, test, iter([every_draw]))
     return pvalues
 
 
