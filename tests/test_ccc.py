@@ -7,8 +7,9 @@ import pytest
 from golden import labelled_cases, read_arrays, read_case, read_json
 
 import wellsep as ws
-from wellsep.compute.engines import open_space
-from wellsep.compute.statistics import Task, gather, want
+from wellsep.compute.gather import gather
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task, want
 from wellsep.indices.ccc import cubic
 from wellsep.partitions import Partitions
 

@@ -15,7 +15,7 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-from wellsep.compute import dask_client as dask_client_module
+from wellsep.compute.dask import client as dask_client_module
 
 N, D, K = 120, 3, 4
 
@@ -45,8 +45,8 @@ def on_dask(X, sizes=CHUNKINGS["uneven"]):
 def rows(request, data, monkeypatch):
     """The data on Dask; chunks and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
-        monkeypatch.setattr("wellsep.compute.dask_chunks.PORTION_BYTES", 0)
-    monkeypatch.setattr("wellsep.compute.dask_pairs.LEAST_ROWS", 45)
+        monkeypatch.setattr("wellsep.compute.dask.chunks.PORTION_BYTES", 0)
+    monkeypatch.setattr("wellsep.compute.dask.pairs.LEAST_ROWS", 45)
     return on_dask(data[0], request.param)
 
 
@@ -408,7 +408,7 @@ def test_workers_of_other_versions_are_refused(runs, dask_client, packages, sent
 def test_versions_are_compared_before_arrays_are_computed_too(data, on_cluster, monkeypatch):
     X, truth = data
     odd = _OtherWorkers(on_cluster, wellsep="0.0.1")
-    monkeypatch.setattr("wellsep.compute.dask_chunks.active_client", lambda: odd)
+    monkeypatch.setattr("wellsep.compute.dask.chunks.active_client", lambda: odd)
     with pytest.raises(ValueError, match="got 0.0.1 wellsep on tcp://"):
         ws.cfq_score(on_dask(X), truth)
 
@@ -428,7 +428,7 @@ labels = ws.KMeans(3, random_state=0).fit(rows).labels_
 ws.silhouette_score(rows, labels)
 client = None
 if "distributed" in sys.modules:
-    from wellsep.compute.dask_client import active_client
+    from wellsep.compute.dask.client import active_client
     client = active_client()
 print(client, multiprocessing.active_children())
 """

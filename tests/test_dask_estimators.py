@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-from wellsep.compute import dask_chunks, dask_pairs
+from wellsep.compute.dask import chunks, pairs
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
@@ -27,10 +27,10 @@ def X():
 def rows(request, X, monkeypatch):
     """X on Dask; chunks, pieces and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
-        monkeypatch.setattr(dask_chunks, "PORTION_BYTES", 0)
-    monkeypatch.setattr(dask_chunks, "PIECE_BYTES", 0)
-    monkeypatch.setattr(dask_chunks, "PIECE_ROWS", 23)
-    monkeypatch.setattr(dask_pairs, "LEAST_ROWS", 40)
+        monkeypatch.setattr(chunks, "PORTION_BYTES", 0)
+    monkeypatch.setattr(chunks, "PIECE_BYTES", 0)
+    monkeypatch.setattr(chunks, "PIECE_ROWS", 23)
+    monkeypatch.setattr(pairs, "LEAST_ROWS", 40)
     return da.from_array(X, chunks=(request.param, -1))
 
 

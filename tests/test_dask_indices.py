@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-from wellsep.compute import dask_chunks, dask_pairs
+from wellsep.compute.dask import chunks, pairs
 
 N, D = 180, 4
 CENTROID = (
@@ -63,10 +63,10 @@ def data():
 @pytest.fixture
 def many_blocks(monkeypatch):
     """Chunks, pieces and blocks are worked on apart, although the data are small."""
-    monkeypatch.setattr(dask_chunks, "PORTION_BYTES", 0)
-    monkeypatch.setattr(dask_chunks, "PIECE_BYTES", 0)
-    monkeypatch.setattr(dask_chunks, "PIECE_ROWS", 23)
-    monkeypatch.setattr(dask_pairs, "LEAST_ROWS", 40)
+    monkeypatch.setattr(chunks, "PORTION_BYTES", 0)
+    monkeypatch.setattr(chunks, "PIECE_BYTES", 0)
+    monkeypatch.setattr(chunks, "PIECE_ROWS", 23)
+    monkeypatch.setattr(pairs, "LEAST_ROWS", 40)
 
 
 def on_dask(X, labels, sizes):
@@ -124,7 +124,7 @@ def test_a_cluster_whose_objects_have_no_weight_does_not_exist(data):
 def test_small_chunks_are_looked_at_together_with_the_same_result(data):
     X, labels = data
     rows, beside = on_dask(X, labels, CHUNKINGS["single rows"])
-    assert len(dask_chunks.open_chunks(rows).portions()) == 3  # of 64 chunks at most
+    assert len(chunks.open_chunks(rows).portions()) == 3  # of 64 chunks at most
     got = ws.score_partitions(rows, beside, ["cfq", "davies_bouldin"])
     assert_agree(got, ws.score_partitions(X, labels, ["cfq", "davies_bouldin"]))
 
@@ -170,14 +170,14 @@ def test_rows_are_never_gathered(data, monkeypatch, many_blocks):
     X, labels = data
     rows, beside = on_dask(X, labels, CHUNKINGS["uneven"])
     largest = []
-    compute = dask_chunks.dask.compute
+    compute = chunks.dask.compute
 
     def watched(*collections, **options):
         found = compute(*collections, **options)
         largest.append(largest_array(found))
         return found
 
-    monkeypatch.setattr(dask_chunks.dask, "compute", watched)
+    monkeypatch.setattr(chunks.dask, "compute", watched)
     ws.score_partitions(rows, beside["good"], [*CENTROID[:6], "silhouette"])
     assert max(largest) < N
 
@@ -376,7 +376,7 @@ def test_what_takes_no_dask_collection_says_so(data):
 
 
 def test_the_cost_of_all_pairs_is_said_beforehand(data, monkeypatch):
-    monkeypatch.setattr(dask_pairs, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(pairs, "WORTH_SAYING", 0.0)
     rows, beside = on_dask(*data, CHUNKINGS["uneven"])
     with pytest.warns(UserWarning, match=r"1.6e\+04 distances between 180 objects.*estimate"):
         ws.silhouette_score(rows, beside["good"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.compute.engines import cut, tournament
+from wellsep.compute.engine import cut_rows, pair_rounds
 
 
 def _many(n=1300, d=5, seed=0, dtype=np.float64):
@@ -23,7 +23,7 @@ ALL = [*PAIRWISE, "silhouette_cosine", "simplified_silhouette", "calinski_haraba
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 8, 9])
 def test_the_tournament_meets_every_pair_once_and_no_block_twice_a_round(n_blocks):
-    rounds = list(tournament(n_blocks))
+    rounds = list(pair_rounds(n_blocks))
     met = sorted(pair for items in rounds for pair in items)
     assert met == [(i, j) for i in range(n_blocks) for j in range(i, n_blocks)]
     busy = [[b for pair in items for b in set(pair)] for items in rounds]
@@ -32,7 +32,7 @@ def test_the_tournament_meets_every_pair_once_and_no_block_twice_a_round(n_block
 
 def test_blocks_cover_all_rows_and_keep_groups_apart():
     groups = np.repeat([0, 1, 2], [5, 130, 64])
-    blocks = cut(199, 50, groups)
+    blocks = cut_rows(199, 50, groups)
     assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
     assert (blocks[0].start, blocks[-1].stop) == (0, 199)
     assert all(len(set(groups[b])) == 1 and b.stop - b.start <= 50 for b in blocks)

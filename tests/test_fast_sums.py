@@ -10,11 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.compute import pairs, sorted_pairs, twins
+from wellsep.compute import sums, twins
 from wellsep.compute.blocks import pair_block
-from wellsep.compute.engines import open_space
 from wellsep.compute.metrics import find
-from wellsep.compute.statistics import Task
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task
 from wellsep.partitions import Partitions
 
 compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
@@ -24,7 +24,7 @@ compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not insta
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_sums_equal_those_of_a_sparse_product(dtype, weighted):
-    from wellsep.compute._members_numba import member_sums
+    from wellsep.compute.numba_sums import member_sums
 
     rng = np.random.default_rng(0)
     members = (rng.random((23, 61)) < np.linspace(0, 0.6, 23)[:, None]).astype(dtype)
@@ -79,7 +79,7 @@ def test_one_partition_sorted_by_cluster_has_the_same_widths(
     weight = rng.uniform(0.5, 2, len(y)) if weighted else None
     options = {"metric": metric, "sample_weight": weight}
     found = ws.silhouette_samples(X, y, **options)
-    monkeypatch.delitem(twins.TWINS, pairs.paired_strips)
+    monkeypatch.delitem(twins.TWINS, sums.paired_strips)
     plain = ws.silhouette_samples(X, y, **options)
     assert found == pytest.approx(plain, rel=0, abs=tolerance, nan_ok=True)
     assert np.isnan(found).sum() == (y < 0).sum()
@@ -88,5 +88,5 @@ def test_one_partition_sorted_by_cluster_has_the_same_widths(
 def test_small_clusters_are_not_sorted():
     space = open_space(np.zeros((1000, 2)))
     few, many = (Partitions.from_labels(np.arange(1000) % k) for k in (4, 5))
-    assert sorted_pairs.usable(Task(space, few, None), find("euclidean"))
-    assert not sorted_pairs.usable(Task(space, many, None), find("euclidean"))
+    assert sums.sorted_usable(Task(space, few, None), find("euclidean"))
+    assert not sums.sorted_usable(Task(space, many, None), find("euclidean"))

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.compute.kernels import about_median, fused_way
+from wellsep.compute.triton.fused import about_median, fused_way
 
 FEW = np.array([3, 4])
 

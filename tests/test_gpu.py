@@ -235,11 +235,12 @@ def test_the_deciding_pairs_are_evaluated_exactly(metric):
 
 @pytest.mark.parametrize(("metric", "strip"), [("euclidean", None), ("cosine", 40)])
 def test_the_histogram_of_distances_selects_as_the_host_does(metric, strip, monkeypatch):
-    from wellsep.compute import triton_selection
+
+    from wellsep.compute.triton import order
 
     X, y = _blobs(6000, 24, 7)
     if strip:  # as for millions of objects, more than one launch takes
-        monkeypatch.setattr(triton_selection, "STRIP", strip)
+        monkeypatch.setattr(order, "STRIP", strip)
     spec = [("c_index", {"metric": metric})]
     ours = ws.score_partitions(X, [y, y % 3], spec, device="cuda").values
     exact = ws.score_partitions(X.astype(np.float64), [y, y % 3], spec).values

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.compute import half_sums, pairs, twins
-from wellsep.compute.engines import Space, open_space
+from wellsep.compute import half_sums, sums, twins
 from wellsep.compute.metrics import find
+from wellsep.compute.space import Space, open_space
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -154,7 +154,7 @@ def test_widths_that_stay_on_an_accelerator_give_the_hosts_values(name, monkeypa
     X, parts = ugly()
     job = (parts, name, ws.INDICES[name].with_params({}), drawn())
     host = score_halves(X, *job)
-    monkeypatch.setattr(Space, "on_card", property(lambda space: space.kind == "tensor"))
+    monkeypatch.setattr(Space, "on_device", property(lambda space: space.kind == "tensor"))
     there = score_halves(torch.as_tensor(X), *job)
     np.testing.assert_allclose(there, host, rtol=1e-5, atol=1e-6)  # single on the host
 
@@ -186,8 +186,8 @@ def test_a_judgement_has_the_scores_of_score_runs_to_the_bit(seen, dtype, monkey
 def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     monkeypatch.setattr(half_sums, "SEEN", seen)
     runs, passes, strips = made(), [], []
-    whole, part = pairs._strips, half_sums.PairSums
-    monkeypatch.setattr(pairs, "_strips", lambda *a: passes.append(1) or whole(*a))
+    whole, part = sums._strips, half_sums.PairSums
+    monkeypatch.setattr(sums, "_strips", lambda *a: passes.append(1) or whole(*a))
     monkeypatch.setattr(half_sums, "PairSums", lambda *a: strips.append(1) or part(*a))
     ws.judge(runs, n_draws=20, details=False)
     assert len(passes) == len(strips) == len(runs.spaces)

@@ -13,7 +13,7 @@ from lcd_oracle import lcd_by_definition, lcd_of_integers
 from sklearn.cluster import KMeans
 
 import wellsep as ws
-from wellsep.compute import support
+from wellsep.compute import witnesses
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
 
@@ -40,10 +40,10 @@ def test_every_object_has_the_value_of_the_definition(n, d, k, t):
 
 @pytest.mark.parametrize("features", [0, 100])
 def test_trees_and_blocks_equal_the_definition_beyond_one_block(monkeypatch, features):
-    monkeypatch.setattr(support, "TREE_FEATURES", features)
-    monkeypatch.setattr(support, "_SMALL", 16)
-    monkeypatch.setattr(support, "_BLOCK", 2000)
-    monkeypatch.setattr(support, "_ROWS", 8)
+    monkeypatch.setattr(witnesses, "TREE_FEATURES", features)
+    monkeypatch.setattr(witnesses, "_SMALL", 16)
+    monkeypatch.setattr(witnesses, "_BLOCK", 2000)
+    monkeypatch.setattr(witnesses, "_ROWS", 8)
     X, labels = blobs(300, 3, 2, seed=1)
     values, sizes = lcd_by_definition(X, labels, means(X, labels), 4)
     found = ws.local_connectivity(X, labels, n_neighbors=4)

@@ -10,7 +10,6 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep.compute.engines import open_space
 from wellsep.compute.metrics import (
     METRICS,
     Metric,
@@ -19,6 +18,7 @@ from wellsep.compute.metrics import (
     find,
     square_lengths,
 )
+from wellsep.compute.space import open_space
 from wellsep.compute.twins import numpy_distances
 
 NAMES = [*METRICS, "manhattan", "chebyshev"]

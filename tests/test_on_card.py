@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute.engines import Space
+from wellsep.compute.space import Space
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 @pytest.fixture
 def as_card(monkeypatch):
     """CPU tensors are worked on as if they lay on an accelerator."""
-    monkeypatch.setattr(Space, "on_card", property(lambda space: space.kind == "tensor"))
+    monkeypatch.setattr(Space, "on_device", property(lambda space: space.kind == "tensor"))
 
 
 def _case(n=500, d=6, seed=0):
@@ -85,9 +85,9 @@ def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
 
 
 def test_ties_at_the_extremes_do_not_need_all_candidates(as_card, monkeypatch):
-    from wellsep.compute import tensor_extremes
+    from wellsep.compute.device import extremes
 
-    monkeypatch.setattr(tensor_extremes, "CANDIDATES", 3)
+    monkeypatch.setattr(extremes, "CANDIDATES", 3)
     grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     labels = [grid[:, 0] > 4, grid[:, 1] > 2]
     ours = ws.score_partitions(torch.tensor(grid), labels, ["dunn"]).values
@@ -108,8 +108,8 @@ def test_margins_are_those_of_the_host(memory, as_card):
 
 
 def test_clusters_can_be_numbered_by_first_appearance():
-    from wellsep.compute.tensor_batches import Batch
-    from wellsep.compute.tensor_representatives import by_first_appearance
+    from wellsep.compute.device.batches import Batch
+    from wellsep.compute.device.representatives import by_first_appearance
 
     codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
     fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
@@ -118,16 +118,16 @@ def test_clusters_can_be_numbered_by_first_appearance():
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_a_histogram_selects_as_sorting_does(metric):
+    from wellsep.compute.device.selection import select_on_device
     from wellsep.compute.metrics import Prepared, find
-    from wellsep.compute.tensor_selection import select_there
 
     X = torch.tensor(np.random.default_rng(6).normal(size=(900, 3)))
     X[10:40] = X[10]
     pairs = 900 * 899 // 2
     counts = np.array([1, 7, 435, 436, 5000, pairs // 3, pairs - 1, pairs])
     options = {"finish": find(metric).finish, "fused": False}
-    sorting = select_there(Prepared(X), counts, sortable=pairs, **options)
-    binned = select_there(Prepared(X), counts, sortable=0, **options)
+    sorting = select_on_device(Prepared(X), counts, sortable=pairs, **options)
+    binned = select_on_device(Prepared(X), counts, sortable=0, **options)
     assert np.array(binned) == pytest.approx(np.array(sorting), rel=1e-7, abs=1e-9)
 
 
@@ -135,11 +135,11 @@ def _as_card_anywhere(monkeypatch):
     """Functions that look at the tensor itself see an accelerator too."""
     from wellsep._checks import is_torch
     from wellsep.cluster import lofkmeans
-    from wellsep.compute import engines, neighbours
+    from wellsep.compute import neighbours, space
     from wellsep.indices import connectivity
 
-    for module in (engines, neighbours, connectivity, lofkmeans):
-        monkeypatch.setattr(module, "on_card", is_torch)
+    for module in (space, neighbours, connectivity, lofkmeans):
+        monkeypatch.setattr(module, "on_device", is_torch)
 
 
 @pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])

@@ -104,9 +104,9 @@ def with_compiled_sums() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_rows_sorted_by_cluster() -> Iterator[None]:
-    from wellsep.compute import sorted_pairs
+    from wellsep.compute import sums
 
-    with mock.patch.object(sorted_pairs, "SMALL", 0):
+    with mock.patch.object(sums, "SMALL", 0):
         yield
 
 
@@ -119,10 +119,10 @@ def with_little_memory() -> Iterator[None]:
 @contextlib.contextmanager
 def as_on_an_accelerator() -> Iterator[None]:
     """CPU tensors are worked on as if they lay on an accelerator."""
-    from wellsep.compute.engines import Space
+    from wellsep.compute.space import Space
 
-    on_card = property(lambda space: space.kind == "tensor")
-    with mock.patch.object(Space, "on_card", on_card):
+    on_device = property(lambda space: space.kind == "tensor")
+    with mock.patch.object(Space, "on_device", on_device):
         yield
 
 
@@ -137,14 +137,14 @@ def in_many_pieces() -> Iterator[None]:
     """Chunks, pieces and blocks are worked on apart, although the data are small."""
     import dask
 
-    from wellsep.compute import dask_chunks, dask_pairs
+    from wellsep.compute.dask import chunks, pairs
 
     with (
         dask.config.set(scheduler="synchronous"),
-        mock.patch.object(dask_chunks, "PORTION_BYTES", 0),
-        mock.patch.object(dask_chunks, "PIECE_BYTES", 0),
-        mock.patch.object(dask_chunks, "PIECE_ROWS", 170),
-        mock.patch.object(dask_pairs, "LEAST_ROWS", 250),
+        mock.patch.object(chunks, "PORTION_BYTES", 0),
+        mock.patch.object(chunks, "PIECE_BYTES", 0),
+        mock.patch.object(chunks, "PIECE_ROWS", 170),
+        mock.patch.object(pairs, "LEAST_ROWS", 250),
     ):
         yield
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import wellsep.cluster.lloyd
 import wellsep.compute.extremes
 import wellsep.compute.nearest
-import wellsep.compute.pairs
+import wellsep.compute.sums
 import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute import twins
 from wellsep.compute.blocks import pair_block, widths_from_sums

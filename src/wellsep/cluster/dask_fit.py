@@ -10,7 +10,7 @@ from wellsep.cluster.dask_points import (
     score_chunks,
     transform_chunks,
 )
-from wellsep.compute.dask_labels import weigh_chunks
+from wellsep.compute.dask.labels import weigh_chunks
 
 __all__ = [
     "n_distinct",

@@ -27,7 +27,7 @@ from wellsep.cluster.moves import (
 )
 from wellsep.cluster.points import Points, assign, take_rows
 from wellsep.cluster.seeding import center_distances
-from wellsep.compute.dask_chunks import Chunks
+from wellsep.compute.dask.chunks import Chunks
 
 
 @step.register(ChunkedPoints)

@@ -11,9 +11,9 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.cluster.lofkmeans import OutlierWeights, outlier_weights, weigh
-from wellsep.compute.dask_chunks import ARITY, Chunks, settled
-from wellsep.compute.dask_labels import weigh_chunks
-from wellsep.compute.dask_pairs import block_sizes, say_cost
+from wellsep.compute.dask.chunks import ARITY, Chunks, settled
+from wellsep.compute.dask.labels import weigh_chunks
+from wellsep.compute.dask.pairs import block_sizes, say_cost
 from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
 
 

@@ -21,9 +21,9 @@ from wellsep._checks import to_numpy
 from wellsep.cluster.lloyd import LloydResult, give_away, means, run
 from wellsep.cluster.points import Points, assign, inertia, label_sums, prepare, take_rows
 from wellsep.cluster.seeding import center_distances
-from wellsep.compute.dask_chunks import Chunks, open_chunks
-from wellsep.compute.dask_labels import weigh_chunks
-from wellsep.compute.moments import Asked, describe_rows
+from wellsep.compute.dask.chunks import Chunks, open_chunks
+from wellsep.compute.dask.labels import weigh_chunks
+from wellsep.compute.moments import RowOptions, describe_rows
 
 
 class Frame(NamedTuple):
@@ -137,7 +137,7 @@ def _describe(
     points = prepare(X, None, metric, reference) if metric == "cosine" else None
     values = X if points is None else points.values
     nothing = np.zeros(0, dtype=np.intp)
-    facts = describe_rows(values, None, weights, nothing, reference, Asked(weighted=True))
+    facts = describe_rows(values, None, weights, nothing, reference, RowOptions(weighted=True))
     return facts.weighted, 0 if points is None or points.zero is None else int(points.zero.sum())
 
 

@@ -10,7 +10,7 @@ from wellsep.cluster.dask_points import ChunkedPoints
 from wellsep.cluster.lloyd import run
 from wellsep.cluster.points import Points, assign, prepare, take_rows
 from wellsep.cluster.seeding import check_centers, draw_weighted, plus_plus, start_centers
-from wellsep.compute.dask_chunks import Chunks
+from wellsep.compute.dask.chunks import Chunks
 
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows up to which a permutation of all is drawn, as in memory

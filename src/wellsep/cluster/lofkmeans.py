@@ -19,12 +19,8 @@ from wellsep.cluster.lloyd import publish
 from wellsep.cluster.points import prepare
 from wellsep.cluster.seeding import check_init, start_centers
 from wellsep.cluster.tasks import Tasks
-from wellsep.compute.engines import on_card
-from wellsep.compute.neighbours import (
-    NeighbourGraph,
-    local_outlier_factor,
-    nearest_neighbours,
-)
+from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
+from wellsep.compute.space import on_device
 
 SEARCHES = ("exact", "approximate")
 
@@ -222,7 +218,7 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    X = X if on_card(X) else to_numpy(X)
+    X = X if on_device(X) else to_numpy(X)
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     return weigh(
         given,

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.blocks import widths_from_sums
-from wellsep.compute.engines import Space, host
 from wellsep.compute.metrics import Metric, Sums
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.space import Space, host
 from wellsep.compute.twins import choose
+from wellsep.compute.wants import Task, Want
 from wellsep.partitions import Partitions
 
 
@@ -42,10 +42,10 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
 def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
     """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     partitions, weights = task.partitions, task.weights
-    if space.on_card:
-        from wellsep.compute import tensor_clusters
+    if space.on_device:
+        from wellsep.compute.device import clusters
 
-        return host(tensor_clusters.cluster_sums(task, rows_of))
+        return host(clusters.cluster_sums(task, rows_of))
     total: Any = 0.0
     for rows in space.row_blocks(space.d + int(partitions.offsets[-1])):
         codes = partitions.codes[:, rows]
@@ -97,10 +97,9 @@ def _about_mean(space: Space, rows: slice) -> Any:
 
 
 _TABLES = ("separation", "margins", "simplified", "to_centres")
-_NAMES = ("clusters", "within", "radii", *_TABLES)
+NAMES = ("clusters", "within", "radii", *_TABLES)
 
 
-@provides(*_NAMES)
 def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     clusters = describe_clusters(task)
     found: dict[Want, list[Any]] = {w: clusters for w in wants if w.name == "clusters"}
@@ -113,14 +112,13 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
     space, partitions = task.space, task.partitions
-    if space.on_card:
-        from wellsep.compute.tensor_clusters import spread_pass
-        from wellsep.compute.tensor_tables import table_pass
+    if space.on_device:
+        from wellsep.compute.device.clusters import spread_pass, table_pass
 
         tables_wanted = [w for w in wants if w.name in _TABLES]
         rest = [w for w in wants if w.name not in _TABLES]
-        there = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
-        return there | (table_pass(task, clusters, tables_wanted) if tables_wanted else {})
+        spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
+        return spread | (table_pass(task, clusters, tables_wanted) if tables_wanted else {})
     found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
     tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
@@ -313,13 +311,13 @@ _REDUCE = {
 def provide_summed_widths(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     """Silhouette widths without pairwise distances, from sums of rows over clusters: O(n ΣK d)."""
     summed: Any = metric.sums
-    if task.space.on_card:
-        from wellsep.compute import tensor_clusters, tensor_widths
+    if task.space.on_device:
+        from wellsep.compute.device import clusters, widths
 
-        placed = tensor_widths.Placed(task)
-        there = tensor_clusters.cluster_sums(task, partial(summed.rows, task.space))
-        return tensor_widths.reduce_widths(
-            placed, wants, tensor_widths.summed_strips(placed, summed, there)
+        placed = widths.TaskOnDevice(task)
+        sums_of_rows = clusters.cluster_sums(task, partial(summed.rows, task.space))
+        return widths.reduce_widths(
+            placed, wants, widths.summed_strips(placed, summed, sums_of_rows)
         )
     sums = cluster_sums(task.space, partial(summed.rows, task.space), task)
     return width_pass(task, summed, sums, *cluster_masses(task), wants)
@@ -338,10 +336,10 @@ def width_pass(
     offsets = partitions.offsets
     out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
     widths_of = choose(widths_from_sums, sums)
-    sums_there, mass_there = space.asarray(sums), space.asarray(mass)
+    sums_on_device, mass_on_device = space.asarray(sums), space.asarray(mass)
     for at in space.row_blocks(len(sums) + 2 * space.d):
         rows = summed.rows(space, at)
-        table = host(summed.distances(rows, sums_there, mass_there))  # (ΣK, b)
+        table = host(summed.distances(rows, sums_on_device, mass_on_device))  # (ΣK, b)
         weight = task.weights_or_ones()[at]
         itself = weight * host(summed.itself(rows, space.xp))
         for m in range(len(partitions)):

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.clusters import one_hot
-from wellsep.compute.engines import share_out
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.engine import in_threads
+from wellsep.compute.wants import Task, Want
 
 
 class Spread(NamedTuple):
@@ -28,12 +28,11 @@ class Balls(NamedTuple):
     denser: np.ndarray  # (K, K) around that one of the two centres that has more
 
 
-@provides("spread", "balls")
 def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    if task.space.on_card:
-        from wellsep.compute.tensor_density import provide_density_there
+    if task.space.on_device:
+        from wellsep.compute.device.density import density_on_device
 
-        found = provide_density_there(task, wants)
+        found = density_on_device(task, wants)
     else:
         found = _density(task, wants)
     for w in wants:
@@ -52,7 +51,7 @@ def _density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         for w in wants:
             found[w][m] = spread if w.name == "spread" else _balls(members, spread, w)
 
-    share_out(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
+from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics import Metric, Prepared, Rows, find, pair_squares, rows_of
-from wellsep.compute.pairs import Sides
-from wellsep.compute.statistics import Task, Want, by_counted, provides
+from wellsep.compute.space import Space, host
+from wellsep.compute.sums import Sides
 from wellsep.compute.tree import nearest_neighbours, spanning_tree
 from wellsep.compute.twins import TWINS, Twin, choose, numpy_usable
+from wellsep.compute.wants import Task, Want, by_counted
 
 NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
@@ -58,7 +59,6 @@ class Extreme:
                 self._best = min(self._best, float((self.sign * squares).min()))
 
 
-@provides(*NAMES)
 def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
@@ -69,14 +69,14 @@ def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def there_usable(space: Space, metric: Metric) -> bool:
-    return space.on_card and metric.finish is not None
+def device_usable(space: Space, metric: Metric) -> bool:
+    return space.on_device and metric.finish is not None
 
 
-def extremes_there(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
-    from wellsep.compute.tensor_extremes import extremes_there
+def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    from wellsep.compute.device.extremes import extremes_on_device
 
-    return extremes_there(task, metric, names)
+    return extremes_on_device(task, metric, names)
 
 
 def blas_usable(space: Space, metric: Metric) -> bool:
@@ -139,7 +139,7 @@ def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.
         mine = rows.take(hidden[codes[hidden] == code])
         members = np.flatnonzero(codes == code)
         theirs = rows.take(members)
-        for part in cut(len(mine.X), ROWS):
+        for part in cut_rows(len(mine.X), ROWS):
             i = mine.take(part)
             table = i.left @ theirs.right.T
             own = np.searchsorted(members, hidden[codes[hidden] == code][part])
@@ -161,7 +161,7 @@ def _one_partition(
     outward = np.lexsort((-radius, sorted_codes))
     rows = rows_of(Prepared(X[outward], None if zero is None else zero[outward]))
     radius = radius[outward]
-    blocks = cut(len(X), ROWS, sorted_codes)
+    blocks = cut_rows(len(X), ROWS, sorted_codes)
     cluster = [int(sorted_codes[b.start]) for b in blocks]
 
     def visit(i: int, j: int) -> None:
@@ -185,7 +185,7 @@ def _one_partition(
             within.append("farthest_within")
         return within
 
-    share_out(jobs, visit, _rounds(cluster, names))
+    in_threads(jobs, visit, _rounds(cluster, names))
     return extremes
 
 
@@ -193,7 +193,7 @@ def _rounds(cluster: list[int], names: set[str]) -> Iterator[list[tuple[int, int
     """Pairs of blocks that matter for what is asked."""
     between = "nearest_between" in names
     within = bool(names - {"nearest_between"})
-    for pairs in tournament(len(cluster)):
+    for pairs in pair_rounds(len(cluster)):
         yield [(i, j) for i, j in pairs if (within if cluster[i] == cluster[j] else between)]
 
 
@@ -228,7 +228,7 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
                     better = np.maximum if "far" in name else np.minimum
                     best[name][m] = better(best[name][m], float(host(value)))
 
-    share_out(1, visit, tournament(len(sides.blocks)))
+    in_threads(1, visit, pair_rounds(len(sides.blocks)))
     return {n: list(np.where(values == -np.inf, 0, values)) for n, values in best.items()}
 
 
@@ -250,6 +250,49 @@ def _masked(
 
 
 TWINS[reference_extremes] = (
-    Twin(extremes_there, there_usable),
+    Twin(extremes_on_device, device_usable),
     Twin(blas_extremes, blas_usable),
 )
+
+
+class Linkage(NamedTuple):
+    """(K, K) tables of distances between clusters; their diagonals mean nothing."""
+
+    complete: np.ndarray  # the farthest pair
+    hausdorff: np.ndarray  # the farthest that a member of either lies from all of the other
+
+
+def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    X = task.space.on_host().X
+    entries = [_link(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
+    return {w: entries for w in wants}
+
+
+def _link(X: np.ndarray, codes: np.ndarray, jobs: int) -> Linkage:
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    groups = codes[order]
+    k = int(groups[-1]) + 1
+    rows = rows_of(X[order])
+    blocks = cut_rows(len(order), ROWS, groups)
+    owner = [int(groups[b.start]) for b in blocks]
+    farthest = np.zeros((len(blocks), len(blocks)))
+    nearest = np.full((len(order), k), np.inf)  # of each object to each cluster
+
+    def visit(i: int, j: int) -> None:
+        if owner[i] == owner[j]:
+            return
+        a, b = blocks[i], blocks[j]
+        table = rows.left[a] @ rows.right[b].T
+        r, c = divmod(int(table.argmax()), table.shape[1])
+        gap = rows.X[a][r] - rows.X[b][c]
+        farthest[i, j] = farthest[j, i] = gap @ gap
+        nearest[a, owner[j]] = np.minimum(nearest[a, owner[j]], table.min(axis=1))
+        nearest[b, owner[i]] = np.minimum(nearest[b, owner[i]], table.min(axis=0))
+
+    in_threads(jobs, visit, pair_rounds(len(blocks)))
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    complete = np.maximum.reduceat(np.maximum.reduceat(farthest, starts, axis=0), starts, axis=1)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    directed = np.maximum.reduceat(np.where(np.isinf(nearest), 0, nearest), first, axis=0)
+    mutual = np.maximum(directed, directed.T)
+    return Linkage(np.sqrt(complete), np.sqrt(np.maximum(mutual, 0)))

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.clusters import one_hot
-from wellsep.compute.engines import host, share_out
+from wellsep.compute.engine import in_threads
 from wellsep.compute.half_sums import AT_ONCE, Halves, sums_by_group
 from wellsep.compute.metrics import CLOSE
-from wellsep.compute.statistics import Task
+from wellsep.compute.space import host
+from wellsep.compute.wants import Task
 
 
 class HalfMoments(NamedTuple):
@@ -70,7 +71,7 @@ def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments
             for m, (a, b) in enumerate(pairwise(partitions.offsets)):
                 found[g][1][:, a:b] += away[:, m] @ table[:, a:b]
 
-    share_out(space.n_jobs, work, iter([[(g,) for g in range(len(pieces))]]))
+    in_threads(space.n_jobs, work, iter([[(g,) for g in range(len(pieces))]]))
     radii = np.zeros(counts.shape)
     for draws, part in found:
         radii[draws] += part

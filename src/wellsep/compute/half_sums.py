@@ -18,11 +18,12 @@ import numpy as np
 from wellsep._checks import is_torch
 from wellsep.compute.blocks import pair_block
 from wellsep.compute.clusters import one_hot
-from wellsep.compute.engines import ROWS, TENSOR_ROWS, Space, budget_bytes, cut, host, share_out
+from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, cut_rows, in_threads
 from wellsep.compute.metrics import Metric, Rows, find, root, square_lengths
-from wellsep.compute.pairs import add_to, zeros
-from wellsep.compute.statistics import Averaged, Task, Want
+from wellsep.compute.space import Space, host
+from wellsep.compute.sums import add_to, zeros
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
+from wellsep.compute.wants import Averaged, Task, Want
 from wellsep.partitions import Partitions
 
 # Objects whose widths are followed through the half-samples; each half-sample holds half of them.
@@ -175,7 +176,7 @@ def _seen_totals(
             mine = Draws(draws.chosen[within[g]], draws.counts[within[g]])
             found[g] = within[g], add(space, sums, rows, mine, codes, offsets, singleton)
 
-    share_out(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
+    in_threads(space.n_jobs, work, iter([[(g,) for g in range(0, n_groups, at_once)]]))
     return found
 
 
@@ -235,7 +236,7 @@ class PairSums:
         self.square = square_lengths(self.X, self.zero, space.xp)
         self.block = choose(pair_block, self.X, metric, space.n, space.d, len(task.partitions))
         tall = TENSOR_ROWS if space.kind == "tensor" else ROWS
-        blocks = cut(space.n, tall, group[order])
+        blocks = cut_rows(space.n, tall, group[order])
         self.group_of = [int(group[order[rows.start]]) for rows in blocks]
         self.sides = [self._side(order[rows], True) for rows in blocks]
         self.shape = (n_groups, int(task.partitions.offsets[-1]))
@@ -317,10 +318,10 @@ def _members(
     """(ΣK, b) memberships of some objects, beside X."""
     codes, n_clusters = partitions.codes[:, objects], partitions.n_clusters
     if is_torch(space.X):
-        from wellsep.compute.tensor_batches import member_table
+        from wellsep.compute.device.batches import member_table
 
-        there = space.asarray(codes.astype(np.int64))
-        return member_table(there, n_clusters, len(objects), dtype)
+        beside = space.asarray(codes.astype(np.int64))
+        return member_table(beside, n_clusters, len(objects), dtype)
     table = one_hot(codes, n_clusters, None).T
     if sparse:
         return table.tocsr().astype(dtype)
@@ -331,7 +332,7 @@ def compiled_widths(
     space: Space, sums: np.ndarray, rows: slice, draws: Draws, codes: np.ndarray,
     offsets: np.ndarray, singleton: float,
 ) -> np.ndarray:  # fmt: skip
-    from wellsep.compute._half_sums_numba import add_widths
+    from wellsep.compute.numba_sums import add_widths
 
     return add_widths(
         sums, rows.start, rows.stop, draws.chosen, codes, draws.counts, offsets, float(singleton)
@@ -401,15 +402,15 @@ def _some_widths(
     xp = space.xp
     safe = np.maximum(codes, 0)  # (g, b)
     first, at = np.indices(safe.shape)
-    there = tuple(space.asarray(place) for place in (first, safe, at))
+    own = tuple(space.asarray(place) for place in (first, safe, at))
     pick = space.asarray(draws.chosen.astype(float))
     counts = space.asarray(draws.counts)
     mean = (pick @ table.reshape(len(table), -1)).reshape(len(pick), *table.shape[1:])
-    of_own = counts[(slice(None), *there[:2])]  # (D, g, b)
+    of_own = counts[(slice(None), *own[:2])]  # (D, g, b)
     rest = xp.where(of_own > 1, of_own - 1, xp.ones_like(of_own))
-    a = mean[(slice(None), *there)] / rest
+    a = mean[(slice(None), *own)] / rest
     mean /= xp.where(counts > 0, counts, xp.ones_like(counts))[:, :, :, None]
-    mean[(slice(None), *there)] = xp.inf
+    mean[(slice(None), *own)] = xp.inf
     if (draws.counts == 0).any():
         mean[counts == 0] = xp.inf
     b = xp.min(mean, axis=2)

@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 from wellsep._checks import to_numpy
 
 if TYPE_CHECKING:
-    from wellsep.compute.engines import Space
+    from wellsep.compute.space import Space
 
 # Pairs closer than this share of their squared lengths are computed again from differences, in
 # double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.

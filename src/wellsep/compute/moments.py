@@ -6,16 +6,17 @@ offset of the data nor the number of blocks costs digits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.clusters import cluster_sums, one_hot
-from wellsep.compute.engines import Space
+from wellsep.compute.clusters import centre_pass, cluster_sums, describe_clusters, one_hot
 from wellsep.compute.metrics import Metric
-from wellsep.compute.statistics import Task
+from wellsep.compute.space import Space, host
+from wellsep.compute.wants import Task, Want, by_counted, want
 from wellsep.partitions import Partitions
 
 
@@ -44,8 +45,8 @@ class Moments(NamedTuple):
         return cls(mass, mean, square)
 
 
-class Facts(NamedTuple):
-    """What one look at the rows tells, with labels or without."""
+class RowStatistics(NamedTuple):
+    """Statistics of one block of rows, with labels or without; they merge."""
 
     rows: Moments  # of all rows, each counting once
     weighted: Moments | None  # of all rows by weight
@@ -55,8 +56,8 @@ class Facts(NamedTuple):
     scatter: Moments | None  # with all products, of the rows that some partitions count
 
 
-class Asked(NamedTuple):
-    """Which facts are worth their work."""
+class RowOptions(NamedTuple):
+    """Which of the statistics are computed."""
 
     weighted: bool = False
     squares: bool = False  # squared deviations within clusters, by column
@@ -70,10 +71,10 @@ def describe_rows(
     weights: np.ndarray | None,
     n_clusters: np.ndarray,
     reference: np.ndarray,
-    asked: Asked,
+    asked: RowOptions,
     start: int = 0,
-) -> Facts:
-    """Facts of one block; ``codes`` is (M, b) with -1 for rows that do not count."""
+) -> RowStatistics:
+    """RowStatistics of one block; ``codes`` is (M, b) with -1 for rows that do not count."""
     wide = X.astype(np.float64) - reference
     rows = _moments(wide, np.ones((1, len(X))), squares=True)
     weighted = None
@@ -81,7 +82,7 @@ def describe_rows(
         given = np.ones(len(X)) if weights is None else weights
         weighted = _moments(wide, given[None], squares=True)
     if codes is None:
-        return Facts(rows, weighted, None, None, {}, None)
+        return RowStatistics(rows, weighted, None, None, {}, None)
     table = one_hot(codes, n_clusters, weights)
     mass = np.asarray(table.sum(axis=0)).reshape(-1)
     mean = _over(np.asarray(table.T @ wide), mass)
@@ -89,7 +90,7 @@ def describe_rows(
     counts = mass if weights is None else np.asarray((table > 0).sum(axis=0), dtype=np.float64)
     scatter = _scatter(wide, codes[list(asked.scatter)], weights) if asked.scatter else None
     sums = {w: _metric_sums(X, codes, weights, n_clusters, w, reference) for w in asked.sums}
-    return Facts(rows, weighted, Moments(mass, mean, squares), counts, sums, scatter)
+    return RowStatistics(rows, weighted, Moments(mass, mean, squares), counts, sums, scatter)
 
 
 def _over(sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -172,3 +173,107 @@ def add(parts: Sequence[Any]) -> Any:
     for part in parts[1:]:
         total = total + part
     return total
+
+
+class Spectrum(NamedTuple):
+    """The matrix of sums of squares and products of the counted objects."""
+
+    mass: float
+    roots: np.ndarray  # (d,) eigenvalues, largest first; those that are rounding only are 0
+    columns: np.ndarray  # (d,) diagonal, largest first
+
+
+def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Option ``centred``: about the mean of the counted objects, or about the origin."""
+    found: dict[Want, list[Any]] = {}
+    weights = task.weights_or_ones()
+    for w in wants:
+        look = _looker(task, w.get("centred", True))
+        entries: list[Any] = [None] * len(task.partitions)
+        for rows, group in by_counted(task.partitions):
+            spectrum = look(rows, weights[rows])
+            for m in group:
+                entries[m] = spectrum
+        found[w] = entries
+    return found
+
+
+def _looker(task: Task, centred: bool) -> Callable[[np.ndarray, np.ndarray], Spectrum]:
+    """(rows, their weights) → their spectrum."""
+    if task.space.on_device:
+        from wellsep.compute.device.clusters import products
+
+        return lambda rows, weights: spectrum_of(
+            *products(task, rows, weights, centred), float(weights.sum())
+        )
+    X = task.space.on_host().X if centred else host(task.space.X).astype(np.float64)
+    return lambda rows, weights: _spectrum(X[rows], weights, centred)
+
+
+def _spectrum(X: np.ndarray, weights: np.ndarray, centred: bool) -> Spectrum:
+    if centred:
+        X = X - np.average(X, axis=0, weights=weights)
+    if not (weights == 1).all():
+        X = X * np.sqrt(weights)[:, None]
+    columns = np.einsum("ij,ij->j", X, X)
+    small = X.T @ X if X.shape[1] <= len(X) else X @ X.T
+    return spectrum_of(small, columns, float(weights.sum()))
+
+
+def spectrum_of(products: np.ndarray, columns: np.ndarray, mass: float) -> Spectrum:
+    """``products`` is XᵀX, or XXᵀ where that is smaller: both have the same roots."""
+    roots = np.zeros(len(columns))
+    found = np.linalg.eigvalsh(products)[::-1][: len(roots)]
+    roots[: len(found)] = np.where(found > 4e-16 * len(columns) * found[0], found, 0)
+    return Spectrum(mass, roots, np.sort(columns)[::-1])
+
+
+def provide_within_squares(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+    """‖x − y‖² of the pairs of a cluster of mass W add up to W Σ‖x − mean‖², here in float64.
+
+    A zero row, whose axis of its own is in none of the columns, adds 1 for each pair it is in.
+    """
+    space, partitions = task.space, task.partitions
+    X, zero = space.prepared(metric, wide=True)
+    rows = task._replace(space=Space(X, space.xp, space.kind, space.n_jobs), centers=None)
+    clusters, within = describe_clusters(rows), want("within")
+    spread = centre_pass(rows, clusters, [within])[within]
+    sums = []
+    for codes, c, s in zip(partitions.codes, clusters, spread, strict=True):
+        total = float(c.mass @ s)
+        if zero is not None:
+            at = np.flatnonzero(host(zero) & (codes >= 0))
+            weight = task.weights_or_ones()[at]
+            total += float(weight @ c.mass[codes[at]] - weight @ weight)
+        sums.append(float(metric.finish(total, np)))  # type: ignore[misc]
+    return {w: sums for w in wants}
+
+
+def square_moments(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    n_clusters: np.ndarray,
+    metric: Metric,
+    origin: np.ndarray,
+    start: int = 0,
+) -> Moments:
+    """Moments of the prepared rows in every cluster, from one block of rows; they merge.
+
+    Two columns more mark zero rows, by 1 and by their weight.
+    """
+    rows, zero = Space(X, np, "numpy", 1, origin=origin).prepared(metric, wide=True)
+    mark = np.zeros(len(X)) if zero is None else zero.astype(np.float64)
+    marks = np.column_stack([mark, mark if weights is None else mark * weights])
+    table = np.hstack([rows, marks])
+    asked = RowOptions(squares=True)
+    statistics = describe_rows(table, codes, weights, n_clusters, np.zeros(table.shape[1]), asked)
+    return statistics.clusters  # type: ignore[return-value]
+
+
+def within_squares(moments: Moments, offsets: np.ndarray, metric: Metric) -> list[float]:
+    """One sum per partition; ``offsets`` are those of their clusters side by side."""
+    mass, square = moments.mass, moments.square[:, :-2]  # type: ignore[index]
+    zero, twice = (mass[:, None] * moments.mean[:, -2:]).T  # Σ w and Σ w² of zero rows
+    each = mass * square.sum(axis=1) + mass * zero - twice
+    return [float(metric.finish(each[a:b].sum(), np)) for a, b in pairwise(offsets)]  # type: ignore[misc]

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.compute import kernels
-from wellsep.compute.engines import effective_jobs, one_blas_thread
+from wellsep.compute.engine import effective_jobs, one_blas_thread
+from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.twins import TWINS, Twin, choose
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
@@ -284,9 +284,9 @@ def _code_sums_host(
 
 
 def _two_fused(X: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
-    from wellsep.compute import triton_nearest
+    from wellsep.compute.triton.nearest import nearest_two
 
-    return NearestTwo(*triton_nearest.nearest_two(X, to_like(centers, X)))
+    return NearestTwo(*nearest_two(X, to_like(centers, X)))
 
 
 def _one_fused(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
@@ -295,16 +295,14 @@ def _one_fused(X: Any, centers: np.ndarray, norms: Any) -> Nearest:
 
 
 def _one_usable(X: Any, n_centers: int) -> bool:
-    return n_centers > 1 and kernels.fused_usable(X)
+    return n_centers > 1 and fused_usable(X)
 
 
 def _code_sums_fused(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
-    from wellsep.compute import triton_nearest
+    from wellsep.compute.triton.nearest import code_sums
 
     parts = [
-        triton_nearest.code_sums(
-            X, codes[:, m], None if weights is None else weights[:, m], n_codes
-        )
+        code_sums(X, codes[:, m], None if weights is None else weights[:, m], n_codes)
         for m in range(codes.shape[1])
     ]
     return to_numpy(sum(parts[1:], parts[0]))
@@ -325,5 +323,5 @@ def _code_sums_device(X: Any, codes: Any, weights: Any, n_codes: int) -> np.ndar
 
 
 TWINS[_nearest_device] = (Twin(_one_fused, _one_usable),)
-TWINS[_nearest_two_device] = (Twin(_two_fused, kernels.fused_usable),)
-TWINS[_code_sums_device] = (Twin(_code_sums_fused, kernels.fused_usable),)
+TWINS[_nearest_two_device] = (Twin(_two_fused, fused_usable),)
+TWINS[_code_sums_device] = (Twin(_code_sums_fused, fused_usable),)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.compute.engines import on_card
-from wellsep.compute.spots import crowded
+from wellsep.compute.space import on_device
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -82,10 +81,10 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    if on_card(X) and method in ("exact", "brute"):
-        from wellsep.compute.tensor_neighbours import neighbours_there
+    if on_device(X) and method in ("exact", "brute"):
+        from wellsep.compute.device.neighbours import neighbours_on_device
 
-        return NeighbourGraph(*neighbours_there(X, rows, n_neighbors), "brute", 1.0)
+        return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors), "brute", 1.0)
     X = to_numpy(X)
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
@@ -115,16 +114,16 @@ def _in_parts(search, wanted, k):
 def _tree(X, wanted, k, workers):
     # A tree cannot part objects that coincide: of each spot k + 1 will do, and who has that many
     # others on its own spot needs no search.
-    crowd = crowded(X, k + 1)
+    copies = find_duplicates(X, k + 1)
     kept = np.ones(len(X), dtype=bool)
-    kept[crowd.rows[crowd.place > k]] = False
+    kept[copies.rows[copies.place > k]] = False
     members = np.flatnonzero(kept)
     tree = cKDTree(X if kept.all() else X[members])
     found = np.empty((len(wanted), k), dtype=np.intp)
     beside = np.full(len(X), -1, dtype=np.intp)
-    beside[crowd.rows] = np.arange(len(crowd.rows))
+    beside[copies.rows] = np.arange(len(copies.rows))
     on_spot = beside[wanted]
-    found[on_spot >= 0] = _others_on_spot(crowd, on_spot[on_spot >= 0], k)
+    found[on_spot >= 0] = _others_on_spot(copies, on_spot[on_spot >= 0], k)
     # In the tree's own order neighbouring queries walk the same leaves.
     rank = np.empty(len(X), dtype=np.intp)
     rank[members[tree.indices]] = np.arange(len(members))
@@ -137,11 +136,11 @@ def _tree(X, wanted, k, workers):
     return found
 
 
-def _others_on_spot(crowd, at, k):
+def _others_on_spot(copies, at, k):
     """The k that follow on each object's own spot, round and round."""
-    start = at - crowd.place[at]
-    step = (crowd.place[at][:, None] + np.arange(1, k + 1)) % crowd.size[at][:, None]
-    return crowd.rows[start[:, None] + step]
+    start = at - copies.place[at]
+    step = (copies.place[at][:, None] + np.arange(1, k + 1)) % copies.size[at][:, None]
+    return copies.rows[start[:, None] + step]
 
 
 def _brute(X, wanted, k, n_jobs):
@@ -234,8 +233,8 @@ def _measured(X, wanted, found):
         part = slice(start, start + height)
         squares = np.zeros(found[part].shape)
         for column in X.T:
-            there = column[found[part]].astype(np.float64, copy=False)
-            difference = there - column[wanted[part], None]
+            theirs = column[found[part]].astype(np.float64, copy=False)
+            difference = theirs - column[wanted[part], None]
             squares += difference * difference
         order = np.argsort(squares, axis=1, kind="stable")
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
@@ -266,3 +265,54 @@ def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
         return np.ones(len(indices))
     density = 1.0 / (mean_reach / typical + 1e-10)
     return density[indices].mean(axis=1) / density
+
+
+class Duplicates(NamedTuple):
+    """Objects on spots with more than so many objects, sorted by spot."""
+
+    rows: np.ndarray  # (c,) objects, in their own order within a spot
+    spot: np.ndarray  # (c,) 0, 1, … rising
+    place: np.ndarray  # (c,) position within the spot, from 0
+    size: np.ndarray  # (c,) objects on the spot
+
+
+def distances_to(points: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Euclidean distance of each row to one point, equal for equal rows wherever they stand."""
+    squares = np.zeros(len(points))
+    # Feature by feature: a row-wise reduction may sum in another order at another address.
+    for feature, value in enumerate(center):
+        difference = points[:, feature] - value
+        squares += difference * difference
+    return np.sqrt(squares)
+
+
+def find_duplicates(X: np.ndarray, least: int) -> Duplicates:
+    """The objects of every spot that holds more than `least` of them."""
+    empty = Duplicates(*np.zeros((4, 0), dtype=np.intp))
+    if len(X) <= least:
+        return empty
+    # Equal rows have equal distances to any point: only rows that share one need a closer look.
+    key = distances_to(X, X[0])
+    rows = np.flatnonzero(_often(key, least))
+    if not len(rows):
+        return empty
+    spot = np.unique(X[rows], axis=0, return_inverse=True)[1].reshape(-1)
+    kept = _often(spot, least)
+    rows, spot = rows[kept], spot[kept]
+    order = np.argsort(spot, kind="stable")
+    rows, spot = rows[order], spot[order]
+    _, first, spot, size = np.unique(
+        spot, return_index=True, return_inverse=True, return_counts=True
+    )
+    return Duplicates(rows, spot, np.arange(len(rows)) - first[spot], size[spot])
+
+
+def _often(values: np.ndarray, least: int) -> np.ndarray:
+    """Whether each value occurs more than `least` times."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    counts = np.diff(np.r_[starts, len(values)])
+    often = np.empty(len(values), dtype=bool)
+    often[order] = np.repeat(counts > least, counts)
+    return often

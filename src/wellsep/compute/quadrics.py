@@ -14,8 +14,9 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex
 from wellsep.compute.clusters import describe_clusters, one_hot
-from wellsep.compute.engines import Space, cut, host
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.engine import cut_rows
+from wellsep.compute.space import Space, host
+from wellsep.compute.wants import Task, Want
 
 BLOCK = 1 << 15  # numbers in each of the tables of a search: they stay in a core's cache
 DEGENERATE = 1e-14  # a variance this small beside the largest is none
@@ -57,7 +58,7 @@ def signed_distances(X: np.ndarray, quadric: Quadric) -> np.ndarray:
     found = np.empty(len(X))
     for side, sign in ((height >= 0, 1), (height < 0, -1)):
         rows = np.flatnonzero(side)
-        for part in cut(len(rows), max(1, BLOCK // X.shape[1])):
+        for part in cut_rows(len(rows), max(1, BLOCK // X.shape[1])):
             nearest = _descend(z[rows[part]], quadric if sign > 0 else quadric.flipped())
             found[rows[part]] = sign * nearest
     return found
@@ -176,7 +177,6 @@ def equal_density(
     return Quadric(roots, -(basis.T @ pull), c, basis)
 
 
-@provides("quadric_separation")
 def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """(K, K) squared distances of the members of j to where l's density takes over, summed;
     a sentence instead where the clusters give no densities."""

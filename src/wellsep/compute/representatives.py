@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.engines import share_out
-from wellsep.compute.statistics import Task, Want, provides
+from wellsep.compute.engine import in_threads
+from wellsep.compute.wants import Task, Want
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
 
@@ -19,7 +19,7 @@ class Between(NamedTuple):
     density: np.ndarray  # mean of distance × share of both clusters near the midpoint / (2 radius)
 
 
-class Represented(NamedTuple):
+class Representatives(NamedTuple):
     """What the representatives of one partition see."""
 
     deviations: np.ndarray  # (K,) root of Σ‖x − v‖²/(n − 1); 0 for a single object
@@ -29,14 +29,13 @@ class Represented(NamedTuple):
     )  # (S, K) mean share of the cluster near its representatives, for each shrinkage
 
 
-@provides("represented")
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    if task.space.on_card:
-        from wellsep.compute.tensor_representatives import provide_represented_there
+    if task.space.on_device:
+        from wellsep.compute.device.representatives import represented_on_device
 
-        return provide_represented_there(task, wants)
+        return represented_on_device(task, wants)
     X, n_partitions = task.space.on_host().X, len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
@@ -44,7 +43,7 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         for w in wants:
             found[w][m] = _represent(X, _ordered(task.partitions.codes[m], w.get("order")), w)
 
-    share_out(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
 
 
@@ -79,7 +78,7 @@ class _Cluster(NamedTuple):
         return np.maximum(lengths[:, None] + self.square - 2 * (points @ self.X.T), 0)
 
 
-def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Represented:
+def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     reach = float(np.einsum("ij,ij->i", X, X).max())
@@ -87,7 +86,7 @@ def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Represented:
     sizes = np.array([len(c.X) for c in clusters])
     scatter = np.array([c.square.sum() for c in clusters])
     deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
-    return Represented(
+    return Representatives(
         deviations,
         _between(clusters, deviations, w.get("rule")),
         np.stack(

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.blocks import pair_block
-from wellsep.compute.engines import Space, one_blas_thread
+from wellsep.compute.engine import one_blas_thread
 from wellsep.compute.metrics import Metric, Rows, find, square_lengths
-from wellsep.compute.pairs import Sides
-from wellsep.compute.statistics import Task
+from wellsep.compute.space import Space
+from wellsep.compute.sums import Sides
 from wellsep.compute.twins import choose
+from wellsep.compute.wants import Task
 from wellsep.partitions import Partitions
 
 

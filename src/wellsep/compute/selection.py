@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.engines import ROWS, Space, cut, host, one_blas_thread, share_out, tournament
-from wellsep.compute.kernels import fused_usable
+from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics import Metric, Prepared, Rows, find, rows_of
-from wellsep.compute.statistics import Task, Want, by_counted, provides
+from wellsep.compute.space import Space, host
 from wellsep.compute.tree import Dissimilarities
+from wellsep.compute.triton.fused import fused_usable
+from wellsep.compute.wants import Task, Want, by_counted
 
 SORTABLE = 1 << 22  # distances that are simply sorted
 OCTAVES, BITS, FINE = 32, 16, 16  # range below the largest distance; bits of the two passes
@@ -26,7 +27,7 @@ AT_ONCE = 32  # blocks between two additions, which come in a fixed order
 Table = Callable[[slice, slice], np.ndarray]
 
 
-class Selected(NamedTuple):
+class SelectedSums(NamedTuple):
     """The N smallest and the N largest distances between counted objects, summed."""
 
     terms: int  # N, the number of pairs within clusters
@@ -35,7 +36,6 @@ class Selected(NamedTuple):
     largest: float
 
 
-@provides("selected_sums")
 def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     found: dict[Want, list[Any]] = {}
     for w in wants:
@@ -46,7 +46,7 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
             low, high = _selected(task.space, metric, rows, np.array(counts))
             total = len(rows) * (len(rows) - 1) // 2
             for m, n_within, a, b in zip(group, counts, low, high, strict=True):
-                entries[m] = Selected(n_within, total, float(a), float(b))
+                entries[m] = SelectedSums(n_within, total, float(a), float(b))
         found[w] = entries
     return found
 
@@ -54,12 +54,12 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def _selected(
     space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    if space.on_card and metric.finish is not None:
-        from wellsep.compute.tensor_selection import select_there
+    if space.on_device and metric.finish is not None:
+        from wellsep.compute.device.selection import select_on_device
 
         some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
         fused = fused_usable(space.X)
-        return select_there(some, counts, finish=metric.finish, fused=fused, sortable=SORTABLE)
+        return select_on_device(some, counts, finish=metric.finish, fused=fused, sortable=SORTABLE)
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 
@@ -105,12 +105,12 @@ def select(
     """Sums of the ``counts`` smallest and largest of the n(n − 1)/2 distances."""
     if n * (n - 1) // 2 <= SORTABLE:
         with one_blas_thread():
-            values = np.concatenate([np.empty(0), *_upper(table, cut(n, ROWS))])
+            values = np.concatenate([np.empty(0), *_upper(table, cut_rows(n, ROWS))])
         values.sort()
         rising = np.concatenate([[0.0], np.cumsum(values)])
         falling = np.concatenate([[0.0], np.cumsum(values[::-1])])
         return rising[counts], falling[counts]
-    blocks = cut(n, ROWS)
+    blocks = cut_rows(n, ROWS)
     if reach is None:
         reach = max(float(part.max(initial=0)) for part in _upper(table, blocks))
     if reach == 0:
@@ -183,13 +183,13 @@ class _Histogram:
             found[i, j] = look(values, bits, at)
 
         def rounds() -> Iterator[list[tuple[int, int]]]:
-            for pairs in tournament(len(self.blocks)):
+            for pairs in pair_rounds(len(self.blocks)):
                 for start in range(0, len(pairs), AT_ONCE):
                     yield pairs[start : start + AT_ONCE]
                     for pair in pairs[start : start + AT_ONCE]:
                         add(*found.pop(pair))
 
-        share_out(self.jobs, visit, rounds())
+        in_threads(self.jobs, visit, rounds())
 
     @staticmethod
     def _coarse(values: np.ndarray, bits: np.ndarray, at: np.ndarray) -> tuple[Any, ...]:

@@ -15,13 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import kernels_wanted
-from wellsep.compute.blocks import (
-    PairPart,
-    Widths,
-    finish_widths,
-    pair_block,
-    widths_from_sums,
-)
+from wellsep.compute.blocks import PairPart, Widths, finish_widths, pair_block, widths_from_sums
 from wellsep.compute.metrics import Metric, Rows, half, numpy_squares, root, same_objects
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
@@ -102,7 +96,7 @@ def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
 
 def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
     """The additions compiled: they are most of the work for many partitions."""
-    from wellsep.compute._members_numba import member_sums
+    from wellsep.compute.numba_sums import member_sums
 
     def add(members: Any, table: np.ndarray) -> np.ndarray:
         return member_sums(members.indptr, members.indices, members.data, table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_data, to_numpy
 from wellsep._records import Record, freeze
-from wellsep.compute.engines import open_space
+from wellsep.compute.space import open_space
 from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_data, to_numpy
-from ..compute.engines import effective_jobs, share_out
+from ..compute.engine import effective_jobs, in_threads
 from ..compute.half_sums import Halves
 from ..spaces import dip_test, kernels, multimodality
 from ..spaces.eigen import leading_eigenpairs
@@ -75,7 +75,7 @@ def _by_moments(
     # Dips that are not compiled hold the interpreter's lock, so threads would only wait.
     jobs = 1 if kernels.one_dip(len(X) // 2) is None else jobs
     every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
-    share_out(jobs, describe, iter([every_group]))
+    in_threads(jobs, describe, iter([every_group]))
     weights = np.empty((len(draws), d))
     for start in range(0, len(draws), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -85,7 +85,7 @@ def _by_moments(
         weights[part] = _first_components(
             chosen @ sums, square, chosen @ size, constant, scale, SMALLEST_GAP[X.dtype]
         )
-    share_out(jobs, test, iter([every_draw]))
+    in_threads(jobs, test, iter([every_draw]))
     return pvalues
 
 

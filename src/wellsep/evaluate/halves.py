@@ -13,10 +13,11 @@ import numpy as np
 
 from .._checks import UndefinedIndex, check_data
 from ..compute.clusters import Clusters
-from ..compute.engines import open_space
+from ..compute.gather import gather
 from ..compute.half_moments import half_moments
 from ..compute.half_sums import Halves, half_widths, sums_known
-from ..compute.statistics import Averaged, Task, Want, gather
+from ..compute.space import open_space
+from ..compute.wants import Averaged, Task, Want
 from ..indices import INDICES, PartitionScores, score_partitions
 from ..indices.scoring import Asked, evaluate_and_keep
 from ..partitions import Partitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wellsep.compute.dask_client import open_client
+from wellsep.compute.dask.client import open_client
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
 

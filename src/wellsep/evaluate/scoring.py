@@ -15,7 +15,7 @@ from wellsep._records import Record, freeze
 from .. import __version__
 from .._checks import check_choice
 from .._files import digest
-from ..compute.dask_client import open_client
+from ..compute.dask.client import open_client
 from ..indices import score_partitions
 from ..indices.scoring import Asked, IndexSpec, parse_indices
 from ..partitions import NOISE_POLICIES, Partitions

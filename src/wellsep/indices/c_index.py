@@ -9,8 +9,8 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.metrics import TAKEN
-from wellsep.compute.selection import Selected
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.selection import SelectedSums
+from wellsep.compute.wants import Want, want
 from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
@@ -47,7 +47,7 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
 )
 def _c_index(
     within: float,
-    selected: Selected | None = None,
+    selected: SelectedSums | None = None,
     clusters: Clusters | None = None,
     nearest: float = np.inf,
     farthest: float = 0.0,

@@ -8,8 +8,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.clusters import Clusters
-from wellsep.compute.spectrum import Spectrum
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.moments import Spectrum
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_count
-from wellsep.compute.representatives import Represented
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.representatives import Representatives
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 
@@ -37,7 +37,7 @@ def _wants_cdbw(
     caution="Has the unit 1/length: never compare it between spaces of different scale.",
 )
 def _cdbw(
-    represented: Represented,
+    represented: Representatives,
     *,
     flavour: str = "paper",
     n_representatives: int = 10,

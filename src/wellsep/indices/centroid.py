@@ -8,7 +8,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.clusters import Clusters, centre_distances
-from wellsep.compute.statistics import Want, gather, values_of_objects, want
+from wellsep.compute.gather import gather, values_of_objects
+from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one

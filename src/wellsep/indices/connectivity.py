@@ -10,10 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
-from wellsep.compute.engines import on_card
-from wellsep.compute.spots import distances_to
-from wellsep.compute.support import cluster_support
-from wellsep.compute.votes import best_supported
+from wellsep.compute.neighbours import distances_to
+from wellsep.compute.space import on_device
+from wellsep.compute.witnesses import best_supported, cluster_witnesses
 from wellsep.indices.record import index
 from wellsep.partitions import NOISE, Partitions, encode
 
@@ -123,21 +122,24 @@ def local_connectivity(
     ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
     """
     data = check_data(X)
-    X, there = to_numpy(data).astype(np.float64, copy=False), data if on_card(data) else None
+    X, device_rows = (
+        to_numpy(data).astype(np.float64, copy=False),
+        data if on_device(data) else None,
+    )
     partition = encode(labels, n_objects=len(X), noise=noise)
     t = check_count("n_neighbors", n_neighbors)
     prototypes = prototypes_of(X, partition, centers)
     codes = partition.codes[0]
     _warn_of_small_clusters(partition, t)
 
-    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs), there)
+    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs), device_rows)
     return LocalConnectivity(
         objects=found.objects,
         clusters=found.clusters,
         maximum=float(found.clusters.max()),
         mean=float(found.clusters.mean()),
         n_witnesses=found.support,
-        better_cluster=_better(X, partition, prototypes, found.radii, t, n_jobs, there),
+        better_cluster=_better(X, partition, prototypes, found.radii, t, n_jobs, device_rows),
         labels=partition.classes[0],
         radii=found.radii,
         n_neighbors=t,
@@ -158,7 +160,7 @@ def _measure(
     prototypes: np.ndarray,
     t: int,
     workers: int = 1,
-    there: Any = None,
+    device_rows: Any = None,
 ) -> _Measured:
     found = _Measured(
         np.full(len(X), np.nan),
@@ -171,8 +173,12 @@ def _measure(
     for code, center in enumerate(prototypes):
         rows = by_cluster[ends[code] : ends[code + 1]]
         members = X[rows]
-        found.objects[rows], found.support[rows] = cluster_support(
-            members, center, t, workers=workers, there=None if there is None else there[rows]
+        found.objects[rows], found.support[rows] = cluster_witnesses(
+            members,
+            center,
+            t,
+            workers=workers,
+            device_rows=None if device_rows is None else device_rows[rows],
         )
         found.radii[rows] = distances_to(members, center)
         found.clusters[code] = found.objects[rows].max()
@@ -194,8 +200,8 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     check_choice("aggregate", aggregate, ("mean", "max"))
     X = to_numpy(objects.X).astype(np.float64, copy=False)
     prototypes = _means(X, objects.codes, objects.n_clusters)
-    there = objects.X if on_card(objects.X) else None
-    clusters = _measure(X, objects.codes, prototypes, t, there=there).clusters
+    device_rows = objects.X if on_device(objects.X) else None
+    clusters = _measure(X, objects.codes, prototypes, t, device_rows=device_rows).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
@@ -253,7 +259,7 @@ def _better(
     radii: np.ndarray,
     t: int,
     n_jobs: int | None,
-    there: Any,
+    device_rows: Any,
 ) -> np.ndarray:
     """The label of the cluster that supports each object best."""
     codes, classes = partition.codes[0], partition.classes[0]
@@ -264,7 +270,7 @@ def _better(
     if n > 1 and len(classes) > 1:
         best[rows] = best_supported(
             X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs,
-            there=None if there is None else there[rows],
+            device_rows=None if device_rows is None else device_rows[rows],
         )  # fmt: skip
     labels: np.ndarray = classes[np.maximum(best, 0)]
     return labels if counted.all() else np.where(counted, labels, NOISE)

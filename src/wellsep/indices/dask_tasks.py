@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_data, to_numpy
-from wellsep.compute.dask_chunks import open_chunks
-from wellsep.compute.dask_labels import encode_chunks, weigh_chunks
-from wellsep.compute.dask_pairs import PAIRWISE, refuse_metric
-from wellsep.compute.dask_passes import ROW_WISE
-from wellsep.compute.statistics import Task
+from wellsep.compute.dask.chunks import open_chunks
+from wellsep.compute.dask.labels import encode_chunks, weigh_chunks
+from wellsep.compute.dask.pairs import PAIRWISE, refuse_metric
+from wellsep.compute.dask.passes import ROW_WISE
+from wellsep.compute.wants import Task
 from wellsep.indices.record import INDICES, Index
 
 Asked = tuple[Index, dict[str, Any]]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.compute.reachability import DensityTrees
-from wellsep.compute.statistics import Want, gather, want
+from wellsep.compute.gather import gather
+from wellsep.compute.tree import DensityTrees
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
 

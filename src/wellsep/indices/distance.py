@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_data, check_number
+from wellsep.compute.gather import values_of_objects
 from wellsep.compute.metrics import COSINE, TAKEN, find
-from wellsep.compute.statistics import Averaged, Objects, Want, values_of_objects, want
+from wellsep.compute.wants import Averaged, Objects, Want, want
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.clusters import Clusters, centre_distances
-from wellsep.compute.linkage import Linkage
+from wellsep.compute.extremes import Linkage
 from wellsep.compute.metrics import TAKEN
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.wants import Want, want
 from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one

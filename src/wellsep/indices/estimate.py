@@ -194,7 +194,7 @@ def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:
 
 
 def _on_dask(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
-    from wellsep.compute.dask_sampled import ChunkedRows
+    from wellsep.compute.dask.sampled import ChunkedRows
     from wellsep.indices.dask_tasks import chunked_task
 
     task = chunked_task(X, labels, sample_weight, noise, None, [])

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
-from wellsep.compute.engines import open_space
-from wellsep.compute.statistics import Task, gather, want
+from wellsep.compute.gather import gather
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task, want
 from wellsep.partitions import encode
 
 

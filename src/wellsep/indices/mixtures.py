@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice, to_numpy
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.quadrics import Mixture
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 
 RULES = ("diagonal", "full", "authors")

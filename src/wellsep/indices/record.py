@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.wants import Want, want
 
 LAWS = (
     "labels",  # the names of the clusters do not matter

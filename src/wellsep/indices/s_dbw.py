@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.density import Balls, Spread
-from wellsep.compute.statistics import Want, want
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

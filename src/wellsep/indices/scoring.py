@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
-from wellsep.compute.engines import open_space
+from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
-from wellsep.compute.statistics import Task, Want, gather
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task, Want
 from wellsep.indices.record import INDICES, Index
 from wellsep.partitions import Partitions
 

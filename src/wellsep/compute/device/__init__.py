@@ -1,0 +1,1 @@
+"""Passes over tensors that stay on their accelerator."""

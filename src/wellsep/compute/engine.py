@@ -1,0 +1,86 @@
+"""How work is cut and shared: blocks of rows, rounds of pairs of blocks, threads, memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+ROWS = 500  # 2 MB of float64 stay in a core's cache; a power of two would transpose 6× slower
+TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger blocks
+
+
+def budget_bytes() -> float:
+    """scikit-learn's ``working_memory``, in bytes."""
+    from sklearn import get_config
+
+    return get_config()["working_memory"] * 2**20
+
+
+@lru_cache(maxsize=1)
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Inside, our own threads share out the blocks, so BLAS must not start its own."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
+    from joblib import effective_n_jobs
+
+    if n_jobs is not None:
+        return effective_n_jobs(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+    return max(1, min([cores or 1, *blas]))
+
+
+def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> None:
+    """Run every round's items at once, one round after the other.
+
+    Items of one round touch different rows, so sums do not depend on the number of threads.
+    """
+    if jobs == 1:
+        with one_blas_thread():
+            for items in rounds:
+                for item in items:
+                    task(*item)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
+        for items in rounds:
+            for done in [pool.submit(task, *item) for item in items]:
+                done.result()
+
+
+def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:
+    """Every pair i < j of blocks once, in rounds of disjoint pairs; first the blocks themselves."""
+    yield [(i, i) for i in range(n_blocks)]
+    players = list(range(n_blocks + n_blocks % 2))
+    for _ in range(len(players) - 1):
+        pairs = zip(players[: len(players) // 2], reversed(players), strict=False)
+        yield [(min(p), max(p)) for p in pairs if max(p) < n_blocks]
+        players = [players[0], players[-1], *players[1:-1]]
+
+
+def cut_rows(n: int, rows: int, groups: np.ndarray | None = None) -> list[slice]:
+    """Consecutive blocks of at most ``rows``; none straddles two of the (sorted) groups."""
+    edges = [0, n] if groups is None else [0, *(np.flatnonzero(np.diff(groups)) + 1), n]
+    blocks = []
+    for a, b in pairwise(edges):
+        pieces = -(-(b - a) // rows)
+        marks = np.linspace(a, b, pieces + 1).astype(int)
+        blocks += [slice(int(i), int(j)) for i, j in pairwise(marks)]
+    return blocks

@@ -1,0 +1,79 @@
+"""Passes over a space: named statistics of all partitions at once.
+
+``gather`` takes what the asked-for indices want and makes each pass once. ``PROVIDERS`` names the
+pass that serves each statistic; pairwise ones share one pass over the distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from wellsep.compute.clusters import NAMES as CENTRES
+from wellsep.compute.clusters import provide_clusters
+from wellsep.compute.density import provide_density
+from wellsep.compute.extremes import NAMES as EXTREMES
+from wellsep.compute.extremes import provide_extremes, provide_linkage
+from wellsep.compute.moments import provide_spectrum
+from wellsep.compute.quadrics import provide_quadric_separation
+from wellsep.compute.representatives import provide_represented
+from wellsep.compute.selection import provide_selected
+from wellsep.compute.sums import provide_pairs
+from wellsep.compute.tree import provide_density_trees
+from wellsep.compute.wants import Objects, Task, Want
+from wellsep.partitions import Partitions
+
+Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]
+
+
+def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """The data, codes and weights themselves, for formulas that reduce per-object values."""
+    weights = task.weights_or_ones()
+    entries = [Objects(task.space.X, c, weights, len(k)) for c, k in _each(task.partitions)]
+    return {one: entries for one in wants}
+
+
+def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    return zip(partitions.codes, partitions.classes, strict=True)
+
+
+PROVIDERS: dict[str, Provider] = {
+    "objects": provide_objects,
+    **dict.fromkeys(CENTRES, provide_clusters),
+    "spectrum": provide_spectrum,
+    **dict.fromkeys(("spread", "balls"), provide_density),
+    **dict.fromkeys(("widths", "within_distances", "between_distances"), provide_pairs),
+    **dict.fromkeys(EXTREMES, provide_extremes),
+    "linkage": provide_linkage,
+    "selected_sums": provide_selected,
+    "density_trees": provide_density_trees,
+    "represented": provide_represented,
+    "quadric_separation": provide_quadric_separation,
+}
+
+
+def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
+    """Every wanted statistic, as a list with one entry per partition."""
+    if task.space.kind == "dask":
+        from wellsep.compute.dask.passes import gather_chunks
+
+        return gather_chunks(task, list(dict.fromkeys(wants)))
+    by_provider: dict[Provider, list[Want]] = {}
+    for one in dict.fromkeys(wants):
+        by_provider.setdefault(PROVIDERS[one.name], []).append(one)
+    found: dict[Want, list[Any]] = {}
+    for provider, asked in by_provider.items():
+        found.update(provider(task, asked))
+    return found
+
+
+def values_of_objects(task: Task, wanted: Want) -> Any:
+    """(n,) one value per object of the only partition; a lazy dask array where X is one."""
+    if task.space.kind == "dask":
+        from wellsep.compute.dask.passes import lazy_values
+
+        return lazy_values(task, wanted)
+    each = Want(wanted.name, (*wanted.options, ("each", True)))
+    return gather(task, [each])[each][0]

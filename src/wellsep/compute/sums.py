@@ -1,0 +1,286 @@
+"""Sums of distances to clusters, over all pairs of objects once per metric.
+
+``paired_strips`` visits pairs of blocks. Its twin ``sorted_strips`` takes the rows of one partition
+in the order of their clusters: no block then holds objects of two clusters, and what a block adds
+to the sums of both its sides are its row and column sums, two products with a vector in place of
+two with a matrix of memberships and a transposed copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep.compute.blocks import pair_block, widths_from_sums
+from wellsep.compute.clusters import cluster_masses, one_hot, provide_summed_widths
+from wellsep.compute.engine import (
+    ROWS,
+    TENSOR_ROWS,
+    budget_bytes,
+    cut_rows,
+    in_threads,
+    pair_rounds,
+)
+from wellsep.compute.metrics import Metric, Rows, find, square_lengths
+from wellsep.compute.moments import provide_within_squares
+from wellsep.compute.space import Space, host
+from wellsep.compute.triton.fused import about_median, fused_strips, fused_usable, fused_way
+from wellsep.compute.twins import TWINS, Twin, choose, numpy_distances, numpy_usable
+from wellsep.compute.wants import Task, Want
+
+SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls than they save
+
+
+class Sides:
+    """The blocks of one space under one metric, made ready once."""
+
+    def __init__(self, task: Task, metric: Any) -> None:
+        space = task.space
+        self.task, self.metric, self.space = task, find(metric), space
+        self.blocks = cut_rows(space.n, TENSOR_ROWS if space.kind == "tensor" else ROWS)
+        self.view, self.zero = space.prepared(self.metric)
+        self.square = None
+        if self.metric.finish is not None:
+            self.square = square_lengths(self.view, self.zero, space.xp)
+        self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
+        self._members = [self._memberships(rows) for rows in self.blocks]
+
+    def _memberships(self, rows: slice) -> Any:
+        partitions, weights = self.task.partitions, self.task.weights
+        mine = None if weights is None else weights[rows]
+        table = one_hot(partitions.codes[:, rows], partitions.n_clusters, mine)
+        if self._sparse:
+            return sp.csr_array(table.T).astype(self.space.X.dtype)
+        return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
+
+    def side(self, b: int) -> Rows:
+        rows = self.blocks[b]
+        return Rows(
+            X=self.view[rows, :],
+            square=None if self.square is None else self.square[rows],
+            zero=None if self.zero is None else self.zero[rows],
+            at=rows,
+            members=self._members[b],
+        )
+
+
+def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
+    """``add(of, over, part)`` the (ΣK, b) sums of one block over another, for all pairs of blocks.
+
+    Each pair is visited once and used both ways.
+    """
+    task, metric, space = sides.task, sides.metric, sides.space
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
+    both_ways = metric.symmetric
+
+    def visit(i: int, j: int) -> None:
+        a, b = sides.side(i), sides.side(j)
+        part = block(a, b, metric, space.xp, both_ways)
+        add(i, j, part.sums_i)
+        if both_ways and i != j:
+            add(j, i, part.sums_j)
+        elif i != j:  # a metric of the user's own need not be symmetric
+            add(j, i, block(b, a, metric, space.xp, False).sums_i)
+
+    in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
+
+
+def zeros(space: Space, shape: tuple[int, ...]) -> Any:
+    if space.kind == "tensor":
+        return space.xp.zeros(shape, dtype=space.xp.float64, device=space.device)
+    return np.zeros(shape)
+
+
+def add_to(sums: Any, part: Any) -> None:
+    if isinstance(sums, np.ndarray):
+        sums += part
+        return
+    from array_api_compat import array_namespace
+
+    xp = array_namespace(part)
+    sums += xp.astype(part, xp.float64)
+
+
+def fits_budget(task: Task) -> bool:
+    return 8.0 * task.space.n * int(task.partitions.offsets[-1]) <= budget_bytes()
+
+
+def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Without pairs where the metric knows a way, else from one pass over them."""
+    found: dict[Want, list[Any]] = {}
+    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
+        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
+        paired = [w for w in mine if not without_pairs(w)]
+        widths = [w for w in mine if w not in paired and w.name == "widths"]
+        within = [w for w in mine if w not in paired and w.name == "within_distances"]
+        if widths:
+            found.update(provide_summed_widths(task, metric, widths))
+        if within:
+            found.update(provide_within_squares(task, metric, within))
+        if paired:
+            found.update(_reduce_sums(task, metric, paired))
+    return found
+
+
+def without_pairs(w: Want) -> bool:
+    """Whether a statistic of distances follows from sums of rows."""
+    entry = find(w.get("metric", "euclidean"))
+    if w.name == "widths":
+        return entry.sums is not None
+    return w.name == "within_distances" and entry.linear
+
+
+def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
+    partitions, space = task.partitions, task.space
+    if space.on_device:
+        from wellsep.compute.device.widths import TaskOnDevice, reduce_widths
+
+        placed = TaskOnDevice(task)
+        return reduce_widths(placed, wants, _strips(task, metric, placed.codes))
+    mass, count = cluster_masses(task)
+    weights = task.weights_or_ones()
+    found: dict[Want, list[Any]] = {
+        w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
+    }
+    edges = partitions.offsets.tolist()
+    mass_on_device, count_on_device = space.asarray(mass), space.asarray(count)
+    for rows, sums in _strips(task, metric):
+        codes_on_device = space.asarray(partitions.codes[:, rows])
+        weights_on_device = space.asarray(weights[rows])
+        widths_of = choose(widths_from_sums, sums)
+        for m in range(len(partitions)):
+            part = slice(edges[m], edges[m + 1])
+            codes = partitions.codes[m, rows]
+            counted = codes >= 0
+            width_args = (
+                sums[part, :],
+                codes_on_device[m, :],
+                weights_on_device,
+                mass_on_device[part],
+                count_on_device[part],
+            )
+            for w in wants:
+                if w.name == "widths":
+                    got = widths_of(*width_args, w.get("singleton", 0), space.xp)
+                    found[w][m][rows] = np.where(counted, host(got.width), np.nan)
+                else:
+                    found[w][m] += sum_pairs(w, host(width_args[0]), codes, weights[rows])
+    return found
+
+
+def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+    """What b objects add, given their (K, b) distance sums: within clusters, or (K, K) between."""
+    if w.name == "within_distances":
+        counted = codes >= 0
+        own = sums[codes, np.arange(len(codes))]
+        return 0.5 * float((weights * own)[counted].sum())
+    return sums @ one_hot(codes[None], np.array([len(sums)]), weights)
+
+
+def _nothing_yet(w: Want, n: int, k: int) -> Any:
+    """``between_distances`` is the (K, K) table of distances summed over pairs of members."""
+    if w.name == "widths":
+        return np.full(n, np.nan)
+    return 0.0 if w.name == "within_distances" else np.zeros((k, k))
+
+
+def _strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
+    """(rows, sums of those rows); rows come in the given order."""
+    space = task.space
+    if fused_usable(space.X, metric):
+        found, weights = task.partitions, task.weights
+        X, reach = about_median(space.X)
+        way = fused_way(X, reach, found.n_clusters, weights is not None)
+        if way is not None:
+            rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
+            return fused_strips(X, codes_on_device, found.n_clusters, weights, rows_at_once, way)
+    if not fits_budget(task):
+        return _strip_by_strip(task, metric, space.n)
+    return choose(paired_strips, task, metric)(task, metric)
+
+
+def paired_strips(task: Task, metric: Metric) -> Any:
+    """Every pair of blocks once, with sums of both sides."""
+    space, sides = task.space, Sides(task, metric)
+    width = int(task.partitions.offsets[-1])
+    # An array of its own for each block: to add to part of each row of one large array takes
+    # twice to four times as long.
+    parts = [zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
+    _visit_pairs(sides, lambda of, over, part: add_to(parts[of], part))
+    yield from zip(sides.blocks, parts, strict=True)
+
+
+def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
+    """Where n × ΣK sums exceed the budget: each strip against everything, twice the work."""
+    sides = Sides(task, metric)
+    space, width = task.space, int(task.partitions.offsets[-1])
+    block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
+    per_strip = max(1, int(budget_bytes() / (8 * width * (sides.blocks[0].stop))))
+    for start in range(0, len(sides.blocks), per_strip):
+        strip = range(start, min(start + per_strip, len(sides.blocks)))
+        first, last = sides.blocks[strip[0]].start, sides.blocks[strip[-1]].stop
+        sums = space.asarray(np.zeros((1, width, last - first)))
+
+        def visit(i: int, sums: Any = sums, first: int = first) -> None:
+            a = sides.side(i)
+            rows = slice(a.at.start - first, a.at.stop - first)
+            for j in range(len(sides.blocks)):
+                part = block(a, sides.side(j), metric, space.xp, False).sums_i
+                add_to(sums[0, :, rows], part)
+
+        in_threads(space.n_jobs, visit, iter([[(i,) for i in strip]]))
+        yield slice(first, last), sums[0, :, :]
+
+
+def sorted_usable(task: Task, metric: Metric) -> bool:
+    """One partition of NumPy data into clusters that fill their blocks."""
+    partitions, space = task.partitions, task.space
+    return (
+        len(partitions) == 1
+        and numpy_usable(space.X, metric)
+        and space.n >= SMALL * int(partitions.n_clusters[0])
+    )
+
+
+def sorted_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarray]]:
+    """(rows, sums of those rows); rows come in the given order."""
+    sums = sorted_sums(task, metric)
+    for rows in task.space.row_blocks(sums.shape[0]):
+        yield rows, sums[:, rows]
+
+
+def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
+    """(K, n) float64, 0 for objects that are not counted."""
+    view, zero = task.space.prepared(metric)
+    codes = task.partitions.codes[0]
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    X, codes = view[order], codes[order]
+    zero = None if zero is None else zero[order]
+    weights = (
+        np.ones(len(X), X.dtype) if task.weights is None else task.weights[order].astype(X.dtype)
+    )
+    square = square_lengths(X, zero, np)
+    blocks = cut_rows(len(X), ROWS, codes)
+    sums = np.zeros((int(task.partitions.n_clusters[0]), len(X)))
+
+    def block(rows: slice) -> Rows:
+        return Rows(X[rows], square[rows], None if zero is None else zero[rows], rows)
+
+    def visit(i: int, j: int) -> None:
+        a, b = blocks[i], blocks[j]
+        table = numpy_distances(block(a), block(b), metric)
+        sums[codes[b.start], a] += table @ weights[b]
+        if i != j:
+            sums[codes[a.start], b] += weights[a] @ table
+
+    in_threads(task.space.n_jobs, visit, pair_rounds(len(blocks)))
+    found = np.zeros((len(sums), len(view)))
+    found[:, order] = sums
+    return found
+
+
+TWINS[paired_strips] = (Twin(sorted_strips, sorted_usable),)

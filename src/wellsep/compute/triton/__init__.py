@@ -1,0 +1,1 @@
+"""Fused kernels of the GPU; `fused` says where they may be used."""

@@ -1,0 +1,65 @@
+"""What a pass is asked for, and what it works on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.space import Space
+from wellsep.partitions import Partitions
+
+
+class Want(NamedTuple):
+    """One statistic asked for, with the options that make it a different number."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return dict(self.options).get(key, default)
+
+
+def want(name: str, **options: Any) -> Want:
+    return Want(name, tuple(sorted(options.items())))
+
+
+class Task(NamedTuple):
+    """What every provider works on."""
+
+    space: Space
+    partitions: Partitions
+    weights: np.ndarray | None  # (n,) float64, all positive where counted
+    centers: tuple[np.ndarray, ...] | None = None  # given centres instead of the means
+    groups: np.ndarray | None = None  # (n,) by which totals of widths are also kept apart
+
+    def weights_or_ones(self) -> np.ndarray:
+        return np.ones(self.space.n) if self.weights is None else self.weights
+
+
+class Objects(NamedTuple):
+    """The objects themselves, with their clusters under one partition."""
+
+    X: Any
+    codes: np.ndarray  # (n,), -1 where not counted
+    weights: np.ndarray  # (n,)
+    n_clusters: int
+
+
+class Averaged(NamedTuple):
+    """Where one value per object stays where it was computed: the mean of every cluster.
+
+    Means and masses of many samples stand above each other, (..., K).
+    """
+
+    means: np.ndarray  # (K,)
+    mass: np.ndarray  # (K,)
+    by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
+
+
+def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:
+    """Partitions that count the same objects: (their rows, the partitions) for each such set."""
+    groups: dict[bytes, list[int]] = {}
+    for m, codes in enumerate(partitions.codes):
+        groups.setdefault(np.packbits(codes >= 0).tobytes(), []).append(m)
+    return [(np.flatnonzero(partitions.codes[ms[0]] >= 0), ms) for ms in groups.values()]
