@@ -251,3 +251,13 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
         text = ws.render_report(judgement, tmp_path / "r.html", runs=given).read_text("utf-8")
         assert "It puts 90% of the objects into clusters" in body_of(text)
         assert sum(data_of(text)["objects"]["sizes"]) == 36
+
+
+def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_path):
+    from wellsep.evaluate.sureness import summarise
+
+    places = np.array([[1, 2], [2, 1], [2, 1], [2, 1]])
+    table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    ranking = ws.rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
+    text = body_of(ws.render_report(ranking, tmp_path / "r.html").read_text("utf-8"))
+    assert "'b' comes first more often, in 75%." in html.unescape(text)

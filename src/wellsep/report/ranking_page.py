@@ -287,10 +287,9 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
         )
         order = [i for i in np.argsort(-sure.probability_best, kind="stable") if i != first]
         if order and sure.probability_best[order[0]] >= 0.05:
-            second = order[0]
-            found.append(
-                f"Next is {ranking.names[second]!r} with {sure.probability_best[second]:.0%}."
-            )
+            name, chance = ranking.names[order[0]], float(sure.probability_best[order[0]])
+            more = f"{name!r} comes first more often, in {chance:.0%}."
+            found.append(more if chance > share else f"Next is {name!r} with {chance:.0%}.")
     else:
         found.append("Certainty was not computed. Run again with --draws 100.")
     if len(result.winning_spaces) == 1 and len(result.spaces) > 1:
