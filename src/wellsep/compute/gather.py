@@ -75,5 +75,5 @@ def values_of_objects(task: Task, wanted: Want) -> Any:
         from wellsep.compute.dask.passes import lazy_values
 
         return lazy_values(task, wanted)
-    each = Want(wanted.name, (*wanted.options, ("each", True)))
+    each = wanted.each()
     return gather(task, [each])[each][0]

@@ -51,8 +51,7 @@ def on_dask(index: Index, params: dict[str, Any] | None = None) -> bool:
     """Whether an index can be computed without gathering X."""
     wanted = index.wants(**(index.params if params is None else params)).values()
     names = {w.name for w in wanted}
-    # Objects themselves are only served where widths are to be averaged over them.
-    return names <= {*ROW_WISE, *PAIRWISE} and names != {"objects"}
+    return names <= {*ROW_WISE, *PAIRWISE}
 
 
 def _refuse_unserved(index: Index, params: dict[str, Any]) -> None:

@@ -21,13 +21,12 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.clusters import Clusters
+from wellsep.compute.clusters import Clusters, widths_or_totals
 from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, settled
 from wellsep.compute.dask.passes import FirstPass
-from wellsep.compute.engine import cut_rows, one_blas_thread
+from wellsep.compute.engine import cut_rows, merge, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
 from wellsep.compute.metrics import Metric, Rows, find, need_coordinates
-from wellsep.compute.moments import add
 from wellsep.compute.space import Space
 from wellsep.compute.sums import Sides, sum_pairs
 from wellsep.compute.twins import choose
@@ -208,11 +207,7 @@ def _sums(blocks: Blocks, metric: Metric, wants: list[Want]) -> dict[Want, list[
         key = (f"{names.base}-reduced", i)
         graph[key] = (_reduce, names.block(i), sums, names.known, Constants(wants))
         finished.append(key)
-    totals = _compute(blocks, graph, add_tree(graph, finished))
-    for w in wants:
-        if w.name == "widths":
-            totals[w] = [t / c.mass for t, c in zip(totals[w], blocks.known.clusters, strict=True)]
-    return totals
+    return _compute(blocks, graph, add_tree(graph, finished))
 
 
 def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
@@ -246,7 +241,7 @@ def _strips(blocks: Blocks, metric: Metric) -> tuple[Names, dict, list[tuple]]:
 
 
 def _add_sides(pairs: list[tuple[Any, Any]], sides: list[int]) -> np.ndarray:
-    return add([pair[side] for pair, side in zip(pairs, sides, strict=True)])
+    return merge([pair[side] for pair, side in zip(pairs, sides, strict=True)])
 
 
 def _pair_sums(
@@ -294,9 +289,7 @@ def _reduce(
         for w, values in found.items():
             if w.name == "widths":
                 width = _widths_of(part, codes, weights, cluster, w)
-                counted = codes >= 0
-                k = len(task.partitions.classes[m])
-                values.append(np.bincount(codes[counted], (weights * width)[counted], k))
+                values.append(widths_or_totals(task, w, m, slice(None), width, weights))
             else:
                 values.append(sum_pairs(w, part, codes, weights))
     return found

@@ -2,7 +2,7 @@
 
 The first pass merges moments of clusters; the second runs the in-memory row pass on each portion,
 with the centres of all rows given, and adds up what it finds. Nothing as long as the data ever
-leaves the workers: widths of objects come back as one mean per cluster.
+leaves the workers: widths of objects come back as totals by cluster.
 """
 
 from __future__ import annotations
@@ -25,13 +25,11 @@ from wellsep.compute.moments import (
 )
 from wellsep.compute.space import Space
 from wellsep.compute.sums import without_pairs
-from wellsep.compute.wants import Objects, Task, Want, want
+from wellsep.compute.wants import Task, Want, want
 from wellsep.partitions import Partitions
 
-SUMMED = ("within", "radii", "separation", "to_centres")
-AVERAGED = ("simplified", "widths")  # one value per object, averaged by cluster
-ALONE = ("clusters", "objects", "spread", "balls", "spectrum")
-ROW_WISE = (*ALONE, *SUMMED, "simplified")
+CENTRES = ("within", "radii", "separation", "to_centres", "simplified")
+ROW_WISE = ("clusters", "spread", "balls", "spectrum", *CENTRES)
 
 
 class FirstPass(NamedTuple):
@@ -77,7 +75,8 @@ def lazy_values(task: Task, wanted: Want) -> Any:
         return lazy_widths(task, wanted, _known(task, first_pass(task, [want("clusters")])))
     known = _known(task, first_pass(task, [wanted]))
     chunks: Any = task.space
-    return chunks.lazy(_object_values, known, wanted, beside=[task.partitions.codes, task.weights])
+    each = wanted.each()
+    return chunks.lazy(_object_values, known, each, beside=[task.partitions.codes, task.weights])
 
 
 def first_pass(task: Task, wants: list[Want]) -> RowStatistics:
@@ -146,8 +145,6 @@ def _from_first(
     for w in wants:
         if w.name == "clusters":
             found[w] = known.clusters
-        elif w.name == "objects":
-            found[w] = [_as_objects(c) for c in known.clusters]
         elif w.name == "spread":
             found[w] = known.spreads
         elif w.name == "within" and task.centers is None:
@@ -179,12 +176,6 @@ def _within_squares(task: Task, metric: Metric) -> list[float]:
     return within_squares(moments, partitions.offsets, metric)
 
 
-def _as_objects(clusters: Clusters) -> Objects:
-    """Each cluster stands for its members: their mean width, their weight."""
-    k = len(clusters.mass)
-    return Objects(None, np.arange(k), clusters.mass, k)
-
-
 def _spectra(task: Task, statistics: RowStatistics, centred: bool) -> list[Spectrum]:
     chunks: Any = task.space
     scatter: Any = statistics.scatter
@@ -203,9 +194,7 @@ def _second_pass(task: Task, wants: list[Want], known: FirstPass) -> dict[Want, 
     sums = chunks.fold(_row_sums, known, wants, beside=beside)
     found: dict[Want, list[Any]] = {}
     for w in wants:
-        if w.name in AVERAGED:
-            found[w] = [s / c.mass for s, c in zip(sums[w], known.clusters, strict=True)]
-        elif w.name == "balls":
+        if w.name == "balls":
             found[w] = [balls_from(near, between, w) for near, between in sums[w]]
             _warn_of_empty(found[w])
         else:
@@ -223,16 +212,7 @@ def _row_sums(
 ) -> dict[Want, list[Any]]:
     """The second pass over one portion."""
     task = known.task(X, codes, weights)
-    found = _object_rows(task, known, [w for w in wants if w.name in AVERAGED])
-    mass = task.weights_or_ones()
-    for w, widths in found.items():
-        found[w] = [
-            np.bincount(c[c >= 0], (mass * width)[c >= 0], len(k))
-            for c, k, width in zip(codes, known.classes, widths, strict=True)
-        ]
-    summed = [w for w in wants if w.name in SUMMED]
-    if summed:
-        found.update(centre_pass(task, known.clusters, summed))
+    found = _from_centres(task, known, [w for w in wants if w.name != "balls"])
     for w in wants:
         if w.name == "balls":
             members = [_Members(task, task.space.on_host().X, m) for m in range(len(codes))]
@@ -240,8 +220,8 @@ def _row_sums(
     return found
 
 
-def _object_rows(task: Task, known: FirstPass, wants: list[Want]) -> dict[Want, list[Any]]:
-    """One value per object of a portion."""
+def _from_centres(task: Task, known: FirstPass, wants: list[Want]) -> dict[Want, list[Any]]:
+    """What a portion adds, or tells of each object, with the centres of all rows known."""
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(_metric(w) for w in wants if w.name == "widths"):
         mass = np.concatenate([c.mass for c in known.clusters])
@@ -263,4 +243,4 @@ def _object_values(
     wanted: Want,
     start: int,
 ) -> np.ndarray:
-    return _object_rows(known.task(X, codes, weights), known, [wanted])[wanted][0]
+    return _from_centres(known.task(X, codes, weights), known, [wanted])[wanted][0]
