@@ -84,7 +84,7 @@ def half_widths(
     """
     parts = [
         _portion(
-            task._replace(partitions=task.partitions.subset(which)),
+            task.subset(which),
             wanted,
             halves,
             None if full is None else [full[m] for m in which],

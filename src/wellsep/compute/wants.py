@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,10 @@ class Task(NamedTuple):
 
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.space.n) if self.weights is None else self.weights
+
+    def subset(self, which: Sequence[int]) -> Task:
+        """The same with some of the partitions."""
+        return self._replace(partitions=self.partitions.subset(which))
 
 
 class Objects(NamedTuple):

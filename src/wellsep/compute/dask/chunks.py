@@ -61,7 +61,6 @@ class Chunks:
 
     array: da.Array
     source: Any
-    kind: str = "dask"
     _settled: dict = field(default_factory=dict)
 
     @property

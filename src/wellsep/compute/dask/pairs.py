@@ -23,6 +23,7 @@ from dask.highlevelgraph import HighLevelGraph
 from wellsep.compute.blocks import pair_block, widths_from_sums
 from wellsep.compute.clusters import Clusters, widths_or_totals
 from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, settled
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.dask.passes import FirstPass
 from wellsep.compute.engine import cut_rows, merge, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
@@ -49,7 +50,9 @@ class Blocks(NamedTuple):
     known: FirstPass
 
 
-def gather_pairs(task: Task, wants: list[Want], clusters: list[Clusters]) -> dict[Want, list[Any]]:
+def gather_pairs(
+    task: ChunkedTask, wants: list[Want], clusters: list[Clusters]
+) -> dict[Want, list[Any]]:
     """Pairwise statistics, one pass over all pairs for each metric and kind."""
     from wellsep.compute.dask.selection import select_chunks
 
@@ -75,15 +78,14 @@ def refuse_metric(wanted: Want) -> None:
     need_coordinates(wanted.get("metric", "euclidean"), "where X is a dask collection", TypeError)
 
 
-def cut_blocks(task: Task, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
+def cut_blocks(task: ChunkedTask, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
-    chunks: Any = task.space
+    chunks = task.space
     codes: Any = task.partitions.codes
-    weights: Any = task.weights
     sizes = block_sizes(chunks)
     arrays = [chunks.array.rechunk({0: sizes}), codes.rechunk({1: sizes})]
-    if weights is not None:
-        arrays.append(weights.rechunk((sizes,)))
+    if task.weights is not None:
+        arrays.append(task.weights.rechunk((sizes,)))
     if not lazily:
         arrays = [settled(array) for array in arrays]
     rows, codes, *mass = arrays
@@ -210,9 +212,9 @@ def _sums(blocks: Blocks, metric: Metric, wants: list[Want]) -> dict[Want, list[
     return _compute(blocks, graph, add_tree(graph, finished))
 
 
-def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
+def lazy_widths(task: ChunkedTask, wanted: Want, known: FirstPass) -> da.Array:
     """Silhouette widths of all objects as a dask array cut like the rows."""
-    chunks: Any = task.space
+    chunks = task.space
     blocks = cut_blocks(task, known.clusters, lazily=True)
     say_cost(blocks.rows, [wanted])
     names, graph, owners = _strips(blocks, find(wanted.get("metric", "euclidean")))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.clusters import Clusters, centre_pass, width_pass
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
 from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import (
@@ -49,7 +50,7 @@ class FirstPass(NamedTuple):
         return Task(space, partitions, weights)
 
 
-def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def gather_chunks(task: ChunkedTask, wants: list[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
     from wellsep.compute.dask.pairs import gather_pairs
 
@@ -67,21 +68,21 @@ def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def lazy_values(task: Task, wanted: Want) -> Any:
+def lazy_values(task: ChunkedTask, wanted: Want) -> Any:
     """A lazy dask array (n,) of one value per object, for the only partition."""
     if wanted.name == "widths" and not without_pairs(wanted):
         from wellsep.compute.dask.pairs import lazy_widths
 
         return lazy_widths(task, wanted, _known(task, first_pass(task, [want("clusters")])))
     known = _known(task, first_pass(task, [wanted]))
-    chunks: Any = task.space
+    chunks = task.space
     each = wanted.each()
-    return chunks.lazy(_object_values, known, each, beside=[task.partitions.codes, task.weights])
+    return chunks.lazy(_object_values, known, each, beside=task.beside)
 
 
-def first_pass(task: Task, wants: list[Want]) -> RowStatistics:
+def first_pass(task: ChunkedTask, wants: list[Want]) -> RowStatistics:
     names = {w.name for w in wants}
-    chunks: Any = task.space
+    chunks = task.space
     partitions = task.partitions
     asked = RowOptions(
         squares=bool(names & {"spread", "balls"}) or ("within" in names and task.centers is None),
@@ -93,7 +94,7 @@ def first_pass(task: Task, wants: list[Want]) -> RowStatistics:
         partitions.n_clusters,
         chunks.reference,
         asked,
-        beside=[partitions.codes, task.weights],
+        beside=task.beside,
         checked=True,
     )
 
@@ -118,8 +119,8 @@ def counted_alike(partitions: Partitions, n: int) -> tuple[tuple[int, ...], list
     return tuple(chosen), place
 
 
-def _known(task: Task, statistics: RowStatistics) -> FirstPass:
-    chunks: Any = task.space
+def _known(task: ChunkedTask, statistics: RowStatistics) -> FirstPass:
+    chunks = task.space
     partitions, shift = task.partitions, chunks.reference
     clusters, spreads = [], []
     moments: Any = statistics.clusters
@@ -138,7 +139,7 @@ def _known(task: Task, statistics: RowStatistics) -> FirstPass:
 
 
 def _from_first(
-    task: Task, wants: list[Want], statistics: RowStatistics, known: FirstPass
+    task: ChunkedTask, wants: list[Want], statistics: RowStatistics, known: FirstPass
 ) -> dict[Want, list[Any]]:
     """What needs no second pass with the centres known."""
     found: dict[Want, list[Any]] = {}
@@ -167,17 +168,16 @@ def _is_summed(w: Want) -> bool:
     return w.name == "widths" and without_pairs(w)
 
 
-def _within_squares(task: Task, metric: Metric) -> list[float]:
-    chunks: Any = task.space
+def _within_squares(task: ChunkedTask, metric: Metric) -> list[float]:
+    chunks = task.space
     partitions = task.partitions
-    beside = [partitions.codes, task.weights]
     shared = (partitions.n_clusters, metric, chunks.reference)
-    moments = chunks.fold(square_moments, *shared, beside=beside)
+    moments = chunks.fold(square_moments, *shared, beside=task.beside)
     return within_squares(moments, partitions.offsets, metric)
 
 
-def _spectra(task: Task, statistics: RowStatistics, centred: bool) -> list[Spectrum]:
-    chunks: Any = task.space
+def _spectra(task: ChunkedTask, statistics: RowStatistics, centred: bool) -> list[Spectrum]:
+    chunks = task.space
     scatter: Any = statistics.scatter
     found = []
     for mass, mean, products in zip(*scatter, strict=True):
@@ -188,10 +188,9 @@ def _spectra(task: Task, statistics: RowStatistics, centred: bool) -> list[Spect
     return [found[i] for i in counted_alike(task.partitions, chunks.n)[1]]
 
 
-def _second_pass(task: Task, wants: list[Want], known: FirstPass) -> dict[Want, list[Any]]:
-    chunks: Any = task.space
-    beside = [task.partitions.codes, task.weights]
-    sums = chunks.fold(_row_sums, known, wants, beside=beside)
+def _second_pass(task: ChunkedTask, wants: list[Want], known: FirstPass) -> dict[Want, list[Any]]:
+    chunks = task.space
+    sums = chunks.fold(_row_sums, known, wants, beside=task.beside)
     found: dict[Want, list[Any]] = {}
     for w in wants:
         if w.name == "balls":
