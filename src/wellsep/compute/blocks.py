@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from wellsep.compute.metrics import Metric, Rows, same_objects
 
 
@@ -72,3 +74,34 @@ def finish_widths(
     width = (other - own) / xp.where(flat, xp.ones_like(top), top)
     width = xp.where(flat, xp.zeros_like(width), width)
     return Widths(xp.where(alone, xp.full_like(width, singleton), width), own)
+
+
+class WidthTotals(NamedTuple):
+    """Widths of objects summed by cluster and weight; those of parts of the objects add up.
+
+    Totals and masses of many samples stand above each other, (..., K).
+    """
+
+    totals: np.ndarray  # (K,)
+    mass: np.ndarray  # (K,)
+    by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
+
+    @classmethod
+    def of(
+        cls,
+        width: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        k: int,
+        groups: np.ndarray | None = None,
+        n_groups: int = 0,
+    ) -> WidthTotals:
+        """Of some objects, all (b,); those with a negative code are not counted."""
+        counted = codes >= 0
+        kept, weight = codes[counted], weights[counted]
+        share = weight * width[counted]
+        by_group = None
+        if groups is not None:
+            place = groups[counted] * k + kept
+            by_group = np.bincount(place, share, n_groups * k).reshape(n_groups, k)
+        return cls(np.bincount(kept, share, k), np.bincount(kept, weight, k), by_group)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.blocks import widths_from_sums
+from wellsep.compute.blocks import WidthTotals, widths_from_sums
+from wellsep.compute.engine import merge
 from wellsep.compute.metrics import Metric, Sums
 from wellsep.compute.space import Space, host
 from wellsep.compute.twins import choose
@@ -111,15 +112,32 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
-    space, partitions = task.space, task.partitions
-    if space.on_device:
-        from wellsep.compute.device.clusters import spread_pass, table_pass
+    sweep = _sweep_on_device if task.space.on_device else _sweep
+    found = sweep(task, clusters, wants)
+    weights = task.weights_or_ones()
+    for w in wants:
+        if w.name == "simplified":
+            found[w] = [
+                widths_or_totals(task, w, m, slice(None), width, weights)
+                for m, width in enumerate(found[w])
+            ]
+    return found
 
-        tables_wanted = [w for w in wants if w.name in _TABLES]
-        rest = [w for w in wants if w.name not in _TABLES]
-        spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
-        return spread | (table_pass(task, clusters, tables_wanted) if tables_wanted else {})
-    found = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
+
+def _sweep_on_device(
+    task: Task, clusters: list[Clusters], wants: list[Want]
+) -> dict[Want, list[Any]]:
+    from wellsep.compute.device.clusters import spread_pass, table_pass
+
+    tables = [w for w in wants if w.name in _TABLES]
+    rest = [w for w in wants if w.name not in _TABLES]
+    spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
+    return spread | (table_pass(task, clusters, tables) if tables else {})
+
+
+def _sweep(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
+    space, partitions = task.space, task.partitions
+    found: dict[Want, list[Any]] = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
     tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
     for rows in space.row_blocks(len(stacked) + 2 * space.d):
@@ -334,7 +352,7 @@ def width_pass(
     """Widths with the sums of rows, masses and counts of all clusters known."""
     space, partitions = task.space, task.partitions
     offsets = partitions.offsets
-    out = {w: np.full((len(partitions), space.n), np.nan) for w in wants}
+    found: dict[Want, list[Any]] = {w: [[] for _ in partitions.n_clusters] for w in wants}
     widths_of = choose(widths_from_sums, sums)
     sums_on_device, mass_on_device = space.asarray(sums), space.asarray(mass)
     for at in space.row_blocks(len(sums) + 2 * space.d):
@@ -351,8 +369,27 @@ def width_pass(
             distances[codes[counted], counted] -= itself[counted]
             distances[distances < 1e-14 * mass[part, None]] = 0  # rounding between equal rows
             for w in wants:
-                found = widths_of(
+                got = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                out[w][m, at] = np.where(codes >= 0, found.width, np.nan)
-    return {w: list(table) for w, table in out.items()}
+                width = np.where(codes >= 0, got.width, np.nan)
+                found[w][m].append(widths_or_totals(task, w, m, at, width, weight))
+    return {w: [join_strips(w, parts) for parts in found[w]] for w in wants}
+
+
+def widths_or_totals(
+    task: Task, w: Want, m: int, rows: slice, width: np.ndarray, weights: np.ndarray
+) -> Any:
+    """What some rows add to the widths of one partition: totals, or (b,) one value each."""
+    if w.get("each"):
+        return width
+    codes, k = task.partitions.codes[m, rows], int(task.partitions.n_clusters[m])
+    if task.groups is None:
+        return WidthTotals.of(width, codes, weights, k)
+    n_groups = int(task.groups.max()) + 1
+    return WidthTotals.of(width, codes, weights, k, task.groups[rows], n_groups)
+
+
+def join_strips(w: Want, parts: list[Any]) -> Any:
+    """What all rows give, from what consecutive strips of them gave."""
+    return np.concatenate(parts) if w.get("each") else merge(parts)

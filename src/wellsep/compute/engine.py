@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -84,3 +84,25 @@ def cut_rows(n: int, rows: int, groups: np.ndarray | None = None) -> list[slice]
         marks = np.linspace(a, b, pieces + 1).astype(int)
         blocks += [slice(int(i), int(j)) for i, j in pairwise(marks)]
     return blocks
+
+
+def merge(parts: Sequence[Any]) -> Any:
+    """Parts as one: arrays and numbers added entry by entry, through records, lists and dicts.
+
+    A record that does not simply add has a method ``merged``.
+    """
+    first = parts[0]
+    if first is None or len(parts) == 1:
+        return first
+    if hasattr(first, "merged"):
+        return type(first).merged(parts)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*(merge(column) for column in zip(*parts, strict=True)))
+    if isinstance(first, tuple | list):
+        return [merge(column) for column in zip(*parts, strict=True)]
+    if isinstance(first, dict):
+        return {key: merge([p[key] for p in parts]) for key in first}
+    total = first
+    for part in parts[1:]:
+        total = total + part
+    return total

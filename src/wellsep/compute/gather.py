@@ -7,7 +7,7 @@ pass that serves each statistic; pairwise ones share one pass over the distances
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from wellsep.compute.sums import provide_pairs
 from wellsep.compute.tree import provide_density_trees
 from wellsep.compute.wants import Objects, Task, Want
 from wellsep.partitions import Partitions
+
+if TYPE_CHECKING:
+    from wellsep.compute.dask.labels import ChunkedTask
+
+    AnyTask: TypeAlias = Task | ChunkedTask
 
 Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]
 
@@ -54,9 +59,9 @@ PROVIDERS: dict[str, Provider] = {
 }
 
 
-def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
+def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
-    if task.space.kind == "dask":
+    if not isinstance(task, Task):
         from wellsep.compute.dask.passes import gather_chunks
 
         return gather_chunks(task, list(dict.fromkeys(wants)))
@@ -69,11 +74,11 @@ def gather(task: Task, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def values_of_objects(task: Task, wanted: Want) -> Any:
+def values_of_objects(task: AnyTask, wanted: Want) -> Any:
     """(n,) one value per object of the only partition; a lazy dask array where X is one."""
-    if task.space.kind == "dask":
+    if not isinstance(task, Task):
         from wellsep.compute.dask.passes import lazy_values
 
         return lazy_values(task, wanted)
-    each = Want(wanted.name, (*wanted.options, ("each", True)))
+    each = wanted.each()
     return gather(task, [each])[each][0]

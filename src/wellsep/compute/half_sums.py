@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import is_torch
-from wellsep.compute.blocks import pair_block
+from wellsep.compute.blocks import WidthTotals, pair_block
 from wellsep.compute.clusters import one_hot
 from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, cut_rows, in_threads
 from wellsep.compute.metrics import Metric, Rows, find, root, square_lengths
 from wellsep.compute.space import Space, host
 from wellsep.compute.sums import add_to, zeros
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
-from wellsep.compute.wants import Averaged, Task, Want
+from wellsep.compute.wants import Task, Want
 from wellsep.partitions import Partitions
 
 # Objects whose widths are followed through the half-samples; each half-sample holds half of them.
@@ -76,23 +76,23 @@ def sums_known(wanted: Want) -> bool:
 
 
 def half_widths(
-    task: Task, wanted: Want, halves: Halves, full: Sequence[np.ndarray | Averaged] | None
-) -> Averaged:
-    """Mean width (B, ΣK) of every cluster in every half-sample, and its size there.
+    task: Task, wanted: Want, halves: Halves, full: Sequence[WidthTotals] | None
+) -> WidthTotals:
+    """Widths of every cluster in every half-sample: (B, ΣK) totals and sizes.
 
     ``full`` has the widths in the full sample, one entry per partition; it is not needed where
     all objects are seen.
     """
     parts = [
         _portion(
-            task._replace(partitions=task.partitions.subset(which)),
+            task.subset(which),
             wanted,
             halves,
             None if full is None else [full[m] for m in which],
         )
         for which in _portions(task, halves)
     ]
-    return Averaged(*(np.hstack(column) for column in zip(*parts, strict=True)))
+    return WidthTotals(*(np.hstack(column) for column in zip(*parts, strict=True)))
 
 
 def _portions(task: Task, halves: Halves) -> list[list[int]]:
@@ -112,7 +112,7 @@ def _portions(task: Task, halves: Halves) -> list[list[int]]:
 
 
 def _portion(
-    task: Task, wanted: Want, halves: Halves, full: Sequence[np.ndarray | Averaged] | None
+    task: Task, wanted: Want, halves: Halves, full: Sequence[WidthTotals] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     seen, partitions = halves.seen, task.partitions
     n_groups = halves.chosen.shape[1]
@@ -130,11 +130,11 @@ def _portion(
     if len(seen) < task.space.n:
         if full is None:
             raise ValueError("full must hold the widths in the full sample, got None.")
-        before = _full_totals(partitions, full, halves)  # (G, ΣK), of all objects
+        before = np.hstack([one.by_group for one in full])  # type: ignore[misc]  # (G, ΣK)
         change = totals - chosen @ np.stack([part[-1] for _, part in found])
         looked = chosen @ sums_by_group(partitions, halves.group, n_groups, objects=seen)
         totals = chosen @ before + change * _scale(counts, looked, partitions.offsets)
-    return np.divide(totals, counts, out=np.zeros_like(totals), where=counts > 0), counts
+    return totals, counts
 
 
 def _seen_totals(
@@ -197,28 +197,17 @@ def sums_by_group(
     partitions: Partitions,
     group: np.ndarray,
     n_groups: int,
-    values: Sequence[np.ndarray] | None = None,
     objects: np.ndarray | None = None,
 ) -> np.ndarray:
-    """(G, ΣK) members of every cluster in every group, or sums of their values."""
+    """(G, ΣK) members of every cluster in every group."""
     tables = []
     at = slice(None) if objects is None else objects
     for m, k in enumerate(partitions.n_clusters.tolist()):
         codes = partitions.codes[m, at]
         counted = codes >= 0
         place = (group[at] * k + codes)[counted]
-        weights = None if values is None else values[m][at][counted]
-        tables.append(np.bincount(place, weights, n_groups * k).reshape(n_groups, k))
+        tables.append(np.bincount(place, minlength=n_groups * k).reshape(n_groups, k))
     return np.hstack(tables).astype(float, copy=False)
-
-
-def _full_totals(
-    partitions: Partitions, full: Sequence[np.ndarray | Averaged], halves: Halves
-) -> np.ndarray:
-    """(G, ΣK) widths in the full sample, summed over the members of every cluster and group."""
-    if isinstance(full[0], Averaged):
-        return np.hstack([one.by_group for one in full])  # type: ignore[union-attr,misc]
-    return sums_by_group(partitions, halves.group, halves.chosen.shape[1], full)  # type: ignore[arg-type]
 
 
 class PairSums:

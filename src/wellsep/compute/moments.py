@@ -156,25 +156,6 @@ def _metric_sums(
     return cluster_sums(space, rows_of, Task(space, partitions, weights))
 
 
-def add(parts: Sequence[Any]) -> Any:
-    """Sums of arrays and numbers, entry by entry, through records, lists and dicts."""
-    first = parts[0]
-    if first is None or len(parts) == 1:
-        return first
-    if hasattr(first, "merged"):
-        return type(first).merged(parts)
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(add(column) for column in zip(*parts, strict=True)))
-    if isinstance(first, tuple | list):
-        return [add(column) for column in zip(*parts, strict=True)]
-    if isinstance(first, dict):
-        return {key: add([p[key] for p in parts]) for key in first}
-    total = first
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
 class Spectrum(NamedTuple):
     """The matrix of sums of squares and products of the counted objects."""
 

@@ -15,7 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.clusters import cluster_masses, one_hot, provide_summed_widths
+from wellsep.compute.clusters import (
+    cluster_masses,
+    join_strips,
+    one_hot,
+    provide_summed_widths,
+    widths_or_totals,
+)
 from wellsep.compute.engine import (
     ROWS,
     TENSOR_ROWS,
@@ -143,9 +149,7 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
         return reduce_widths(placed, wants, _strips(task, metric, placed.codes))
     mass, count = cluster_masses(task)
     weights = task.weights_or_ones()
-    found: dict[Want, list[Any]] = {
-        w: [_nothing_yet(w, space.n, k) for k in partitions.n_clusters] for w in wants
-    }
+    found: dict[Want, list[Any]] = {w: [[] for _ in partitions.n_clusters] for w in wants}
     edges = partitions.offsets.tolist()
     mass_on_device, count_on_device = space.asarray(mass), space.asarray(count)
     for rows, sums in _strips(task, metric):
@@ -155,7 +159,6 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
         for m in range(len(partitions)):
             part = slice(edges[m], edges[m + 1])
             codes = partitions.codes[m, rows]
-            counted = codes >= 0
             width_args = (
                 sums[part, :],
                 codes_on_device[m, :],
@@ -166,10 +169,11 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
             for w in wants:
                 if w.name == "widths":
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
-                    found[w][m][rows] = np.where(counted, host(got.width), np.nan)
+                    width = np.where(codes >= 0, host(got.width), np.nan)
+                    found[w][m].append(widths_or_totals(task, w, m, rows, width, weights[rows]))
                 else:
-                    found[w][m] += sum_pairs(w, host(width_args[0]), codes, weights[rows])
-    return found
+                    found[w][m].append(sum_pairs(w, host(width_args[0]), codes, weights[rows]))
+    return {w: [join_strips(w, parts) for parts in found[w]] for w in wants}
 
 
 def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
@@ -179,13 +183,6 @@ def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray)
         own = sums[codes, np.arange(len(codes))]
         return 0.5 * float((weights * own)[counted].sum())
     return sums @ one_hot(codes[None], np.array([len(sums)]), weights)
-
-
-def _nothing_yet(w: Want, n: int, k: int) -> Any:
-    """``between_distances`` is the (K, K) table of distances summed over pairs of members."""
-    if w.name == "widths":
-        return np.full(n, np.nan)
-    return 0.0 if w.name == "within_distances" else np.zeros((k, k))
 
 
 def _strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,10 @@ class Want(NamedTuple):
 
     def get(self, key: str, default: Any = None) -> Any:
         return dict(self.options).get(key, default)
+
+    def each(self) -> Want:
+        """The same with one value per object instead of totals."""
+        return want(self.name, **dict(self.options), each=True)
 
 
 def want(name: str, **options: Any) -> Want:
@@ -36,6 +41,10 @@ class Task(NamedTuple):
     def weights_or_ones(self) -> np.ndarray:
         return np.ones(self.space.n) if self.weights is None else self.weights
 
+    def subset(self, which: Sequence[int]) -> Task:
+        """The same with some of the partitions."""
+        return self._replace(partitions=self.partitions.subset(which))
+
 
 class Objects(NamedTuple):
     """The objects themselves, with their clusters under one partition."""
@@ -44,17 +53,6 @@ class Objects(NamedTuple):
     codes: np.ndarray  # (n,), -1 where not counted
     weights: np.ndarray  # (n,)
     n_clusters: int
-
-
-class Averaged(NamedTuple):
-    """Where one value per object stays where it was computed: the mean of every cluster.
-
-    Means and masses of many samples stand above each other, (..., K).
-    """
-
-    means: np.ndarray  # (K,)
-    mass: np.ndarray  # (K,)
-    by_group: np.ndarray | None = None  # (G, K) totals, where the task names groups
 
 
 def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:

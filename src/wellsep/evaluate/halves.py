@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._checks import UndefinedIndex, check_data
+from ..compute.blocks import WidthTotals
 from ..compute.clusters import Clusters
 from ..compute.gather import gather
 from ..compute.half_moments import half_moments
 from ..compute.half_sums import Halves, half_widths, sums_known
 from ..compute.space import open_space
-from ..compute.wants import Averaged, Task, Want
+from ..compute.wants import Task, Want
 from ..indices import INDICES, PartitionScores, score_partitions
 from ..indices.scoring import Asked, evaluate_and_keep
 from ..partitions import Partitions
@@ -144,7 +145,7 @@ def score_halves(
 def _widths(index: str, params: Mapping[str, Any]) -> Want | None:
     """The widths that an index averages, where they follow from sums kept apart by group."""
     wants = INDICES[index].wants(**params)
-    if set(wants) == {"widths", "objects"} and sums_known(wants["widths"]):
+    if set(wants) == {"widths"} and sums_known(wants["widths"]):
         return wants["widths"]
     return None
 
@@ -182,12 +183,12 @@ def _width_values(
     if not which:
         return values
     part = task._replace(partitions=task.partitions.subset(which))
-    means, mass, _ = half_widths(part, widths, halves, None if every else [full[m] for m in which])
+    totals, mass, _ = half_widths(part, widths, halves, None if every else [full[m] for m in which])
     for m, (a, b) in zip(which, pairwise(part.partitions.offsets), strict=True):
         usable = _defined(mass[:, a:b])
         if usable.any():
-            found = Averaged(means[usable, a:b], mass[usable, a:b])
-            values[usable, m] = INDICES[index].formula(widths=found, objects=None, **params)
+            found = WidthTotals(totals[usable, a:b], mass[usable, a:b])
+            values[usable, m] = INDICES[index].formula(widths=found, **params)
     return values
 
 

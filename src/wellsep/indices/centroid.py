@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
+from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.clusters import Clusters, centre_distances
 from wellsep.compute.gather import gather, values_of_objects
 from wellsep.compute.wants import Want, want
@@ -366,7 +367,7 @@ def margins_and_cfq(
 @index(
     name="simplified_silhouette",
     title="Simplified silhouette (distances to centres)",
-    wants=lambda average="point": {"widths": want("simplified"), "objects": want("objects")},
+    wants=lambda average="point": {"widths": want("simplified")},
     direction=1,
     range=(-1, 1),
     cost="n·K·d",
@@ -375,10 +376,10 @@ def margins_and_cfq(
     "gene-expression data, ICDM (2004)",
     caution="Not the silhouette: distances to centres stand in for mean distances to members.",
 )
-def _simplified(widths: np.ndarray, objects: Any, *, average: str = "point") -> Score:
+def _simplified(widths: WidthTotals, *, average: str = "point") -> Score:
     from wellsep.indices.distance import average_widths
 
-    return average_widths(widths, objects, average)
+    return average_widths(widths, average)
 
 
 def simplified_silhouette_score(

@@ -8,10 +8,9 @@ import numpy as np
 
 from wellsep._checks import check_data, to_numpy
 from wellsep.compute.dask.chunks import open_chunks
-from wellsep.compute.dask.labels import encode_chunks, weigh_chunks
+from wellsep.compute.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
 from wellsep.compute.dask.pairs import PAIRWISE, refuse_metric
 from wellsep.compute.dask.passes import ROW_WISE
-from wellsep.compute.wants import Task
 from wellsep.indices.record import INDICES, Index
 
 Asked = tuple[Index, dict[str, Any]]
@@ -25,7 +24,7 @@ def chunked_task(
     device: Any,
     asked: list[Asked],
     centers: Any = None,
-) -> Task:
+) -> ChunkedTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
     for index, params in asked:
         _refuse_unserved(index, params)
@@ -42,17 +41,14 @@ def chunked_task(
     given = None
     if centers is not None:
         given = (_check_centers(centers, len(partitions.classes[0]), chunks.d),)
-    space: Any = chunks
-    there: Any = weights
-    return Task(space, partitions, there, given)
+    return ChunkedTask(chunks, partitions, weights, given)
 
 
 def on_dask(index: Index, params: dict[str, Any] | None = None) -> bool:
     """Whether an index can be computed without gathering X."""
     wanted = index.wants(**(index.params if params is None else params)).values()
     names = {w.name for w in wanted}
-    # Objects themselves are only served where widths are to be averaged over them.
-    return names <= {*ROW_WISE, *PAIRWISE} and names != {"objects"}
+    return names <= {*ROW_WISE, *PAIRWISE}
 
 
 def _refuse_unserved(index: Index, params: dict[str, Any]) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_data, check_number
+from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.gather import values_of_objects
 from wellsep.compute.metrics import COSINE, TAKEN, find
-from wellsep.compute.wants import Averaged, Objects, Want, want
+from wellsep.compute.wants import Want, want
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
 
@@ -19,28 +20,25 @@ _ROUSSEEUW = (
 )
 
 
-def average_widths(widths: np.ndarray | Averaged, objects: Objects, average: str) -> Score:
+def average_widths(widths: WidthTotals, average: str) -> Score:
     """Mean over objects, or mean over clusters of the clusters' means; one for each sample."""
     check_choice("average", average, ("point", "cluster"))
-    if isinstance(widths, Averaged):
-        weights = widths.mass if average == "point" else widths.mass > 0
-        means: Score = np.average(widths.means, axis=-1, weights=weights)
-        return means
-    counted = objects.codes >= 0
-    weight = objects.weights[counted]
-    values, codes = widths[counted], objects.codes[counted]
+    totals, mass, _ = widths
+    found: Score
     if average == "point":
-        return float(np.average(values, weights=weight))
-    mass = np.bincount(codes, weight, objects.n_clusters)
-    return float((np.bincount(codes, weight * values, objects.n_clusters) / mass).mean())
+        found = totals.sum(axis=-1) / mass.sum(axis=-1)
+    else:
+        present = mass > 0  # a cluster may be missing from a sample
+        means = np.divide(totals, mass, out=np.zeros_like(totals), where=present)
+        found = means.sum(axis=-1) / present.sum(axis=-1)
+    return found
 
 
 def _wants_silhouette(
     metric: Any = "euclidean", average: str = "point", singleton: float = 0
 ) -> dict[str, Want]:
     check_number("singleton", singleton, -1, 1)
-    widths = want("widths", metric=metric, singleton=singleton)
-    return {"widths": widths, "objects": want("objects")}
+    return {"widths": want("widths", metric=metric, singleton=singleton)}
 
 
 @index(
@@ -56,14 +54,13 @@ def _wants_silhouette(
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
 def _silhouette(
-    widths: np.ndarray | Averaged,
-    objects: Objects,
+    widths: WidthTotals,
     *,
     metric: Any = "euclidean",
     average: str = "point",
     singleton: float = 0,
 ) -> Score:
-    return average_widths(widths, objects, average)
+    return average_widths(widths, average)
 
 
 @index(
@@ -80,9 +77,9 @@ def _silhouette(
     caution="Depends on where the origin is.",
 )
 def _silhouette_cosine(
-    widths: np.ndarray | Averaged, objects: Objects, *, average: str = "point", singleton: float = 0
+    widths: WidthTotals, *, average: str = "point", singleton: float = 0
 ) -> Score:
-    return average_widths(widths, objects, average)
+    return average_widths(widths, average)
 
 
 def silhouette_score(

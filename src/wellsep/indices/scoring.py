@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,9 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.indices.record import INDICES, Index
 from wellsep.partitions import Partitions
+
+if TYPE_CHECKING:
+    from wellsep.compute.gather import AnyTask
 
 DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
 IndexSpec = str | tuple[str, Mapping[str, Any]]
@@ -201,13 +204,13 @@ def drop_weightless(
     return bare.take(np.arange(bare.n_objects)), weights
 
 
-def evaluate(task: Task, asked: list[Asked], *, coverage: np.ndarray) -> PartitionScores:
+def evaluate(task: AnyTask, asked: list[Asked], *, coverage: np.ndarray) -> PartitionScores:
     """Gather what the formulas want for every scorable partition, then apply them."""
     return evaluate_and_keep(task, asked, None, coverage=coverage)[0]
 
 
 def evaluate_and_keep(
-    task: Task, asked: list[Asked], keep: Want | None, *, coverage: np.ndarray
+    task: AnyTask, asked: list[Asked], keep: Want | None, *, coverage: np.ndarray
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     n_partitions = len(task.partitions)
@@ -257,13 +260,13 @@ def _all_wants(asked: list[Asked]) -> list[Want]:
     return [w for index, params in asked for w in index.wants(**params).values()]
 
 
-def _restrict(task: Task, alive: list[int]) -> Task:
+def _restrict(task: AnyTask, alive: list[int]) -> AnyTask:
     if len(alive) == len(task.partitions):
         return task
-    return task._replace(partitions=task.partitions.subset(alive))
+    return task.subset(alive)
 
 
-def _not_scorable(task: Task, m: int, index: Index) -> str | None:
+def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
     """The reasons that hold for every index alike."""
     k = len(task.partitions.classes[m])
     counted = int(task.partitions.n_counted[m])
@@ -331,7 +334,7 @@ def one_task(
     *,
     centers: Any = None,
     params: Mapping[str, Any] | None = None,
-) -> tuple[Task, Index, dict[str, Any]]:
+) -> tuple[AnyTask, Index, dict[str, Any]]:
     """Checked input of a single index, with its centres in the order of the sorted labels."""
     index = INDICES[name]
     full = index.with_params(params or {})

@@ -22,7 +22,7 @@ from dask.highlevelgraph import HighLevelGraph
 from sklearn import config_context
 
 from wellsep.compute.dask.client import active_client, check_versions
-from wellsep.compute.moments import add
+from wellsep.compute.engine import merge
 
 ARITY = 8  # parts added at once
 # Chunks smaller than this are looked at together: a task costs about a millisecond.
@@ -61,7 +61,6 @@ class Chunks:
 
     array: da.Array
     source: Any
-    kind: str = "dask"
     _settled: dict = field(default_factory=dict)
 
     @property
@@ -237,7 +236,7 @@ def add_tree(graph: dict, parts: list[tuple]) -> tuple:
     while len(parts) > 1:
         keys = [(name, level, i) for i in range(0, len(parts), ARITY)]
         for i, key in enumerate(keys):
-            graph[key] = (add, parts[ARITY * i : ARITY * (i + 1)])
+            graph[key] = (merge, parts[ARITY * i : ARITY * (i + 1)])
         parts, level = keys, level + 1
     return parts[0]
 
@@ -261,7 +260,7 @@ def _call(
         if not added:
             return kernel(X, *with_them, *shared.values, start)
         step = max(PIECE_ROWS, PIECE_BYTES // (8 * max(1, int(np.prod(X.shape[1:])))))
-        return add(
+        return merge(
             [
                 kernel(
                     X[i : i + step],

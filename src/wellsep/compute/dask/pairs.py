@@ -21,13 +21,13 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.clusters import Clusters
+from wellsep.compute.clusters import Clusters, widths_or_totals
 from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, settled
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.dask.passes import FirstPass
-from wellsep.compute.engine import cut_rows, one_blas_thread
+from wellsep.compute.engine import cut_rows, merge, one_blas_thread
 from wellsep.compute.extremes import NAMES, provide_extremes
 from wellsep.compute.metrics import Metric, Rows, find, need_coordinates
-from wellsep.compute.moments import add
 from wellsep.compute.space import Space
 from wellsep.compute.sums import Sides, sum_pairs
 from wellsep.compute.twins import choose
@@ -50,7 +50,9 @@ class Blocks(NamedTuple):
     known: FirstPass
 
 
-def gather_pairs(task: Task, wants: list[Want], clusters: list[Clusters]) -> dict[Want, list[Any]]:
+def gather_pairs(
+    task: ChunkedTask, wants: list[Want], clusters: list[Clusters]
+) -> dict[Want, list[Any]]:
     """Pairwise statistics, one pass over all pairs for each metric and kind."""
     from wellsep.compute.dask.selection import select_chunks
 
@@ -76,15 +78,14 @@ def refuse_metric(wanted: Want) -> None:
     need_coordinates(wanted.get("metric", "euclidean"), "where X is a dask collection", TypeError)
 
 
-def cut_blocks(task: Task, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
+def cut_blocks(task: ChunkedTask, clusters: list[Clusters], *, lazily: bool = False) -> Blocks:
     """Blocks of at most 32 MB, few enough that their pairs can be scheduled."""
-    chunks: Any = task.space
+    chunks = task.space
     codes: Any = task.partitions.codes
-    weights: Any = task.weights
     sizes = block_sizes(chunks)
     arrays = [chunks.array.rechunk({0: sizes}), codes.rechunk({1: sizes})]
-    if weights is not None:
-        arrays.append(weights.rechunk((sizes,)))
+    if task.weights is not None:
+        arrays.append(task.weights.rechunk((sizes,)))
     if not lazily:
         arrays = [settled(array) for array in arrays]
     rows, codes, *mass = arrays
@@ -208,16 +209,12 @@ def _sums(blocks: Blocks, metric: Metric, wants: list[Want]) -> dict[Want, list[
         key = (f"{names.base}-reduced", i)
         graph[key] = (_reduce, names.block(i), sums, names.known, Constants(wants))
         finished.append(key)
-    totals = _compute(blocks, graph, add_tree(graph, finished))
-    for w in wants:
-        if w.name == "widths":
-            totals[w] = [t / c.mass for t, c in zip(totals[w], blocks.known.clusters, strict=True)]
-    return totals
+    return _compute(blocks, graph, add_tree(graph, finished))
 
 
-def lazy_widths(task: Task, wanted: Want, known: Any) -> da.Array:
+def lazy_widths(task: ChunkedTask, wanted: Want, known: FirstPass) -> da.Array:
     """Silhouette widths of all objects as a dask array cut like the rows."""
-    chunks: Any = task.space
+    chunks = task.space
     blocks = cut_blocks(task, known.clusters, lazily=True)
     say_cost(blocks.rows, [wanted])
     names, graph, owners = _strips(blocks, find(wanted.get("metric", "euclidean")))
@@ -246,7 +243,7 @@ def _strips(blocks: Blocks, metric: Metric) -> tuple[Names, dict, list[tuple]]:
 
 
 def _add_sides(pairs: list[tuple[Any, Any]], sides: list[int]) -> np.ndarray:
-    return add([pair[side] for pair, side in zip(pairs, sides, strict=True)])
+    return merge([pair[side] for pair, side in zip(pairs, sides, strict=True)])
 
 
 def _pair_sums(
@@ -294,9 +291,7 @@ def _reduce(
         for w, values in found.items():
             if w.name == "widths":
                 width = _widths_of(part, codes, weights, cluster, w)
-                counted = codes >= 0
-                k = len(task.partitions.classes[m])
-                values.append(np.bincount(codes[counted], (weights * width)[counted], k))
+                values.append(widths_or_totals(task, w, m, slice(None), width, weights))
             else:
                 values.append(sum_pairs(w, part, codes, weights))
     return found

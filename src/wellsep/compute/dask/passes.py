@@ -2,7 +2,7 @@
 
 The first pass merges moments of clusters; the second runs the in-memory row pass on each portion,
 with the centres of all rows given, and adds up what it finds. Nothing as long as the data ever
-leaves the workers: widths of objects come back as one mean per cluster.
+leaves the workers: widths of objects come back as totals by cluster.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.clusters import Clusters, centre_pass, width_pass
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
 from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import (
@@ -25,13 +26,11 @@ from wellsep.compute.moments import (
 )
 from wellsep.compute.space import Space
 from wellsep.compute.sums import without_pairs
-from wellsep.compute.wants import Objects, Task, Want, want
+from wellsep.compute.wants import Task, Want, want
 from wellsep.partitions import Partitions
 
-SUMMED = ("within", "radii", "separation", "to_centres")
-AVERAGED = ("simplified", "widths")  # one value per object, averaged by cluster
-ALONE = ("clusters", "objects", "spread", "balls", "spectrum")
-ROW_WISE = (*ALONE, *SUMMED, "simplified")
+CENTRES = ("within", "radii", "separation", "to_centres", "simplified")
+ROW_WISE = ("clusters", "spread", "balls", "spectrum", *CENTRES)
 
 
 class FirstPass(NamedTuple):
@@ -51,7 +50,7 @@ class FirstPass(NamedTuple):
         return Task(space, partitions, weights)
 
 
-def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+def gather_chunks(task: ChunkedTask, wants: list[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
     from wellsep.compute.dask.pairs import gather_pairs
 
@@ -69,20 +68,21 @@ def gather_chunks(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def lazy_values(task: Task, wanted: Want) -> Any:
+def lazy_values(task: ChunkedTask, wanted: Want) -> Any:
     """A lazy dask array (n,) of one value per object, for the only partition."""
     if wanted.name == "widths" and not without_pairs(wanted):
         from wellsep.compute.dask.pairs import lazy_widths
 
         return lazy_widths(task, wanted, _known(task, first_pass(task, [want("clusters")])))
     known = _known(task, first_pass(task, [wanted]))
-    chunks: Any = task.space
-    return chunks.lazy(_object_values, known, wanted, beside=[task.partitions.codes, task.weights])
+    chunks = task.space
+    each = wanted.each()
+    return chunks.lazy(_object_values, known, each, beside=task.beside)
 
 
-def first_pass(task: Task, wants: list[Want]) -> RowStatistics:
+def first_pass(task: ChunkedTask, wants: list[Want]) -> RowStatistics:
     names = {w.name for w in wants}
-    chunks: Any = task.space
+    chunks = task.space
     partitions = task.partitions
     asked = RowOptions(
         squares=bool(names & {"spread", "balls"}) or ("within" in names and task.centers is None),
@@ -94,7 +94,7 @@ def first_pass(task: Task, wants: list[Want]) -> RowStatistics:
         partitions.n_clusters,
         chunks.reference,
         asked,
-        beside=[partitions.codes, task.weights],
+        beside=task.beside,
         checked=True,
     )
 
@@ -119,8 +119,8 @@ def counted_alike(partitions: Partitions, n: int) -> tuple[tuple[int, ...], list
     return tuple(chosen), place
 
 
-def _known(task: Task, statistics: RowStatistics) -> FirstPass:
-    chunks: Any = task.space
+def _known(task: ChunkedTask, statistics: RowStatistics) -> FirstPass:
+    chunks = task.space
     partitions, shift = task.partitions, chunks.reference
     clusters, spreads = [], []
     moments: Any = statistics.clusters
@@ -139,15 +139,13 @@ def _known(task: Task, statistics: RowStatistics) -> FirstPass:
 
 
 def _from_first(
-    task: Task, wants: list[Want], statistics: RowStatistics, known: FirstPass
+    task: ChunkedTask, wants: list[Want], statistics: RowStatistics, known: FirstPass
 ) -> dict[Want, list[Any]]:
     """What needs no second pass with the centres known."""
     found: dict[Want, list[Any]] = {}
     for w in wants:
         if w.name == "clusters":
             found[w] = known.clusters
-        elif w.name == "objects":
-            found[w] = [_as_objects(c) for c in known.clusters]
         elif w.name == "spread":
             found[w] = known.spreads
         elif w.name == "within" and task.centers is None:
@@ -170,23 +168,16 @@ def _is_summed(w: Want) -> bool:
     return w.name == "widths" and without_pairs(w)
 
 
-def _within_squares(task: Task, metric: Metric) -> list[float]:
-    chunks: Any = task.space
+def _within_squares(task: ChunkedTask, metric: Metric) -> list[float]:
+    chunks = task.space
     partitions = task.partitions
-    beside = [partitions.codes, task.weights]
     shared = (partitions.n_clusters, metric, chunks.reference)
-    moments = chunks.fold(square_moments, *shared, beside=beside)
+    moments = chunks.fold(square_moments, *shared, beside=task.beside)
     return within_squares(moments, partitions.offsets, metric)
 
 
-def _as_objects(clusters: Clusters) -> Objects:
-    """Each cluster stands for its members: their mean width, their weight."""
-    k = len(clusters.mass)
-    return Objects(None, np.arange(k), clusters.mass, k)
-
-
-def _spectra(task: Task, statistics: RowStatistics, centred: bool) -> list[Spectrum]:
-    chunks: Any = task.space
+def _spectra(task: ChunkedTask, statistics: RowStatistics, centred: bool) -> list[Spectrum]:
+    chunks = task.space
     scatter: Any = statistics.scatter
     found = []
     for mass, mean, products in zip(*scatter, strict=True):
@@ -197,15 +188,12 @@ def _spectra(task: Task, statistics: RowStatistics, centred: bool) -> list[Spect
     return [found[i] for i in counted_alike(task.partitions, chunks.n)[1]]
 
 
-def _second_pass(task: Task, wants: list[Want], known: FirstPass) -> dict[Want, list[Any]]:
-    chunks: Any = task.space
-    beside = [task.partitions.codes, task.weights]
-    sums = chunks.fold(_row_sums, known, wants, beside=beside)
+def _second_pass(task: ChunkedTask, wants: list[Want], known: FirstPass) -> dict[Want, list[Any]]:
+    chunks = task.space
+    sums = chunks.fold(_row_sums, known, wants, beside=task.beside)
     found: dict[Want, list[Any]] = {}
     for w in wants:
-        if w.name in AVERAGED:
-            found[w] = [s / c.mass for s, c in zip(sums[w], known.clusters, strict=True)]
-        elif w.name == "balls":
+        if w.name == "balls":
             found[w] = [balls_from(near, between, w) for near, between in sums[w]]
             _warn_of_empty(found[w])
         else:
@@ -223,16 +211,7 @@ def _row_sums(
 ) -> dict[Want, list[Any]]:
     """The second pass over one portion."""
     task = known.task(X, codes, weights)
-    found = _object_rows(task, known, [w for w in wants if w.name in AVERAGED])
-    mass = task.weights_or_ones()
-    for w, widths in found.items():
-        found[w] = [
-            np.bincount(c[c >= 0], (mass * width)[c >= 0], len(k))
-            for c, k, width in zip(codes, known.classes, widths, strict=True)
-        ]
-    summed = [w for w in wants if w.name in SUMMED]
-    if summed:
-        found.update(centre_pass(task, known.clusters, summed))
+    found = _from_centres(task, known, [w for w in wants if w.name != "balls"])
     for w in wants:
         if w.name == "balls":
             members = [_Members(task, task.space.on_host().X, m) for m in range(len(codes))]
@@ -240,8 +219,8 @@ def _row_sums(
     return found
 
 
-def _object_rows(task: Task, known: FirstPass, wants: list[Want]) -> dict[Want, list[Any]]:
-    """One value per object of a portion."""
+def _from_centres(task: Task, known: FirstPass, wants: list[Want]) -> dict[Want, list[Any]]:
+    """What a portion adds, or tells of each object, with the centres of all rows known."""
     found: dict[Want, list[Any]] = {}
     for metric in dict.fromkeys(_metric(w) for w in wants if w.name == "widths"):
         mass = np.concatenate([c.mass for c in known.clusters])
@@ -263,4 +242,4 @@ def _object_values(
     wanted: Want,
     start: int,
 ) -> np.ndarray:
-    return _object_rows(known.task(X, codes, weights), known, [wanted])[wanted][0]
+    return _from_centres(known.task(X, codes, weights), known, [wanted])[wanted][0]

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 
 from wellsep.compute.dask.chunks import Chunks
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.sampled import Sample, class_masses, locate, masses, sample_sums
-from wellsep.compute.wants import Task
 
 
 class ChunkedRows:
     """Rows, codes and weights of one partition in chunks."""
 
-    def __init__(self, task: Task) -> None:
-        space: Any = task.space
-        weights: Any = task.weights
-        self.chunks: Chunks = space
-        self.codes = task.partitions.codes[0]
+    def __init__(self, task: ChunkedTask) -> None:
+        self.chunks = task.space
+        self.codes: Any = task.partitions.codes[0]
         self.k = len(task.partitions.classes[0])
-        self.weights, self.weighted = weights, weights is not None
+        self.weights, self.weighted = task.weights, task.weights is not None
 
     def class_masses(self) -> np.ndarray:
         return Chunks(self.codes, None).fold(class_masses, self.k, beside=[self.weights])

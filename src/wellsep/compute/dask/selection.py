@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.dask.pairs import Blocks, fold_pairs
 from wellsep.compute.dask.passes import counted_alike
 from wellsep.compute.engine import ROWS, cut_rows
@@ -17,7 +18,7 @@ from wellsep.compute.space import Space
 from wellsep.compute.wants import Task
 
 
-def select_chunks(task: Task, blocks: Blocks, metric: Metric) -> list[SelectedSums]:
+def select_chunks(task: ChunkedTask, blocks: Blocks, metric: Metric) -> list[SelectedSums]:
     """One entry per partition; partitions that count every row share the passes."""
     partitions = task.partitions
     pairs = [c.counts * (c.counts - 1) / 2 for c in blocks.known.clusters]

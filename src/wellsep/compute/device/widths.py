@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from wellsep.compute.blocks import finish_widths
+from wellsep.compute.blocks import WidthTotals, finish_widths
 from wellsep.compute.device.batches import (
     Batch,
     batches,
@@ -19,7 +19,7 @@ from wellsep.compute.device.batches import (
 )
 from wellsep.compute.metrics import Sums
 from wellsep.compute.space import host
-from wellsep.compute.wants import Averaged, Task, Want
+from wellsep.compute.wants import Task, Want
 
 # rows, and (ΣK, b) float64 distance sums of those rows
 Strips = Iterator[tuple[slice, torch.Tensor]]
@@ -66,7 +66,7 @@ def reduce_widths(placed: TaskOnDevice, wants: list[Want], strips: Strips) -> di
                     continue
                 for m, value in zip(batch.which, part.reduce(w, space.xp), strict=True):
                     found[w][m] = found[w][m] + value
-                if groups is not None and w.name in ("widths", "cosine_widths"):
+                if groups is not None and w.name == "widths":
                     apart = part.by_group(w.get("singleton", 0), groups[rows], space.xp)
                     for m, value in zip(batch.which, apart, strict=True):
                         by_group[w][m] = by_group[w][m] + value
@@ -76,7 +76,7 @@ def reduce_widths(placed: TaskOnDevice, wants: list[Want], strips: Strips) -> di
         elif w.name == "widths":
             mass = np.split(host(placed.mass), partitions.offsets[1:-1])
             found[w] = [
-                Averaged(t / m, m, None if groups is None else g)
+                WidthTotals(t, m, None if groups is None else g)
                 for t, m, g in zip(found[w], mass, by_group[w], strict=True)
             ]
     return found
