@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute.space import Space
+from wellsep._checks import is_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 @pytest.fixture
 def as_card(monkeypatch):
     """CPU tensors are worked on as if they lay on an accelerator."""
-    monkeypatch.setattr(Space, "on_device", property(lambda space: space.kind == "tensor"))
+    monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
 
 
 def _case(n=500, d=6, seed=0):

@@ -119,10 +119,9 @@ def with_little_memory() -> Iterator[None]:
 @contextlib.contextmanager
 def as_on_an_accelerator() -> Iterator[None]:
     """CPU tensors are worked on as if they lay on an accelerator."""
-    from wellsep.compute.space import Space
+    from wellsep._checks import is_torch
 
-    on_device = property(lambda space: space.kind == "tensor")
-    with mock.patch.object(Space, "on_device", on_device):
+    with mock.patch("wellsep.compute.space.on_device", is_torch):
         yield
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep.compute.space import Space
+from wellsep._checks import is_torch
 
 KINDS = ["numpy", "float32", "tensor", "on a card", "dask", "array_api_strict"]
 SPECS = [
@@ -52,7 +52,7 @@ def _as(kind, X, monkeypatch):
     if kind in ("tensor", "on a card"):
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
         if kind == "on a card":
-            monkeypatch.setattr(Space, "on_device", property(lambda s: s.kind == "tensor"))
+            monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
         return torch.tensor(X)
     if kind == "array_api_strict":
         return pytest.importorskip(kind, reason="needs array_api_strict").asarray(X)

@@ -52,13 +52,7 @@ def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> n
         codes = partitions.codes[:, rows]
         part = None if weights is None else weights[rows]
         table = one_hot(codes, partitions.n_clusters, part)
-        if space.kind == "tensor":
-            xp = space.xp
-            dense = space.asarray(table.toarray(), dtype=xp.float64)
-            total = total + host(dense.T @ xp.astype(rows_of(rows), xp.float64))
-        else:
-            product = table.T @ rows_of(rows).astype(np.float64, copy=False)
-            total = total + (product.toarray() if sp.issparse(product) else product)
+        total = total + space.member_sums(table, rows_of(rows))
     return total
 
 
@@ -78,7 +72,7 @@ def cluster_masses(task: Task) -> tuple[np.ndarray, np.ndarray]:
 
 def describe_clusters(task: Task) -> list[Clusters]:
     partitions, space = task.partitions, task.space
-    sums = cluster_sums(space, lambda rows: _about_mean(space, rows), task)
+    sums = cluster_sums(space, space.about_mean, task)
     mass, count = cluster_masses(task)
     found = []
     for m, (a, b) in enumerate(zip(partitions.offsets[:-1], partitions.offsets[1:], strict=True)):
@@ -88,13 +82,6 @@ def describe_clusters(task: Task) -> list[Clusters]:
         mean = sums[a:b].sum(axis=0) / own.sum()
         found.append(Clusters(count[a:b], own, centers, mean, space.shift))
     return found
-
-
-def _about_mean(space: Space, rows: slice) -> Any:
-    """Rows minus ``shift`` in float64: means of rounded rows would miss objects that coincide."""
-    if space.kind == "sparse" or space.X.dtype == space.xp.float64:
-        return space.centred[rows, :]
-    return space.xp.astype(space.X[rows, :], space.xp.float64) - space.asarray(space.shift)
 
 
 _TABLES = ("separation", "margins", "simplified", "to_centres")
@@ -141,7 +128,7 @@ def _sweep(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want
     tables = any(w.name in _TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
     for rows in space.row_blocks(len(stacked) + 2 * space.d):
-        block = _Block(space, rows, stacked if tables or space.kind == "sparse" else None)
+        block = _Block(space, rows, stacked if tables or space.own_from_products else None)
         weight = task.weights_or_ones()[rows]
         for m, cluster in enumerate(clusters):
             codes = partitions.codes[m, rows]
@@ -160,22 +147,12 @@ class _Block:
         self.X = space.centred[rows, :]
         self.products: np.ndarray | None = None
         if stacked is not None:
-            if space.kind == "tensor":
-                right = space.asarray(stacked.T.copy(), dtype=self.X.dtype)
-                self.products = host(self.X @ right).astype(np.float64)
-            else:
-                self.products = np.asarray(self.X @ stacked.T.astype(self.X.dtype))
+            self.products = space.products(self.X, stacked)
 
     @cached_property
     def square(self) -> np.ndarray:
         """(b,) squared lengths of the rows."""
-        if self.space.kind == "sparse":
-            return np.asarray(self.X.multiply(self.X).sum(axis=1)).reshape(-1)
-        if self.space.kind == "numpy":
-            return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
-        xp = self.space.xp
-        wide = xp.astype(self.X, xp.float64)
-        return host(xp.sum(wide * wide, axis=1))
+        return self.space.square_lengths(self.X)
 
     def of(
         self,
@@ -212,23 +189,12 @@ class _View:
     @cached_property
     def own_square(self) -> np.ndarray:
         """(b,) squared distance to the own centre, from differences where X is dense."""
-        block, centers = self.block, self.cluster.centers
-        kind = block.space.kind
-        if kind == "sparse":
-            lengths = np.einsum("ij,ij->i", centers, centers)[self.codes]
-            dots = self.products[np.arange(len(self.codes)), self.codes]  # type: ignore[index]
-            return np.maximum(block.square[self.keep] - 2 * dots + lengths, 0)
-        if kind == "numpy":
-            gap = block.X[self.keep] - centers.astype(block.X.dtype)[self.codes]
-            return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
-        xp, space = block.space.xp, block.space
-        X = block.X
-        if not isinstance(self.keep, slice):
-            X = xp.take(X, space.asarray(np.flatnonzero(self.keep)), axis=0)
-        near = space.asarray(centers.astype(np.float64))
-        near = xp.astype(near, block.X.dtype)
-        gap = X - xp.take(near, space.asarray(self.codes.astype(np.int64)), axis=0)
-        return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
+        block, centers, codes = self.block, self.cluster.centers, self.codes
+        if not block.space.own_from_products:
+            return block.space.squares_to_own(block.X, self.keep, centers, codes)
+        lengths = np.einsum("ij,ij->i", centers, centers)[codes]
+        dots = self.products[np.arange(len(codes)), codes]  # type: ignore[index]
+        return np.maximum(block.square[self.keep] - 2 * dots + lengths, 0)
 
     @cached_property
     def signed(self) -> np.ndarray:

@@ -214,7 +214,7 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
     space.refuse_sparse()
     xp = space.xp
     if metric.finish is not None and space.X.dtype != xp.float64:
-        space = Space(xp.astype(space.X, xp.float64), xp, space.kind, space.n_jobs)
+        space = space.with_rows(xp.astype(space.X, xp.float64))
     sides = Sides(task._replace(space=space), metric)
     codes = [space.asarray(task.partitions.codes[:, rows]) for rows in sides.blocks]
     best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}

@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import is_torch
 from wellsep.compute.blocks import WidthTotals, pair_block
-from wellsep.compute.clusters import one_hot
-from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, cut_rows, in_threads
+from wellsep.compute.engine import budget_bytes, cut_rows, in_threads
 from wellsep.compute.metrics import Metric, Rows, find, root, square_lengths
 from wellsep.compute.space import Space, host
-from wellsep.compute.sums import add_to, zeros
+from wellsep.compute.sums import memberships
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.wants import Task, Want
 from wellsep.partitions import Partitions
@@ -148,7 +146,7 @@ def _seen_totals(
     space, n_groups = task.space, draws.chosen.shape[1]
     metric = find(wanted.get("metric", "euclidean"))
     # What a subset tells is an estimate, far less exact than single precision.
-    single = space.kind == "numpy" and len(seen) < space.n
+    single = not space.one_caller and len(seen) < space.n
     sums_of: PairSums | RowSums
     if metric.sums is not None:
         sums_of = RowSums(task, metric, group, n_groups)
@@ -157,7 +155,7 @@ def _seen_totals(
     edges = np.searchsorted(group[seen], np.arange(n_groups + 1))
     within = [np.flatnonzero(column) for column in draws.chosen.T]
     offsets, singleton = task.partitions.offsets, wanted.get("singleton", 0)
-    if space.kind == "tensor":  # few large steps: each costs a launch
+    if space.one_caller:  # few large steps: each costs a launch
         codes = task.partitions.codes[:, seen]
         tables = add_all_widths(space, sums_of(seen), edges, draws, codes, offsets, singleton)
         return [(draws_in, table[draws_in]) for draws_in, table in zip(within, tables, strict=True)]
@@ -224,29 +222,28 @@ class PairSums:
             self.X = _single_rows(self.X, scaled)
         self.square = square_lengths(self.X, self.zero, space.xp)
         self.block = choose(pair_block, self.X, metric, space.n, space.d, len(task.partitions))
-        tall = TENSOR_ROWS if space.kind == "tensor" else ROWS
-        blocks = cut_rows(space.n, tall, group[order])
+        blocks = cut_rows(space.n, space.block_rows, group[order])
         self.group_of = [int(group[order[rows.start]]) for rows in blocks]
         self.sides = [self._side(order[rows], True) for rows in blocks]
         self.shape = (n_groups, int(task.partitions.offsets[-1]))
 
     def _side(self, objects: np.ndarray, with_members: bool) -> Rows:
         """Rows without a place of their own: an object meets itself as it meets its equals."""
-        space, at = self.task.space, self.task.space.asarray(objects)
+        at = self.task.space.asarray(objects)
         members = None
         if with_members:
             sparse = self.block is not pair_block
-            members = _members(space, self.task.partitions, objects, self.X.dtype, sparse)
+            members = _members(self.task, objects, self.X.dtype, sparse)
         zero = None if self.zero is None else self.zero[at]
         return Rows(self.X[at, :], self.square[at], zero, None, members)
 
     def __call__(self, objects: np.ndarray) -> Any:
         """(G, ΣK, b), beside X."""
         space, shape = self.task.space, (*self.shape, len(objects))
-        sums = np.zeros(shape, np.float32) if self.single else zeros(space, shape)
+        sums = np.zeros(shape, np.float32) if self.single else space.zeros(shape)
         left = self._side(objects, False)
         for right, g in zip(self.sides, self.group_of, strict=True):
-            add_to(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
+            space.add(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
         if left.zero is not None:  # products put a zero row at squared distance 2 from itself
             xp = space.xp
             far = self.metric.finish(xp.full_like(left.square, 2.0), xp)  # type: ignore[misc]
@@ -273,7 +270,7 @@ class RowSums:
         self.sizes, self.totals = [], []
         for g in range(n_groups):
             inside = np.flatnonzero(group == g)
-            members = _members(space, task.partitions, inside, space.xp.float64, space.xp is np)
+            members = _members(task, inside, space.xp.float64, not space.one_caller)
             self.sizes.append(members.sum(axis=1))
             self.totals.append(members @ self.rows[space.asarray(inside), :])
 
@@ -281,7 +278,7 @@ class RowSums:
         """(G, ΣK, b) float64, beside X."""
         space, partitions = self.task.space, self.task.partitions
         mine = self.rows[space.asarray(objects), :]
-        sums = zeros(space, (len(self.sizes), int(partitions.offsets[-1]), len(objects)))
+        sums = space.zeros((len(self.sizes), int(partitions.offsets[-1]), len(objects)))
         for g, (size, total) in enumerate(zip(self.sizes, self.totals, strict=True)):
             sums[g] = self.summed.distances(mine, total, size)
             sums[g][sums[g] <= 1e-14 * size[:, None]] = 0.0  # equal rows, up to rounding
@@ -301,20 +298,10 @@ def _take_out_itself(
         sums[tuple(map(space.asarray, at))] -= itself[space.asarray(counted)]
 
 
-def _members(
-    space: Space, partitions: Partitions, objects: np.ndarray, dtype: Any, sparse: bool
-) -> Any:
-    """(ΣK, b) memberships of some objects, beside X."""
-    codes, n_clusters = partitions.codes[:, objects], partitions.n_clusters
-    if is_torch(space.X):
-        from wellsep.compute.device.batches import member_table
-
-        beside = space.asarray(codes.astype(np.int64))
-        return member_table(beside, n_clusters, len(objects), dtype)
-    table = one_hot(codes, n_clusters, None).T
-    if sparse:
-        return table.tocsr().astype(dtype)
-    return space.asarray(table.toarray(), dtype=dtype)
+def _members(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
+    partitions = task.partitions
+    codes = partitions.codes[:, objects]
+    return memberships(task.space, codes, partitions.n_clusters, None, dtype, sparse)
 
 
 def compiled_widths(

@@ -148,7 +148,7 @@ def _metric_sums(
     metric: Metric,
     origin: np.ndarray,
 ) -> np.ndarray:
-    space, summed = Space(X, np, "numpy", 1, origin=origin), metric.sums
+    space, summed = Space(X, 1, origin=origin), metric.sums
     classes = tuple(np.arange(k) for k in n_clusters)
     names = tuple(map(str, range(len(codes))))
     partitions = Partitions(codes, classes, names, np.ones(len(codes)))
@@ -216,7 +216,7 @@ def provide_within_squares(task: Task, metric: Metric, wants: list[Want]) -> dic
     """
     space, partitions = task.space, task.partitions
     X, zero = space.prepared(metric, wide=True)
-    rows = task._replace(space=Space(X, space.xp, space.kind, space.n_jobs), centers=None)
+    rows = task._replace(space=space.with_rows(X), centers=None)
     clusters, within = describe_clusters(rows), want("within")
     spread = centre_pass(rows, clusters, [within])[within]
     sums = []
@@ -243,7 +243,7 @@ def square_moments(
 
     Two columns more mark zero rows, by 1 and by their weight.
     """
-    rows, zero = Space(X, np, "numpy", 1, origin=origin).prepared(metric, wide=True)
+    rows, zero = Space(X, 1, origin=origin).prepared(metric, wide=True)
     mark = np.zeros(len(X)) if zero is None else zero.astype(np.float64)
     marks = np.column_stack([mark, mark if weights is None else mark * weights])
     table = np.hstack([rows, marks])

@@ -56,7 +56,7 @@ def sample_sums(
 ) -> np.ndarray:
     """(K, s) distances from the sampled rows to the objects of a block, summed by cluster."""
     part = Partitions(codes[None], (np.arange(k),), ("labels",), np.ones(1))
-    sides = Sides(Task(Space(X, np, "numpy", 1, origin=origin), part, weights), metric)
+    sides = Sides(Task(Space(X, 1, origin=origin), part, weights), metric)
     rows = _sampled_rows(sample, metric, origin)
     block = choose(pair_block, rows.X, metric)
     total = np.zeros((k, len(sample)))
@@ -72,7 +72,7 @@ def clear_itself(sums: np.ndarray, sample: Sample, metric: Any) -> np.ndarray:
     A sample does not know its place among the rows: its zero rows are at a distance from all.
     """
     entry = find(metric)
-    zero = Space(sample.X, np, "numpy", 1).prepared(entry).zero
+    zero = Space(sample.X, 1).prepared(entry).zero
     if zero is not None:
         at = np.flatnonzero(zero)
         sums[sample.codes[at], at] -= sample.weights[at] * entry.finish(2.0, np)  # type: ignore[misc]
@@ -81,6 +81,6 @@ def clear_itself(sums: np.ndarray, sample: Sample, metric: Any) -> np.ndarray:
 
 def _sampled_rows(sample: np.ndarray, metric: Metric, origin: np.ndarray) -> Rows:
     """The sampled rows; their place is none of the blocks'."""
-    X, zero = Space(sample, np, "numpy", 1, origin=origin).prepared(metric)
+    X, zero = Space(sample, 1, origin=origin).prepared(metric)
     square = None if metric.finish is None else square_lengths(X, zero, np)
     return Rows(X, square, zero, slice(-len(sample), 0))

@@ -3,47 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import is_torch
-from wellsep.compute.engine import budget_bytes, effective_jobs
-from wellsep.compute.metrics import Prepared, find, unit_rows
+from wellsep._checks import is_torch, to_numpy
+from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, effective_jobs
+from wellsep.compute.metrics import Prepared, find
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """The n × d data of one space, in its own array library.
+    """The n × d data of one space: a NumPy array. Other libraries have subclasses.
 
     Attributes
     ----------
     X : array of shape (n, d)
         As given, or moved to ``device``.
-    xp : module
-        Its array-API namespace; NumPy for sparse matrices.
-    kind : {"numpy", "sparse", "tensor"}
+    n_jobs : int
+    origin : array of shape (d,), optional
+        Takes the place of the mean in ``shift``.
     """
 
     X: Any
-    xp: Any
-    kind: str
     n_jobs: int
+    origin: np.ndarray | None = None
     _views: dict = field(default_factory=dict)
-    origin: np.ndarray | None = None  # takes the place of the mean in ``shift``
 
-    @property
-    def host_jobs(self) -> int:
-        """Threads for work that is done on the host whatever X is."""
-        return effective_jobs(None) if self.kind == "tensor" else self.n_jobs
+    on_device: ClassVar[bool] = False  # what follows from X stays on its accelerator
+    one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
+    block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
+    most_rows: ClassVar[int] = 1 << 16  # of a block of rows
+    own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
 
-    @property
-    def on_device(self) -> bool:
-        """Whether X is a torch tensor on an accelerator: what follows from it stays there."""
-        return on_device(self.X)
+    @cached_property
+    def xp(self) -> Any:
+        """The array-API namespace of X; NumPy for sparse matrices."""
+        return np
 
     @property
     def n(self) -> int:
@@ -53,28 +52,33 @@ class Space:
     def d(self) -> int:
         return self.X.shape[1]
 
+    @property
+    def host_jobs(self) -> int:
+        """Threads for work that is done on the host whatever X is."""
+        return self.n_jobs
+
     @cached_property
     def shift(self) -> np.ndarray:
         """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
-        if self.origin is not None:
-            return self.origin
-        if self.kind == "sparse":
-            return np.zeros(self.d)
-        if self.kind == "numpy":
-            return self.X.mean(axis=0, dtype=np.float64)
-        xp = self.xp
-        return host(xp.mean(xp.astype(self.X, xp.float64), axis=0))
+        return self._mean() if self.origin is None else self.origin
+
+    def _mean(self) -> np.ndarray:
+        return self.X.mean(axis=0, dtype=np.float64)
 
     @cached_property
     def centred(self) -> Any:
         """X minus its mean: dot products of data far from the origin would cancel."""
-        if self.kind == "sparse":
-            return self.X
-        if self.kind == "numpy":
-            return (self.X - self.shift).astype(self.X.dtype, copy=False)
-        shift = self.asarray(self.shift)
-        wide = self.xp.astype(self.X, self.xp.float64) - shift
-        return self.xp.astype(wide, self.X.dtype)
+        return (self.X - self.shift).astype(self.X.dtype, copy=False)
+
+    def about_mean(self, rows: slice) -> Any:
+        """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
+        if self.X.dtype == self.xp.float64:
+            return self.centred[rows, :]
+        return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
+
+    def with_rows(self, X: Any) -> Space:
+        """Other rows beside X, worked on in the same way."""
+        return replace(self, X=X, origin=None, _views={})
 
     def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
         """The rows as a metric wants them, made once; in float64 with ``wide``."""
@@ -86,31 +90,94 @@ class Space:
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         """The prepared rows in float64 on the host, for exact work on single distances."""
-        self.refuse_sparse()
-        if self.kind == "numpy":
-            return self.prepared(metric, wide=True)
-        key = (find(metric).name, "host")
-        if key not in self._views:
-            copy = Space(host(self.X), np, "numpy", self.n_jobs, origin=self.shift)
-            self._views[key] = copy.prepared(metric, wide=True)
-        return self._views[key]
+        return self.prepared(metric, wide=True)
 
     def refuse_sparse(self) -> None:
-        if self.kind == "sparse":
-            raise TypeError(
-                "X must be dense where single distances decide, got a sparse matrix; "
-                "pass X.toarray() if it fits in memory."
-            )
-
-    def unit_rows(self, rows: slice) -> Any:
-        """Some rows at length one, in float64: 1 − zz' of single-precision rows would cancel."""
-        return unit_rows(self.X[rows, :], self.xp).X
+        """Raise where single distances decide and X is sparse."""
 
     def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
         """Host values as an array beside X."""
-        if self.kind != "tensor":
-            return np.asarray(values, dtype=dtype)
-        return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device)
+        return np.asarray(values, dtype=dtype)
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        """Zeros in float64 beside X."""
+        return np.zeros(shape)
+
+    def add(self, total: Any, part: Any) -> None:
+        """Add to float64 sums in place."""
+        total += part
+
+    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
+        """(ΣK, e) float64 sums of rows (b, e) over the clusters that they are ``members`` of."""
+        return members.T @ rows.astype(np.float64, copy=False)
+
+    def products(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        """(b, p) inner products of some rows with points, on the host."""
+        return np.asarray(rows @ points.T.astype(rows.dtype))
+
+    def square_lengths(self, rows: Any) -> np.ndarray:
+        """(b,) float64 on the host."""
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+
+    def squares_to_own(
+        self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
+    ) -> np.ndarray:
+        """(b,) squared distances of the rows to ``keep`` from their own point, by differences."""
+        gap = rows[keep] - points.astype(rows.dtype)[codes]
+        return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
+
+    def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
+        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
+        rows = int(budget_bytes() / (8 * max(width, 1) * copies))
+        rows = max(256, min(rows, self.n, self.most_rows))
+        return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
+
+
+class SparseSpace(Space):
+    """A sparse matrix: never centred, so that it stays sparse."""
+
+    own_from_products = True
+
+    def _mean(self) -> np.ndarray:
+        return np.zeros(self.d)
+
+    @cached_property
+    def centred(self) -> Any:
+        return self.X
+
+    def about_mean(self, rows: slice) -> Any:
+        return self.X[rows, :]
+
+    def on_host(self, metric: Any = "euclidean") -> Prepared:
+        self.refuse_sparse()
+        return super().on_host(metric)
+
+    def refuse_sparse(self) -> None:
+        raise TypeError(
+            "X must be dense where single distances decide, got a sparse matrix; "
+            "pass X.toarray() if it fits in memory."
+        )
+
+    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
+        sums: Any = super().member_sums(members, rows)
+        return sums.toarray()
+
+    def square_lengths(self, rows: Any) -> np.ndarray:
+        return np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1)
+
+
+class TensorSpace(Space):
+    """An array of any library of the array standard; its library shares out the work."""
+
+    one_caller = True
+    block_rows = TENSOR_ROWS
+    most_rows = 1 << 20
+
+    @cached_property
+    def xp(self) -> Any:
+        from array_api_compat import array_namespace
+
+        return array_namespace(self.X)
 
     @property
     def device(self) -> Any:
@@ -118,12 +185,63 @@ class Space:
 
         return device(self.X)
 
-    def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
-        """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
-        rows = int(budget_bytes() / (8 * max(width, 1) * copies))
-        most = 1 << 16 if self.kind != "tensor" else 1 << 20
-        rows = max(256, min(rows, self.n, most))
-        return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
+    @property
+    def host_jobs(self) -> int:
+        return effective_jobs(None)
+
+    def _mean(self) -> np.ndarray:
+        xp = self.xp
+        return host(xp.mean(xp.astype(self.X, xp.float64), axis=0))
+
+    @cached_property
+    def centred(self) -> Any:
+        wide = self.xp.astype(self.X, self.xp.float64) - self.asarray(self.shift)
+        return self.xp.astype(wide, self.X.dtype)
+
+    def on_host(self, metric: Any = "euclidean") -> Prepared:
+        key = (find(metric).name, "host")
+        if key not in self._views:
+            copy = Space(host(self.X), self.n_jobs, origin=self.shift)
+            self._views[key] = copy.prepared(metric, wide=True)
+        return self._views[key]
+
+    def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
+        return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device)
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
+
+    def add(self, total: Any, part: Any) -> None:
+        total += self.xp.astype(part, self.xp.float64)
+
+    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
+        xp = self.xp
+        dense = self.asarray(members.toarray(), dtype=xp.float64)
+        return host(dense.T @ xp.astype(rows, xp.float64))
+
+    def products(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        right = self.asarray(points.T.copy(), dtype=rows.dtype)
+        return host(rows @ right).astype(np.float64)
+
+    def square_lengths(self, rows: Any) -> np.ndarray:
+        wide = self.xp.astype(rows, self.xp.float64)
+        return host(self.xp.sum(wide * wide, axis=1))
+
+    def squares_to_own(
+        self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
+    ) -> np.ndarray:
+        xp = self.xp
+        if not isinstance(keep, slice):
+            rows = xp.take(rows, self.asarray(np.flatnonzero(keep)), axis=0)
+        near = xp.astype(self.asarray(points.astype(np.float64)), rows.dtype)
+        gap = rows - xp.take(near, self.asarray(codes.astype(np.int64)), axis=0)
+        return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
+
+
+class DeviceSpace(TensorSpace):
+    """A torch tensor on an accelerator, with the passes of ``compute/device``."""
+
+    on_device = True
 
 
 def on_device(X: Any) -> bool:
@@ -136,12 +254,10 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
         X = _to_torch(X, device)
     if sp.issparse(X):
-        return Space(X, np, "sparse", effective_jobs(n_jobs))
+        return SparseSpace(X, effective_jobs(n_jobs))
     if isinstance(X, np.ndarray):
-        return Space(X, np, "numpy", effective_jobs(n_jobs))
-    from array_api_compat import array_namespace
-
-    return Space(X, array_namespace(X), "tensor", 1)
+        return Space(X, effective_jobs(n_jobs))
+    return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)
 
 
 def _to_torch(X: Any, device: Any) -> Any:
@@ -161,6 +277,4 @@ def _to_torch(X: Any, device: Any) -> Any:
 
 def host(array: Any) -> np.ndarray:
     """A small result, back as NumPy."""
-    from wellsep._checks import to_numpy
-
     return to_numpy(array)

@@ -24,7 +24,6 @@ from wellsep.compute.clusters import (
 )
 from wellsep.compute.engine import (
     ROWS,
-    TENSOR_ROWS,
     budget_bytes,
     cut_rows,
     in_threads,
@@ -46,7 +45,7 @@ class Sides:
     def __init__(self, task: Task, metric: Any) -> None:
         space = task.space
         self.task, self.metric, self.space = task, find(metric), space
-        self.blocks = cut_rows(space.n, TENSOR_ROWS if space.kind == "tensor" else ROWS)
+        self.blocks = cut_rows(space.n, space.block_rows)
         self.view, self.zero = space.prepared(self.metric)
         self.square = None
         if self.metric.finish is not None:
@@ -57,10 +56,8 @@ class Sides:
     def _memberships(self, rows: slice) -> Any:
         partitions, weights = self.task.partitions, self.task.weights
         mine = None if weights is None else weights[rows]
-        table = one_hot(partitions.codes[:, rows], partitions.n_clusters, mine)
-        if self._sparse:
-            return sp.csr_array(table.T).astype(self.space.X.dtype)
-        return self.space.asarray(table.toarray().T, dtype=self.space.X.dtype)
+        codes, dtype = partitions.codes[:, rows], self.space.X.dtype
+        return memberships(self.space, codes, partitions.n_clusters, mine, dtype, self._sparse)
 
     def side(self, b: int) -> Rows:
         rows = self.blocks[b]
@@ -71,6 +68,26 @@ class Sides:
             at=rows,
             members=self._members[b],
         )
+
+
+def memberships(
+    space: Space,
+    codes: np.ndarray,
+    n_clusters: np.ndarray,
+    weights: np.ndarray | None,
+    dtype: Any,
+    sparse: bool,
+) -> Any:
+    """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
+    if space.on_device and weights is None:
+        from wellsep.compute.device.batches import member_table
+
+        beside = space.asarray(codes.astype(np.int64))
+        return member_table(beside, n_clusters, codes.shape[1], dtype)
+    table = one_hot(codes, n_clusters, weights)
+    if sparse:
+        return sp.csr_array(table.T).astype(dtype)
+    return space.asarray(table.toarray().T, dtype=dtype)
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
@@ -92,22 +109,6 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
             add(j, i, block(b, a, metric, space.xp, False).sums_i)
 
     in_threads(space.n_jobs, visit, pair_rounds(len(sides.blocks)))
-
-
-def zeros(space: Space, shape: tuple[int, ...]) -> Any:
-    if space.kind == "tensor":
-        return space.xp.zeros(shape, dtype=space.xp.float64, device=space.device)
-    return np.zeros(shape)
-
-
-def add_to(sums: Any, part: Any) -> None:
-    if isinstance(sums, np.ndarray):
-        sums += part
-        return
-    from array_api_compat import array_namespace
-
-    xp = array_namespace(part)
-    sums += xp.astype(part, xp.float64)
 
 
 def fits_budget(task: Task) -> bool:
@@ -206,8 +207,8 @@ def paired_strips(task: Task, metric: Metric) -> Any:
     width = int(task.partitions.offsets[-1])
     # An array of its own for each block: to add to part of each row of one large array takes
     # twice to four times as long.
-    parts = [zeros(space, (width, rows.stop - rows.start)) for rows in sides.blocks]
-    _visit_pairs(sides, lambda of, over, part: add_to(parts[of], part))
+    parts = [space.zeros((width, rows.stop - rows.start)) for rows in sides.blocks]
+    _visit_pairs(sides, lambda of, over, part: space.add(parts[of], part))
     yield from zip(sides.blocks, parts, strict=True)
 
 
@@ -227,7 +228,7 @@ def _strip_by_strip(task: Task, metric: Metric, n: int) -> Any:
             rows = slice(a.at.start - first, a.at.stop - first)
             for j in range(len(sides.blocks)):
                 part = block(a, sides.side(j), metric, space.xp, False).sums_i
-                add_to(sums[0, :, rows], part)
+                space.add(sums[0, :, rows], part)
 
         in_threads(space.n_jobs, visit, iter([[(i,) for i in strip]]))
         yield slice(first, last), sums[0, :, :]

@@ -339,7 +339,7 @@ def _extremes(left: Task, right: Task, starts: list[int], wants: list[Want]) -> 
         part = Partitions(
             codes[useful], tuple(whole.classes[m] for m in useful), names, np.ones(len(useful))
         )
-        space = Space(X, np, "numpy", 1, origin=left.space.origin)
+        space = Space(X, 1, origin=left.space.origin)
         for w, values in provide_extremes(Task(space, part, None), wants).items():
             found[w][useful] = values
     return Extremes(found)

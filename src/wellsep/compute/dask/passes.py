@@ -44,7 +44,7 @@ class FirstPass(NamedTuple):
 
     def task(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Task:
         """Some of the rows, as a space in memory."""
-        space = Space(X, np, "numpy", 1, origin=self.origin)
+        space = Space(X, 1, origin=self.origin)
         names = tuple(map(str, range(len(codes))))
         partitions = Partitions(codes, self.classes, names, np.ones(len(codes)))
         return Task(space, partitions, weights)

@@ -109,7 +109,7 @@ def _values(
 def _table(X: np.ndarray, origin: Any, rows: np.ndarray, metric: Metric) -> Any:
     if not len(rows):
         return None, None
-    return _distances(Space(X, np, "numpy", 1, origin=origin), metric, rows)
+    return _distances(Space(X, 1, origin=origin), metric, rows)
 
 
 def _reach(left: Task, right: Task, starts: list[int], metric: Metric, m: int) -> Largest:
@@ -122,8 +122,8 @@ def _reach(left: Task, right: Task, starts: list[int], metric: Metric, m: int) -
     counted = left.space.X[left.partitions.codes[m] >= 0]
     if not len(counted):
         return Largest(0.0)
-    X, zero = Space(counted, np, "numpy", 1, origin=shift).prepared(metric, wide=True)
-    middle = Space(shift[None], np, "numpy", 1, origin=shift).prepared(metric, wide=True).X
+    X, zero = Space(counted, 1, origin=shift).prepared(metric, wide=True)
+    middle = Space(shift[None], 1, origin=shift).prepared(metric, wide=True).X
     squares = ((X - middle) ** 2).sum(axis=1) + (0 if zero is None else zero)
     return Largest(float(metric.finish(4 * squares.max(), np)))
 
