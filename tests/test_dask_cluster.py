@@ -311,7 +311,7 @@ def test_a_judgement_made_on_the_cluster_is_the_one_made_here(runs, dask_client)
     np.testing.assert_array_equal(
         there.scores.values["silhouette"], here.scores.values["silhouette"]
     )
-    np.testing.assert_array_equal(there.ranking.sureness.ranks, here.ranking.sureness.ranks)
+    np.testing.assert_array_equal(there.ranking.confidence.ranks, here.ranking.confidence.ranks)
 
 
 def test_the_error_of_a_worker_names_its_space(data, dask_client, tmp_path):

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_data, to_numpy
-from ..compute.engines import effective_jobs, share_out
-from ..compute.half_sums import Halves
-from ..spaces import dip_test, kernels, multimodality
-from ..spaces.eigen import leading_eigenpairs
-from ..spaces.modes import SMALLEST_GAP
+from wellsep._checks import check_data, to_numpy
+from wellsep.compute.engines import effective_jobs, share_out
+from wellsep.compute.half_sums import Halves
+from wellsep.spaces import dip_test, kernels, multimodality
+from wellsep.spaces.eigen import leading_eigenpairs
+from wellsep.spaces.modes import SMALLEST_GAP
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples whose components are computed together
