@@ -9,8 +9,8 @@ from scipy import stats
 import wellsep as ws
 from wellsep._display import listing
 from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
+from wellsep.evaluate.confidence import summarise
 from wellsep.evaluate.correlation import rank_correlation, ranks
-from wellsep.evaluate.sureness import summarise
 from wellsep.runs import Run, Runs
 
 MATRIX = np.array([[0.1, 0.5, 0.3, 0.5], [0.2, 0.6, 0.35, 0.6], [0.0, 0.4, 0.3, 0.4]])
@@ -60,7 +60,7 @@ def test_other_partitions_cannot_stand_beside():
         rank(table())
 
 
-def test_sureness_appears_in_table_and_story():
+def test_confidence_appears_in_table_and_story():
     sure = summarise(np.array([[4, 1, 3, 1], [4, 2, 3, 1], [3, 1, 4, 2], [4, 1, 3, 2]]), 0.9, 12, 1)
     ranking = rank(ace(table(), dip=False), confidence=sure)
     assert ranking.probability_best.tolist() == [0, 0.625, 0, 0.375]

@@ -2,13 +2,13 @@
 
 from wellsep.evaluate.adaptive import ace
 from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores
+from wellsep.evaluate.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.judgement import Judgement, judge
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import score_runs
-from wellsep.evaluate.sureness import RankConfidence, rank_confidence
 from wellsep.evaluate.truth import Agreement, agreement
 
 __all__ = [

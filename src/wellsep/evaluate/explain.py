@@ -11,9 +11,9 @@ from wellsep._display import count, html_box, html_table, listing
 from wellsep.evaluate.correlation import ranks
 
 if TYPE_CHECKING:
+    from wellsep.evaluate.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
     from wellsep.evaluate.result import AceResult
-    from wellsep.evaluate.sureness import RankConfidence
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._checks import UndefinedIndex, check_data
-from ..compute.blocks import WidthTotals
-from ..compute.clusters import Clusters
-from ..compute.gather import gather
-from ..compute.half_moments import half_moments
-from ..compute.half_sums import Halves, half_widths, sums_known
-from ..compute.space import open_space
-from ..compute.wants import Task, Want
-from ..indices import INDICES, PartitionScores, score_partitions
-from ..indices.scoring import Asked, evaluate_and_keep
-from ..partitions import Partitions
-from .halfdips import half_dips
+from wellsep._checks import UndefinedIndex, check_data
+from wellsep.compute.blocks import WidthTotals
+from wellsep.compute.clusters import Clusters
+from wellsep.compute.gather import gather
+from wellsep.compute.half_moments import half_moments
+from wellsep.compute.half_sums import Halves, half_widths, sums_known
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task, Want
+from wellsep.indices import INDICES, PartitionScores, score_partitions
+from wellsep.indices.scoring import Asked, evaluate_and_keep
+from wellsep.partitions import Partitions
+from wellsep.spaces.halves import half_dips
 
 
 def draw_halves(

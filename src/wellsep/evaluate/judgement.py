@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks import check_count
 from wellsep._records import Record, freeze
-
-from .._checks import check_count
-from ..indices.scoring import IndexSpec, parse_indices
-from ..runs import Runs
-from .adaptive import ace
-from .baselines import input_scores
-from .details import PartitionDetails, partition_details
-from .ranking import Ranking, rank
-from .result import AceResult
-from .scores import NothingToRank, Scores
-from .scoring import Progress, check_runs, score_spaces
-from .sureness import RankConfidence, draw_plan, rank_draws
+from wellsep.evaluate.adaptive import ace
+from wellsep.evaluate.baselines import input_scores
+from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
+from wellsep.evaluate.details import PartitionDetails, partition_details
+from wellsep.evaluate.ranking import Ranking, rank
+from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.evaluate.scoring import Progress, check_runs, score_spaces
+from wellsep.indices.scoring import IndexSpec, parse_indices
+from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
+from wellsep.evaluate.confidence import RankConfidence
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.explain import explain_ace, ranking_html
 from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.sureness import RankConfidence
 
 
 @dataclass(frozen=True, eq=False)

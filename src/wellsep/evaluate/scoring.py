@@ -10,21 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from wellsep import __version__
+from wellsep._checks import check_choice
+from wellsep._files import digest
 from wellsep._records import Record, freeze
-
-from .. import __version__
-from .._checks import check_choice
-from .._files import digest
-from ..compute.dask.client import open_client
-from ..indices import score_partitions
-from ..indices.scoring import Asked, IndexSpec, parse_indices
-from ..partitions import NOISE_POLICIES, Partitions
-from ..runs import Runs
-from ..spaces import multimodality
-from ..spaces.planes import drawn_objects, plane
-from .halves import Resampled, Resampling, resample, score_and_resample
-from .remote import named, over_spaces
-from .scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+from wellsep.compute.dask.client import open_client
+from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
+from wellsep.evaluate.remote import named, over_spaces
+from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+from wellsep.indices import score_partitions
+from wellsep.indices.scoring import Asked, IndexSpec, parse_indices
+from wellsep.partitions import NOISE_POLICIES, Partitions
+from wellsep.runs import Runs
+from wellsep.spaces import multimodality
+from wellsep.spaces.planes import drawn_objects, plane
 
 Progress = Callable[[int, int, str], None]
 _Found = tuple["SpaceScores", Resampled | None]

@@ -142,6 +142,26 @@ def dip_test(
     return DipResult(statistic, pvalue, (interval[0], interval[1]), n, method, at_bound)
 
 
+def dip_tests(rows: np.ndarray) -> np.ndarray:
+    """The p-value of each row of finite values (m, n) by the table, 1 for equal values.
+
+    A row with NaN has NaN.
+    """
+    rows = np.sort(rows, axis=1)
+    n = rows.shape[1]
+    pvalues = np.where(np.isnan(rows[:, -1]), np.nan, 1.0)
+    several = np.flatnonzero(rows[:, 0] < rows[:, -1])
+    if len(several) == 0:
+        return pvalues
+    compiled = None if np.abs(rows[several]).max() > 1e300 else kernels.one_dip(n * len(several))
+    if compiled is not None:
+        heights = compiled(rows[several])[:, 0]
+    else:
+        heights = np.array([_measure(row)[0] for row in rows[several]])
+    pvalues[several] = [table_pvalue(n, height / (2 * n)) for height in heights.tolist()]
+    return pvalues
+
+
 def _ordered(x: Any) -> np.ndarray:
     """x as a new float64 vector, ascending, after a check that all its values are finite."""
     values = to_numpy(x)

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from wellsep._checks import check_count, check_number
 from wellsep._records import Record, freeze
-
-from .._checks import check_count, check_number
-from ..compute.half_sums import Halves
-from ..partitions import Partitions
-from .correlation import ranks
-from .halves import Resampled, Resampling, draw_halves, resample
-from .remote import each_space
-from .scores import Dip, NothingToRank, Scores
+from wellsep.compute.half_sums import Halves
+from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
+from wellsep.evaluate.remote import each_space
+from wellsep.evaluate.scores import Dip, NothingToRank, Scores
+from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
-    from ..runs import Runs
-    from .result import AceResult
+    from wellsep.evaluate.result import AceResult
+    from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +201,7 @@ def rank_draws(
     begin: float | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
-    from .adaptive import ace
+    from wellsep.evaluate.adaptive import ace
 
     start = time.perf_counter()
     n_draws, n_groups = plan.halves.chosen.shape

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_data, to_numpy
-from ..compute.engine import effective_jobs, in_threads
-from ..compute.half_sums import Halves
-from ..spaces import dip_test, kernels, multimodality
-from ..spaces.eigen import leading_eigenpairs
-from ..spaces.modes import SMALLEST_GAP
+from wellsep._checks import check_data, to_numpy
+from wellsep.compute.engine import effective_jobs, in_threads
+from wellsep.compute.half_sums import Halves
+from wellsep.spaces.dip import dip_tests
+from wellsep.spaces.eigen import leading_eigenpairs
+from wellsep.spaces.modes import SMALLEST_GAP, multimodality
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples whose components are computed together
@@ -39,16 +39,15 @@ def half_dips(
         scale = projection == "pca-scaled"
         found = _by_moments(X, halves, distinct, scale, effective_jobs(n_jobs))
     else:
-        found = [
-            multimodality(X[halves.objects(draw)], projection=projection, random_state=0).pvalue
-            for draw in distinct
-        ]
-    return np.asarray(found)[again.reshape(-1)]
+        rows = (X[halves.objects(draw)] for draw in distinct)
+        tests = (multimodality(x, projection=projection, random_state=0) for x in rows)
+        found = np.array([test.pvalue for test in tests])
+    return found[again.reshape(-1)]
 
 
 def _by_moments(
     X: np.ndarray, halves: Halves, draws: np.ndarray, scale: bool, jobs: int
-) -> list[float]:
+) -> np.ndarray:
     n_groups, d = halves.chosen.shape[1], X.shape[1]
     shift = X.mean(axis=0, dtype=np.float64)
     order = np.argsort(halves.group, kind="stable")
@@ -56,36 +55,34 @@ def _by_moments(
     groups = np.split(X[order] - shift, np.cumsum(size)[:-1])
     low, high = np.empty((2, n_groups, d))
     sums, squares = np.empty((n_groups, d)), np.empty((n_groups, d, d))
-    pvalues = [1.0] * len(draws)
+    pvalues = np.ones(len(draws))
 
     def describe(g: int) -> None:
         rows = groups[g]
         low[g], high[g] = rows.min(axis=0), rows.max(axis=0)
         sums[g], squares[g] = rows.sum(axis=0), rows.T @ rows
 
-    def test(i: int) -> None:
-        if np.isnan(weights[i, 0]):
-            pvalues[i] = np.nan
-            return
-        chosen = halves.chosen[draws[i]]
-        z = np.concatenate([groups[g] @ weights[i] for g in np.flatnonzero(chosen)])
-        if np.ptp(z) > 0:
-            pvalues[i] = dip_test(z).pvalue
-
-    # Dips that are not compiled hold the interpreter's lock, so threads would only wait.
-    jobs = 1 if kernels.one_dip(len(X) // 2) is None else jobs
-    every_group, every_draw = [(g,) for g in range(n_groups)], [(i,) for i in range(len(draws))]
-    in_threads(jobs, describe, iter([every_group]))
-    weights = np.empty((len(draws), d))
-    for start in range(0, len(draws), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    def test(start: int) -> None:
+        """Half-samples with equally many objects are tested together."""
+        part = np.arange(start, min(start + AT_ONCE, len(draws)))
         chosen = halves.chosen[draws[part]]
         constant = np.stack([low[c].min(axis=0) == high[c].max(axis=0) for c in chosen])
         square = np.tensordot(chosen.astype(float), squares, axes=1)
-        weights[part] = _first_components(
+        weights = _first_components(
             chosen @ sums, square, chosen @ size, constant, scale, SMALLEST_GAP[X.dtype]
         )
-    in_threads(jobs, test, iter([every_draw]))
+        projected = [rows @ weights.T for rows in groups]  # (objects of the group, draws) each
+        for total in np.unique(chosen @ size):
+            alike = np.flatnonzero(chosen @ size == total)
+            table = np.stack(
+                [np.concatenate([z[:, i] for z, c in zip(projected, chosen[i], strict=True) if c])
+                 for i in alike]
+            )  # fmt: skip
+            pvalues[part[alike]] = dip_tests(table)
+
+    # small matrices: threads of BLAS would only wait for each other
+    in_threads(jobs, describe, iter([[(g,) for g in range(n_groups)]]))
+    in_threads(jobs, test, iter([[(start,) for start in range(0, len(draws), AT_ONCE)]]))
     return pvalues
 
 

@@ -15,10 +15,10 @@ from wellsep.evaluate import (
     rank_confidence,
     score_runs,
 )
-from wellsep.evaluate.halfdips import half_dips
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.spaces.halves import half_dips
 
 N = 103
 
@@ -217,7 +217,7 @@ def test_progress_counts_the_spaces():
     assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_sureness_survives_the_disk(tmp_path):
+def test_confidence_survives_the_disk(tmp_path):
     first = rank_confidence(*made(), n_draws=4)
     again = RankConfidence.load(first.save(tmp_path / "sure"))
     np.testing.assert_array_equal(again.ranks, first.ranks)
