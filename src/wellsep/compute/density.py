@@ -29,19 +29,6 @@ class Balls(NamedTuple):
 
 
 def provide_density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    if task.space.on_device:
-        from wellsep.compute.device.density import density_on_device
-
-        found = density_on_device(task, wants)
-    else:
-        found = _density(task, wants)
-    for w in wants:
-        if w.name == "balls":
-            _warn_of_empty(found[w])
-    return found
-
-
-def _density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     X, n_partitions = task.space.on_host().X, len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
@@ -52,6 +39,7 @@ def _density(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
             found[w][m] = spread if w.name == "spread" else _balls(members, spread, w)
 
     in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    warn_of_empty(found)
     return found
 
 
@@ -125,6 +113,13 @@ def ball_counts(members: _Members, spread: Spread, w: Want) -> tuple[np.ndarray,
 def balls_from(near: np.ndarray, between: np.ndarray, w: Want) -> Balls:
     around = np.diagonal(near)[:, None] + (near.T if w.get("density") == "union" else 0.0)
     return Balls(between + between.T, np.maximum(around, around.T) + np.zeros(near.shape))
+
+
+def warn_of_empty(found: dict[Want, list[Any]]) -> None:
+    """Warn of clusters without an object near their centres, once for each kind of balls."""
+    for w, balls in found.items():
+        if w.name == "balls":
+            _warn_of_empty(balls)
 
 
 def _warn_of_empty(balls: list[Balls]) -> None:

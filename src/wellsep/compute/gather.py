@@ -6,7 +6,7 @@ pass that serves each statistic; pairwise ones share one pass over the distances
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,15 +22,13 @@ from wellsep.compute.representatives import provide_represented
 from wellsep.compute.selection import provide_selected
 from wellsep.compute.sums import provide_pairs
 from wellsep.compute.tree import provide_density_trees
-from wellsep.compute.wants import Objects, Task, Want
+from wellsep.compute.wants import Objects, Provider, Task, Want
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.dask.labels import ChunkedTask
 
     AnyTask: TypeAlias = Task | ChunkedTask
-
-Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]
 
 
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
@@ -65,9 +63,14 @@ def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
         from wellsep.compute.dask.passes import gather_chunks
 
         return gather_chunks(task, list(dict.fromkeys(wants)))
+    providers = PROVIDERS
+    if task.space.on_device:
+        from wellsep.compute.device import passes
+
+        providers = PROVIDERS | passes.PROVIDERS
     by_provider: dict[Provider, list[Want]] = {}
     for one in dict.fromkeys(wants):
-        by_provider.setdefault(PROVIDERS[one.name], []).append(one)
+        by_provider.setdefault(providers[one.name], []).append(one)
     found: dict[Want, list[Any]] = {}
     for provider, asked in by_provider.items():
         found.update(provider(task, asked))

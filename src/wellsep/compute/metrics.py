@@ -113,10 +113,15 @@ def pair_squares(i: Rows, r: np.ndarray, j: Rows, c: np.ndarray) -> np.ndarray:
     return found
 
 
+def product_squares(X: Any, Y: Any, lengths: Any) -> Any:
+    """(a, b) ‖x‖² + ‖y‖² − 2xy, given the ``lengths`` summed; rounding may make it negative."""
+    return lengths - 2 * (X @ Y.T)
+
+
 def squares(i: Rows, j: Rows, xp: Any) -> Any:
     """‖x‖² + ‖y‖² − 2xy, and exactly 0 from an object to itself or to its equal."""
     lengths = i.square[:, None] + j.square[None, :]
-    table = lengths - 2 * (i.X @ j.X.T)
+    table = product_squares(i.X, j.X, lengths)
     close = table < CLOSE[table.dtype != xp.float64] * lengths
     if bool(xp.any(close)):
         table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)

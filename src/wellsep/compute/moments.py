@@ -164,12 +164,22 @@ class Spectrum(NamedTuple):
     columns: np.ndarray  # (d,) diagonal, largest first
 
 
+SpectrumOf = Callable[[np.ndarray, np.ndarray], Spectrum]  # rows and their weights
+
+
 def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Option ``centred``: about the mean of the counted objects, or about the origin."""
+    return spectra(task, wants, partial(_host_rows, task))
+
+
+def spectra(
+    task: Task, wants: list[Want], rows_of: Callable[[bool], SpectrumOf]
+) -> dict[Want, list[Any]]:
+    """One spectrum for all partitions that count the same objects."""
     found: dict[Want, list[Any]] = {}
     weights = task.weights_or_ones()
     for w in wants:
-        look = _looker(task, w.get("centred", True))
+        look = rows_of(w.get("centred", True))
         entries: list[Any] = [None] * len(task.partitions)
         for rows, group in by_counted(task.partitions):
             spectrum = look(rows, weights[rows])
@@ -179,14 +189,7 @@ def provide_spectrum(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def _looker(task: Task, centred: bool) -> Callable[[np.ndarray, np.ndarray], Spectrum]:
-    """(rows, their weights) → their spectrum."""
-    if task.space.on_device:
-        from wellsep.compute.device.clusters import products
-
-        return lambda rows, weights: spectrum_of(
-            *products(task, rows, weights, centred), float(weights.sum())
-        )
+def _host_rows(task: Task, centred: bool) -> SpectrumOf:
     X = task.space.on_host().X if centred else host(task.space.X).astype(np.float64)
     return lambda rows, weights: _spectrum(X[rows], weights, centred)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engine import in_threads
+from wellsep.compute.metrics import product_squares
 from wellsep.compute.wants import Task, Want
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
@@ -32,10 +33,6 @@ class Representatives(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    if task.space.on_device:
-        from wellsep.compute.device.representatives import represented_on_device
-
-        return represented_on_device(task, wants)
     X, n_partitions = task.space.on_host().X, len(task.partitions)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
@@ -75,7 +72,7 @@ class _Cluster(NamedTuple):
     def squared_distances(self, points: np.ndarray) -> np.ndarray:
         """(p, n_k) from points, given about this centre, to the members."""
         lengths = np.einsum("ij,ij->i", points, points)
-        return np.maximum(lengths[:, None] + self.square - 2 * (points @ self.X.T), 0)
+        return np.maximum(product_squares(points, self.X, lengths[:, None] + self.square), 0)
 
 
 def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:

@@ -60,10 +60,7 @@ class Space:
     @cached_property
     def shift(self) -> np.ndarray:
         """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
-        return self._mean() if self.origin is None else self.origin
-
-    def _mean(self) -> np.ndarray:
-        return self.X.mean(axis=0, dtype=np.float64)
+        return self.X.mean(axis=0, dtype=np.float64) if self.origin is None else self.origin
 
     @cached_property
     def centred(self) -> Any:
@@ -138,8 +135,9 @@ class SparseSpace(Space):
 
     own_from_products = True
 
-    def _mean(self) -> np.ndarray:
-        return np.zeros(self.d)
+    @cached_property
+    def shift(self) -> np.ndarray:
+        return np.zeros(self.d) if self.origin is None else self.origin
 
     @cached_property
     def centred(self) -> Any:
@@ -189,9 +187,11 @@ class TensorSpace(Space):
     def host_jobs(self) -> int:
         return effective_jobs(None)
 
-    def _mean(self) -> np.ndarray:
-        xp = self.xp
-        return host(xp.mean(xp.astype(self.X, xp.float64), axis=0))
+    @cached_property
+    def shift(self) -> np.ndarray:
+        if self.origin is not None:
+            return self.origin
+        return host(self.xp.mean(self.xp.astype(self.X, self.xp.float64), axis=0))
 
     @cached_property
     def centred(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,3 +61,6 @@ def by_counted(partitions: Partitions) -> list[tuple[np.ndarray, list[int]]]:
     for m, codes in enumerate(partitions.codes):
         groups.setdefault(np.packbits(codes >= 0).tobytes(), []).append(m)
     return [(np.flatnonzero(partitions.codes[ms[0]] >= 0), ms) for ms in groups.values()]
+
+
+Provider = Callable[[Task, list[Want]], dict[Want, list[Any]]]  # serves statistics in one go

@@ -13,7 +13,7 @@ import numpy as np
 
 from wellsep.compute.clusters import Clusters, centre_pass, width_pass
 from wellsep.compute.dask.labels import ChunkedTask
-from wellsep.compute.density import Spread, _Members, _warn_of_empty, ball_counts, balls_from
+from wellsep.compute.density import Spread, _Members, ball_counts, balls_from, warn_of_empty
 from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import (
     RowOptions,
@@ -195,9 +195,9 @@ def _second_pass(task: ChunkedTask, wants: list[Want], known: FirstPass) -> dict
     for w in wants:
         if w.name == "balls":
             found[w] = [balls_from(near, between, w) for near, between in sums[w]]
-            _warn_of_empty(found[w])
         else:
             found[w] = sums[w]
+    warn_of_empty(found)
     return found
 
 

@@ -24,6 +24,7 @@ from wellsep.compute.device.batches import (
     totals,
     weights_on_device,
 )
+from wellsep.compute.moments import SpectrumOf, spectra, spectrum_of
 from wellsep.compute.space import host
 from wellsep.compute.wants import Task, Want
 
@@ -60,6 +61,15 @@ def spread_pass(task: Task, centers: list[np.ndarray], wants: list[Want]) -> dic
             for m, values in zip(batch.which, host(sums), strict=True):
                 found[w][m] = values
     return found
+
+
+def spectrum_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    def rows_of(centred: bool) -> SpectrumOf:
+        return lambda rows, weights: spectrum_of(
+            *products(task, rows, weights, centred), float(weights.sum())
+        )
+
+    return spectra(task, wants, rows_of)
 
 
 def products(

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from wellsep.compute.density import Spread, balls_from
+from wellsep.compute.density import Spread, balls_from, warn_of_empty
 from wellsep.compute.device.batches import (
     Batch,
     batches,
@@ -35,6 +35,7 @@ def density_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
             near, between = _counts(X, batch, weights, centers, variances, w)
             for m, a, b in zip(batch.which, host(near), host(between), strict=True):
                 found[w][m] = balls_from(a, b, w)
+    warn_of_empty(found)
     return found
 
 
