@@ -9,11 +9,11 @@ from libraries import converter
 from sklearn.datasets import load_digits, make_blobs
 
 import wellsep as ws
+from wellsep.cluster.base import NoProgress
 from wellsep.cluster.counterfactual import SCHEDULES, pull, step, weights_of
-from wellsep.cluster.lloyd import update
+from wellsep.cluster.loop import update
 from wellsep.cluster.moves import relocate, removal_costs
 from wellsep.cluster.points import assign, prepare
-from wellsep.cluster.tasks import NoTasks
 from wellsep.compute.nearest import Nearest, nearest_two
 
 
@@ -167,7 +167,7 @@ def test_moves_never_raise_the_inertia_and_mend_a_bad_start(X, weights):
             start,
             n_moves=50,
             random_state=np.random.RandomState(0),
-            tasks=NoTasks(),
+            progress=NoProgress(),
         )
         after = assign(points, search.centers).near @ (np.ones(len(X)) if unit is None else unit)
         assert search.inertia == pytest.approx(float(after), rel=1e-9)
@@ -261,7 +261,7 @@ def test_every_array_library_takes_the_same_step_and_the_same_moves(X, weights, 
     plain = prepare(X, weights)
     centers = plain.values[:9]
     expected, _ = step(plain, centers, 0.6)
-    options = {"n_moves": 15, "tasks": NoTasks()}
+    options = {"n_moves": 15, "progress": NoProgress()}
     found = relocate(plain, centers, random_state=np.random.RandomState(1), **options)
     points = prepare(converter(library)(X), weights)
     np.testing.assert_allclose(step(points, centers, 0.6)[0], expected, rtol=1e-9)

@@ -245,7 +245,7 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
 
 
 def test_the_last_digit_chooses_neither_a_move_nor_a_restart():
-    from wellsep.cluster.lloyd import lower
+    from wellsep.cluster.loop import lower
     from wellsep.cluster.moves import choose
 
     nothing, digit = np.zeros(3), 1e-13

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import wellsep.cluster.lloyd
+import wellsep.cluster.loop
 import wellsep.compute.extremes
 import wellsep.compute.nearest
 import wellsep.compute.pairs

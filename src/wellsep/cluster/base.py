@@ -18,12 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, is_dask, to_numpy
+from wellsep.cluster.loop import publish
 from wellsep.cluster.points import METRICS, Points, assign, inertia, prepare
 from wellsep.cluster.seeding import center_distances
-from wellsep.cluster.tasks import NoTasks, Tasks
 from wellsep.compute.nearest import bins, is_host
-
-__all__ = ["CentroidClusterer", "NoTasks", "Tasks", "check_clusters"]
 
 
 class CentroidClusterer(
@@ -203,4 +201,43 @@ def check_clusters(n_clusters: int, n_samples: int) -> None:
         raise ValueError(
             "n_clusters must be at most the number of samples, "
             f"got n_clusters={n_clusters} and n_samples={n_samples}."
+        )
+
+
+class NoProgress:
+    """Nobody watches the fit."""
+
+    stopped = False
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def end(self, points: Points, centers: np.ndarray) -> None:
+        pass
+
+
+class FitProgress(NoProgress):
+    """One fit of an estimator whose fitted state is ``cluster_centers_``."""
+
+    def __init__(self, estimator: Any, X: Any, weights: Any, n_parts: int | None):
+        self.estimator = estimator
+        self.known = {"X": X, "metadata": {"sample_weight": weights}}
+        self.context = estimator._init_callback_context(max_subtasks=n_parts)
+        self.context.call_on_fit_task_begin(estimator=estimator, **self.known)
+        self.part: Any = None
+
+    def begin(self, name: str) -> None:
+        self.part = self.context.subcontext(task_name=name)
+        self.part.call_on_fit_task_begin(estimator=self.estimator, **self.known)
+
+    def end(self, points: Points, centers: np.ndarray) -> None:
+        self.stopped |= self.part.call_on_fit_task_end(
+            estimator=self.estimator,
+            reconstruction_attributes=lambda: {"cluster_centers_": publish(points, centers)},
+            **self.known,
+        )
+
+    def close(self) -> None:
+        self.context.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes={}, **self.known
         )

@@ -16,14 +16,13 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, check_clusters
+from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.lloyd import LloydResult, lower, publish, run
+from wellsep.cluster.loop import LloydResult, lower, publish, run
 from wellsep.cluster.moves import relocate
 from wellsep.cluster.points import Points, prepare
 from wellsep.cluster.seeding import check_init, start_centers
-from wellsep.cluster.tasks import NoTasks, Tasks
 
 
 class CFMeansResult(NamedTuple):
@@ -200,18 +199,18 @@ class CFMeans(CentroidClusterer):
             )
         points = prepare(X, weights)
 
-        tasks = Tasks(self, X, sample_weight, None)
+        progress = FitProgress(self, X, sample_weight, None)
         best = None
         for _ in range(n_init):
             start = start_centers(X, points, k, init, options["random_state"])
-            result = cfmeans(points, start, tasks=tasks, **options)
+            result = cfmeans(points, start, progress=progress, **options)
             if best is None or lower(result.inertia, best.inertia):
                 best = result
-            if tasks.stopped:
+            if progress.stopped:
                 break
         self._publish(X, points, best, weights)
         self._warn_if_fewer(self.labels_, k)
-        tasks.close()
+        progress.close()
         return self
 
     def _publish(self, X: Any, points: Points, best: Any, weights: Any) -> None:
@@ -237,30 +236,32 @@ def cfmeans(
     max_iter: int,
     tol: float,
     random_state: np.random.RandomState,
-    tasks: NoTasks | None = None,
+    progress: NoProgress | None = None,
 ) -> CFMeansResult:
     """cf-means from one start: steps, moves, refinement, safeguard."""
-    tasks = NoTasks() if tasks is None else tasks
+    progress = NoProgress() if progress is None else progress
     if weight == 0.0 or len(start) == 1:
-        plain = _refine(points, start, max_iter, tol, tasks)
+        plain = _refine(points, start, max_iter, tol, progress)
         return CFMeansResult(*plain, 0, False, _course([]))
     centers, course = start, []
     for current in weights_of(schedule, weight, n_steps):
-        tasks.begin("step")
+        progress.begin("step")
         moved, force = step(points, centers, float(current))
         course.append((float(current), force.objective, force.inertia))
         centers = moved
-        tasks.end(points, centers)
-        if tasks.stopped:
+        progress.end(points, centers)
+        if progress.stopped:
             break
     n_iter, kept = len(course), 0
-    if n_moves and not tasks.stopped:
-        search = relocate(points, centers, n_moves=n_moves, random_state=random_state, tasks=tasks)
+    if n_moves and not progress.stopped:
+        search = relocate(
+            points, centers, n_moves=n_moves, random_state=random_state, progress=progress
+        )
         centers, kept, n_iter = search.centers, search.n_moves, n_iter + search.n_iter
-    refined = _refine(points, centers, max_iter, tol, tasks)
+    refined = _refine(points, centers, max_iter, tol, progress)
     n_iter += refined.n_iter
     if safeguard:
-        plain = _refine(points, start, max_iter, tol, tasks)
+        plain = _refine(points, start, max_iter, tol, progress)
         if lower(plain.inertia, refined.inertia):
             return CFMeansResult(*plain, 0, True, _course(course))
     return CFMeansResult(
@@ -269,11 +270,11 @@ def cfmeans(
 
 
 def _refine(
-    points: Points, centers: np.ndarray, max_iter: int, tol: float, tasks: NoTasks
+    points: Points, centers: np.ndarray, max_iter: int, tol: float, progress: NoProgress
 ) -> LloydResult:
-    tasks.begin("refine")
+    progress.begin("refine")
     result = run(points, centers, max_iter=max_iter, tol=tol)
-    tasks.end(points, result.centers)
+    progress.end(points, result.centers)
     return result
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.cluster.lloyd import update
+from wellsep.cluster.loop import update
 from wellsep.cluster.points import Points
 from wellsep.compute.nearest import (
     Nearest,

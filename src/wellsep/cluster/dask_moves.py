@@ -13,7 +13,7 @@ from wellsep._checks import UndefinedIndex
 from wellsep.cluster.cfmeans import separation
 from wellsep.cluster.counterfactual import Pull, pull, step
 from wellsep.cluster.dask_points import ChunkedPoints, _label_sums, update_chunks
-from wellsep.cluster.lloyd import publish
+from wellsep.cluster.loop import publish
 from wellsep.cluster.moves import (
     N_CANDIDATES,
     State,

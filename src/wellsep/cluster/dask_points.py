@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from wellsep._checks import to_numpy
-from wellsep.cluster.lloyd import LloydResult, give_away, means, run
+from wellsep.cluster.loop import LloydResult, give_away, means, run
 from wellsep.cluster.points import Points, assign, inertia, label_sums, prepare, take_rows
 from wellsep.cluster.seeding import center_distances
 from wellsep.compute.dask_chunks import Chunks, open_chunks

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.dask_points import ChunkedPoints
-from wellsep.cluster.lloyd import run
+from wellsep.cluster.loop import run
 from wellsep.cluster.points import Points, assign, prepare, take_rows
 from wellsep.cluster.seeding import check_centers, draw_weighted, plus_plus, start_centers
 from wellsep.compute.dask_chunks import Chunks

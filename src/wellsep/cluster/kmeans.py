@@ -9,8 +9,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.cluster.base import CentroidClusterer, NoTasks, Tasks, check_clusters
-from wellsep.cluster.lloyd import LloydResult, lower, publish, run
+from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
+from wellsep.cluster.loop import LloydResult, lower, publish, run
 from wellsep.cluster.points import METRICS, Points, prepare
 from wellsep.cluster.seeding import check_init, is_given, start_centers
 
@@ -120,7 +120,7 @@ class KMeans(CentroidClusterer):
         tol = check_number("tol", self.tol, 0.0)
         points = prepare(X, weights, check_choice("metric", self.metric, METRICS))
 
-        tasks = Tasks(self, X, sample_weight, n_init)
+        progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
             X,
             points,
@@ -130,7 +130,7 @@ class KMeans(CentroidClusterer):
             max_iter=max_iter,
             tol=tol,
             random_state=check_random_state(self.random_state),
-            tasks=tasks,
+            progress=progress,
         )
 
         self.cluster_centers_ = publish(points, best.centers)
@@ -138,7 +138,7 @@ class KMeans(CentroidClusterer):
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
         self._warn_if_fewer(best.labels, k)
-        tasks.close()
+        progress.close()
         return self
 
 
@@ -152,19 +152,19 @@ def kmeans(
     max_iter: int,
     tol: float,
     random_state: np.random.RandomState,
-    tasks: NoTasks | None = None,
+    progress: NoProgress | None = None,
 ) -> LloydResult:
     """The lowest inertia of ``n_init`` Lloyd runs; centres in the frame of the points."""
-    tasks = NoTasks() if tasks is None else tasks
+    progress = NoProgress() if progress is None else progress
     best = LloydResult(np.empty((0, 0)), np.empty(0), np.inf, 0)
     for _ in range(n_init):
-        tasks.begin("restart")
+        progress.begin("restart")
         start = start_centers(X, points, n_clusters, init, random_state)
         result = run(points, start, max_iter=max_iter, tol=tol)
         if best.n_iter == 0 or lower(result.inertia, best.inertia):
             best = result
-        tasks.end(points, best.centers)
-        if tasks.stopped:
+        progress.end(points, best.centers)
+        if progress.stopped:
             break
     return best
 

@@ -13,12 +13,11 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number, to_numpy
-from wellsep.cluster.base import CentroidClusterer, check_clusters
+from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
-from wellsep.cluster.lloyd import publish
+from wellsep.cluster.loop import publish
 from wellsep.cluster.points import prepare
 from wellsep.cluster.seeding import check_init, start_centers
-from wellsep.cluster.tasks import Tasks
 from wellsep.compute.engines import on_card
 from wellsep.compute.neighbours import (
     NeighbourGraph,
@@ -164,7 +163,7 @@ class LOFKMeans(CentroidClusterer):
         def start(_: Any, n_clusters: int, random_state: Any) -> np.ndarray:
             return plain.unframe(start_centers(X, plain, n_clusters, init, random_state))
 
-        tasks = Tasks(self, X, sample_weight, n_init)
+        progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
             X,
             points,
@@ -174,7 +173,7 @@ class LOFKMeans(CentroidClusterer):
             max_iter=max_iter,
             tol=tol,
             random_state=check_random_state(self.random_state),
-            tasks=tasks,
+            progress=progress,
         )
 
         self.lof_scores_ = outliers.scores
@@ -186,7 +185,7 @@ class LOFKMeans(CentroidClusterer):
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
         self._warn_if_fewer(best.labels, k)
-        tasks.close()
+        progress.close()
         return self
 
     def _validated(self, X: Any, *, reset: bool = True) -> Any:

@@ -14,10 +14,10 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
-from wellsep.cluster.lloyd import means
+from wellsep.cluster.base import NoProgress
+from wellsep.cluster.loop import means
 from wellsep.cluster.points import Points, label_sums
 from wellsep.cluster.seeding import draw_far, row_distances
-from wellsep.cluster.tasks import NoTasks
 from wellsep.compute.nearest import NearestTwo, code_sums, is_host, nearest_two, to_like
 
 # Found on sets that the study of the defaults does not use; see experiments/counterfactual.
@@ -54,21 +54,21 @@ def relocate(
     *,
     n_moves: int,
     random_state: np.random.RandomState,
-    tasks: NoTasks,
+    progress: NoProgress,
 ) -> Search:
     """Try up to ``n_moves`` relocations, each kept only if the inertia falls."""
     state = look(points, centers)
     kept, n_iter, failures = 0, 1, 0
     for _ in range(n_moves):
-        tasks.begin("move")
+        progress.begin("move")
         trial, passes = _try(points, state, random_state)
         n_iter += passes
         if trial.inertia < state.inertia * (1.0 - _WORTH):
             state, kept, failures = trial, kept + 1, 0
         else:
             failures += 1
-        tasks.end(points, state.centers)
-        if tasks.stopped or failures == PATIENCE:
+        progress.end(points, state.centers)
+        if progress.stopped or failures == PATIENCE:
             break
     return Search(state.centers, state.inertia, kept, n_iter)
 
