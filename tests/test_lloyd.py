@@ -174,7 +174,7 @@ def test_inertia_of_tight_far_clusters_is_not_lost_to_cancellation():
     X = np.array([[1e8], [1e8 + 1.0], [-1e8], [-1e8 - 1.0]])
     points = prepare(X)
     centers = np.array([[1e8 + 0.5], [-1e8 - 0.5]]) - points.offset
-    assert inertia(points, centers, assign(points, centers).first) == 1.0
+    assert inertia(points, assign(points, centers).first, centers) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def test_a_function_may_choose_the_start(X):
         return X[:n_clusters]
 
     points = prepare(X)
-    start = start_centers(X, points, 5, first_rows, np.random.RandomState(0))
-    np.testing.assert_allclose(points.unframe(start), X[:5])
+    start = start_centers(points, 5, first_rows, np.random.RandomState(0))
+    np.testing.assert_allclose(points.frame.leave(start), X[:5])
     by_function = ws.KMeans(5, init=first_rows, n_init=1).fit(X)
     by_array = ws.KMeans(5, init=X[:5]).fit(X)
     np.testing.assert_array_equal(by_function.labels_, by_array.labels_)

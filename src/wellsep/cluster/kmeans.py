@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
-from wellsep.cluster.loop import LloydResult, lower, publish, run
-from wellsep.cluster.points import METRICS, Points, prepare
+from wellsep.cluster.loop import Ended, lower, publish, run
+from wellsep.cluster.points import METRICS, PointSet, RowValues, open_points
 from wellsep.cluster.seeding import check_init, is_given, start_centers
 
 
@@ -118,11 +118,10 @@ class KMeans(CentroidClusterer):
         n_init = restarts(self.n_init, init)
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
-        points = prepare(X, weights, check_choice("metric", self.metric, METRICS))
+        points = open_points(X, weights, check_choice("metric", self.metric, METRICS))
 
         progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
-            X,
             points,
             k,
             init=init,
@@ -134,17 +133,16 @@ class KMeans(CentroidClusterer):
         )
 
         self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = best.labels
+        self.labels_ = points.publish(best.labels, np.int32)
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
-        self._warn_if_fewer(best.labels, k)
+        self._warn_if_fewer(points, best.labels, k)
         progress.close()
         return self
 
 
 def kmeans(
-    X: Any,
-    points: Points,
+    points: PointSet,
     n_clusters: int,
     *,
     init: Any,
@@ -153,13 +151,13 @@ def kmeans(
     tol: float,
     random_state: np.random.RandomState,
     progress: NoProgress | None = None,
-) -> LloydResult:
+) -> Ended:
     """The lowest inertia of ``n_init`` Lloyd runs; centres in the frame of the points."""
     progress = NoProgress() if progress is None else progress
-    best = LloydResult(np.empty((0, 0)), np.empty(0), np.inf, 0)
+    best = Ended(np.empty((0, 0)), RowValues(), np.inf, 0)
     for _ in range(n_init):
         progress.begin("restart")
-        start = start_centers(X, points, n_clusters, init, random_state)
+        start = start_centers(points, n_clusters, init, random_state)
         result = run(points, start, max_iter=max_iter, tol=tol)
         if best.n_iter == 0 or lower(result.inertia, best.inertia):
             best = result

@@ -1,9 +1,15 @@
-"""Data made ready for a k-means loop: centred or normalised once, with weights and norms."""
+"""Points made ready for loops over centres, in memory or in the chunks of a dask array.
+
+A block function takes ``Points``, the rows of one block, and small arrays. ``PointSet`` is what a
+loop works on: it runs a block function on all rows, wherever they are, and adds up the results.
+"""
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +20,7 @@ from wellsep.compute.metrics import Prepared, unit_rows
 from wellsep.compute.nearest import (
     DEVICE_BLOCK,
     Nearest,
+    NearestTwo,
     bins,
     code_sums,
     is_host,
@@ -25,60 +32,227 @@ from wellsep.compute.nearest import (
 
 METRICS = ("euclidean", "cosine")
 
+Block = Callable[..., Any]  # block function: (points, *beside, *given) → what adds up, or rows
 
-class Points(NamedTuple):
-    """What every loop over centres needs of the data; centres are given in the same frame."""
 
-    values: Any  # (n, d) centred (euclidean, dense) or of unit length (cosine)
-    weights: np.ndarray | None  # (n,) float64 on the host; None: all one
-    device_weights: Any  # the same in the library and on the device of the values
-    norms: Any  # (n,) squared norm of each row
-    offset: np.ndarray | None  # (d,) what was taken away from X; None: nothing
-    spread: float  # mean variance of the features, the unit of tol
+class Frame(NamedTuple):
+    """What makes points of rows, the same for every block."""
+
     metric: str
-    zero: Any = None  # (n,) bool beside the values: rows without a direction; None: none
-    pull: np.ndarray | None = None  # the weights, 0 for zero rows: what moves centres
-    device_pull: Any = None
+    offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
+    spread: float = np.nan  # mean variance of the features, the unit of tol
 
-    def frame(self, centers: np.ndarray) -> np.ndarray:
-        """Centres of X as centres of the values."""
+    def enter(self, centers: np.ndarray) -> np.ndarray:
+        """Centres of X as centres of the points."""
         if self.metric == "cosine":
             return check_directions(centers)
         return centers if self.offset is None else centers - self.offset
 
-    def unframe(self, centers: np.ndarray) -> np.ndarray:
+    def leave(self, centers: np.ndarray) -> np.ndarray:
         return centers if self.offset is None else centers + self.offset
 
 
-@singledispatch
+@dataclass(frozen=True, eq=False)
+class RowValues:
+    """A value or record for each point: known, or made again wherever a block needs it."""
+
+    known: Any = None
+    function: Block | None = None
+    beside: Sequence[RowValues] = ()
+    given: tuple[Any, ...] = ()
+
+    def of(self, points: Points) -> Any:
+        """The values of the points of one block."""
+        if self.function is None:
+            return self.known
+        return run_block(self.function, points, self.beside, self.given)
+
+
+def run_block(
+    function: Block, points: Points, beside: Sequence[RowValues], given: tuple[Any, ...]
+) -> Any:
+    return function(points, *(values.of(points) for values in beside), *given)
+
+
+class PointSet(ABC):
+    """All points of a data set: what seeding, Lloyd's loop and moves need of them.
+
+    ``beside`` are values of the points, which a block function gets before the other arguments.
+    """
+
+    frame: Frame
+    weights: Any  # (n,) where the points are; None: all one
+    in_chunks: ClassVar[bool]  # whether each use of the rows is a pass over chunks
+
+    @property
+    def metric(self) -> str:
+        return self.frame.metric
+
+    @property
+    def spread(self) -> float:
+        return self.frame.spread
+
+    @property
+    def offset(self) -> np.ndarray | None:
+        return self.frame.offset
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of points."""
+
+    @property
+    @abstractmethod
+    def like(self) -> Any:
+        """An array of the library, device and float type that centres are published in."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Any:
+        """The data as they were given."""
+
+    @property
+    @abstractmethod
+    def any_zero(self) -> bool:
+        """Whether some rows have no direction (cosine)."""
+
+    @abstractmethod
+    def pulls(self) -> np.ndarray | None:
+        """(n,) what each point weighs in a centre, on the host; None: one."""
+
+    @abstractmethod
+    def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
+        """``function(points, *beside, *given)`` of every block, added up in a fixed order."""
+
+    @abstractmethod
+    def each(
+        self,
+        function: Block,
+        *given: Any,
+        beside: Sequence[RowValues] = (),
+        which: Sequence[int] | None = None,
+        added: bool = False,
+    ) -> list[Any]:
+        """The same for each portion of the rows by itself, or for some of them.
+
+        With ``added`` a portion may be cut into blocks, whose results are added up.
+        """
+
+    @abstractmethod
+    def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
+        """What the function returns, an entry for each point."""
+
+    @abstractmethod
+    def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
+        """The values as the user gets them: an array in memory, or a lazy dask array."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """Some points by number, in float64 on the host."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points(PointSet):
+    """Points in memory or on a device: all of them, or one block; centres in the same frame."""
+
+    X: Any  # (n, d) centred (euclidean, dense) or of unit length (cosine)
+    weights: np.ndarray | None  # (n,) float64 on the host; None: all one
+    device_weights: Any  # the same in the library and on the device of X
+    norms: Any  # (n,) squared norm of each row
+    frame: Frame
+    zero: Any = None  # (n,) bool beside X: rows without a direction; None: none
+    pull: np.ndarray | None = None  # the weights, 0 for zero rows: what moves centres
+    device_pull: Any = None
+    source: Any = None
+    start: int = 0  # number of the first row
+
+    in_chunks = False
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def like(self) -> Any:
+        return self.X
+
+    @property
+    def any_zero(self) -> bool:
+        return self.zero is not None
+
+    def pulls(self) -> np.ndarray | None:
+        return self.pull
+
+    def fold(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> Any:
+        return run_block(function, self, beside, given)
+
+    def each(
+        self,
+        function: Block,
+        *given: Any,
+        beside: Sequence[RowValues] = (),
+        which: Sequence[int] | None = None,
+        added: bool = False,
+    ) -> list[Any]:
+        return [run_block(function, self, beside, given)]
+
+    def values(self, function: Block, *given: Any, beside: Sequence[RowValues] = ()) -> RowValues:
+        return RowValues(run_block(function, self, beside, given))
+
+    def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
+        return values.known
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        if sp.issparse(self.X):
+            return self.X[rows].toarray().astype(np.float64)
+        if is_host(self.X):
+            return self.X[rows].astype(np.float64)
+        xp = array_namespace(self.X)
+        index = to_like(np.asarray(rows), self.X, integer=True)
+        return to_numpy(xp.take(self.X, index, axis=0)).astype(np.float64)
+
+
+def open_points(
+    X: Any, weights: Any = None, metric: str = "euclidean", frame: Frame | None = None
+) -> PointSet:
+    """Points of an array, or of the chunks of a dask collection."""
+    if getattr(X, "kind", None) == "dask":
+        from wellsep.cluster.dask_points import prepare_chunks
+
+        return prepare_chunks(X, weights, metric, frame)
+    return prepare(X, weights, metric, frame)
+
+
 def prepare(
     X: Any,
     sample_weight: np.ndarray | None = None,
     metric: str = "euclidean",
-    offset: np.ndarray | None = None,
+    frame: Frame | None = None,
+    start: int = 0,
 ) -> Points:
     """Centre (euclidean, dense) or normalise (cosine) X; the mean is taken in float64.
 
-    A given ``offset`` takes the place of the mean, and the spread is then not worked out.
+    A given ``frame`` takes the place of what would be measured.
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    dense_euclidean = metric == "euclidean" and not sp.issparse(X)
-    measured, zero = offset is None, None
-    if not dense_euclidean:
-        offset, (values, zero) = None, _unit(X) if metric == "cosine" else Prepared(X)
+    zero = None
+    if metric == "cosine":
+        offset, (values, zero) = None, prepare_directions(X)
+    elif sp.issparse(X):
+        offset, values = None, X
     else:
-        offset = _mean(X, weights) if offset is None else offset
-        values = _shifted(X, offset)
-    spread = _spread(values, weights) if measured else np.nan
+        offset = _mean(X, weights) if frame is None else frame.offset
+        values = X if offset is None else _shifted(X, offset)
+    spread = _spread(values, weights) if frame is None else frame.spread
+    made = Frame(metric, offset, spread)
     norms, there = squared_norms(values), _beside(weights, values)
     if zero is None:
-        return Points(values, weights, there, norms, offset, spread, metric, None, weights, there)
+        return Points(values, weights, there, norms, made, None, weights, there, X, start)
     # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
     norms = norms + _beside(to_numpy(zero).astype(np.float64), values)
     pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
-    return Points(
-        values, weights, there, norms, offset, spread, metric, zero, pull, _beside(pull, values)
-    )
+    pulled = _beside(pull, values)
+    return Points(values, weights, there, norms, made, zero, pull, pulled, X, start)
 
 
 def _beside(weights: np.ndarray | None, values: Any) -> Any:
@@ -90,7 +264,7 @@ def assign(points: Points, centers: np.ndarray) -> Nearest:
 
     A zero row is at distance 1 from every centre and belongs to the first.
     """
-    first, near = nearest(points.values, centers, points.norms)
+    first, near = nearest(points.X, centers, points.norms)
     if points.metric == "euclidean":
         return Nearest(first, near)
     near = 0.5 * near
@@ -99,19 +273,28 @@ def assign(points: Points, centers: np.ndarray) -> Nearest:
     return Nearest(first, near)
 
 
-def inertia(points: Points, centers: np.ndarray, labels: Any) -> float:
+def assign_labels(points: Points, centers: np.ndarray) -> Any:
+    """Nearest centre of every point."""
+    return assign(points, centers).first
+
+
+def labels_of(points: Points, found: Nearest | NearestTwo) -> Any:
+    return found.first
+
+
+def inertia(points: Points, labels: Any, centers: np.ndarray) -> float:
     """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where the data are dense: no cancellation."""
-    if is_host(points.values):
+    if is_host(points.X):
         distances, weights = _squared_to_own(points, centers, labels), points.weights
         total = float(distances.sum() if weights is None else distances @ weights)
     else:
-        total = _inertia_there(points, to_like(centers, points.values), labels)
+        total = _inertia_there(points, to_like(centers, points.X), labels)
     return total if points.metric == "euclidean" else 0.5 * total
 
 
 def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(n,) squared distance of each row on the host to the centre of its label."""
-    values = points.values
+    values = points.X
     if sp.issparse(values):
         # Entry by entry: centres of all rows side by side would be a dense table.
         row = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
@@ -128,10 +311,10 @@ def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> 
 
 def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
     """Σ w‖x−μ_c‖² on the device, added in float64."""
-    xp = array_namespace(points.values)
+    xp = array_namespace(points.X)
     total = 0.0
-    for rows in row_blocks(points.values.shape[0], centers.shape[1], DEVICE_BLOCK):
-        gap = points.values[rows, :] - xp.take(centers, labels[rows], axis=0)
+    for rows in row_blocks(points.X.shape[0], centers.shape[1], DEVICE_BLOCK):
+        gap = points.X[rows, :] - xp.take(centers, labels[rows], axis=0)
         squares = xp.astype(xp.sum(gap * gap, axis=1), xp.float64)
         if points.zero is not None:
             squares = squares + xp.astype(points.zero[rows], xp.float64)
@@ -141,22 +324,17 @@ def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
     return total
 
 
-def label_sums(points: Points, labels: Any, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+def label_sums(
+    points: Points, found: Nearest | NearestTwo, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
-    sums = code_sums(points.values, labels, points.device_weights, n_clusters)
-    return sums, to_numpy(bins(labels, points.device_pull, n_clusters))
+    sums = code_sums(points.X, found.first, points.device_weights, n_clusters)
+    return sums, to_numpy(bins(found.first, points.device_pull, n_clusters))
 
 
-def take_rows(points: Points, rows: np.ndarray) -> np.ndarray:
-    """Some rows of the values as a dense float64 host array."""
-    values = points.values
-    if sp.issparse(values):
-        return values[rows].toarray().astype(np.float64)
-    if is_host(values):
-        return values[rows].astype(np.float64)
-    xp = array_namespace(values)
-    index = to_like(np.asarray(rows), values, integer=True)
-    return to_numpy(xp.take(values, index, axis=0)).astype(np.float64)
+def label_counts(points: Points, labels: Any, n_clusters: int) -> np.ndarray:
+    """Number of points of every cluster."""
+    return to_numpy(bins(labels, None, n_clusters))
 
 
 def check_directions(centers: np.ndarray) -> np.ndarray:
@@ -170,7 +348,7 @@ def check_directions(centers: np.ndarray) -> np.ndarray:
     return unit
 
 
-def _unit(X: Any) -> Prepared:
+def prepare_directions(X: Any) -> Prepared:
     """Rows of unit length in the float type of X; zero rows are marked."""
     if is_host(X):
         unit, zero = unit_rows(X)

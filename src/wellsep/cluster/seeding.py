@@ -1,19 +1,25 @@
-"""Where centres start: greedy k-means++, random points, given centres, or the caller's function."""
+"""Where centres start: k-means++, k-means‖, random points, given centres, the caller's function.
+
+Points in chunks start by k-means‖ where points in memory start by greedy k-means++, which would
+take a pass over all chunks for each centre.
+"""
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import check_choice, to_numpy
-from wellsep.cluster.points import Points, take_rows
+from wellsep.cluster.loop import run
+from wellsep.cluster.points import Points, PointSet, RowValues, assign, prepare
 from wellsep.compute.nearest import is_host, to_like
 
 STARTS = ("k-means++", "random")
+ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
+LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
 
 def check_init(init: Any) -> Any:
@@ -28,9 +34,8 @@ def is_given(init: Any) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
-@singledispatch
 def start_centers(
-    X: Any, points: Points, n_clusters: int, init: Any, random_state: np.random.RandomState
+    points: PointSet, n_clusters: int, init: Any, random_state: np.random.RandomState
 ) -> np.ndarray:
     """Starting centres in the frame of the prepared points, float64 on the host.
 
@@ -38,10 +43,13 @@ def start_centers(
     ``init(X, n_clusters, random_state=...)`` that returns such an array.
     """
     if isinstance(init, str):
-        choose = plus_plus if init == "k-means++" else random_rows
-        return take_rows(points, choose(points, n_clusters, random_state))
-    centers = init(X, n_clusters, random_state=random_state) if callable(init) else init
-    return points.frame(check_centers(centers, n_clusters, X.shape[1]))
+        if init == "random":
+            return points.take(random_rows(points, n_clusters, random_state))
+        if isinstance(points, Points):
+            return points.take(plus_plus(points, n_clusters, random_state))
+        return parallel_start(points, n_clusters, random_state)
+    centers = init(points.source, n_clusters, random_state=random_state) if callable(init) else init
+    return points.frame.enter(check_centers(centers, n_clusters, points.like.shape[1]))
 
 
 def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
@@ -57,11 +65,27 @@ def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     return centers
 
 
-def random_rows(points: Points, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:
+def random_rows(
+    points: PointSet, n_clusters: int, random_state: np.random.RandomState
+) -> np.ndarray:
     """Distinct rows, drawn in proportion to their weight."""
-    if points.pull is None:
-        return random_state.choice(points.values.shape[0], n_clusters, replace=False)
-    return draw_weighted(points.pull, n_clusters, points.zero is not None, random_state)
+    even, many = points.weights is None and not points.any_zero, points.n > LISTED
+    if points.in_chunks and many:
+        if even:
+            return _distinct_numbers(points.n, n_clusters, random_state)
+        return points.fold(_draw_weights, _key(random_state), n_clusters).numbers
+    pull = points.pulls()
+    if pull is None:
+        return random_state.choice(points.n, n_clusters, replace=False)
+    return draw_weighted(pull, n_clusters, points.any_zero, random_state)
+
+
+def _distinct_numbers(n: int, size: int, random_state: np.random.RandomState) -> np.ndarray:
+    """Distinct numbers below n, without a list of all."""
+    rows: dict[int, None] = {}
+    while len(rows) < size:
+        rows[int(random_state.randint(n, dtype=np.int64))] = None
+    return np.fromiter(rows, np.int64)
 
 
 def draw_weighted(
@@ -98,11 +122,10 @@ def plus_plus(
     in proportion to w·D², D the distance to the nearest centre so far: the one that leaves the
     least Σ w·D².
     """
-    n = points.values.shape[0]
     n_trials = 2 + int(np.log(n_clusters)) if n_trials is None else n_trials
     chosen = np.empty(n_clusters, dtype=np.intp)
     share = None if points.pull is None else shares(points.pull, points.zero is not None)
-    chosen[0] = random_state.choice(n, p=share)
+    chosen[0] = random_state.choice(points.n, p=share)
     closest = row_distances(points, chosen[:1])[0, ...]
     for position in range(1, n_clusters):
         candidates = draw_far(points, closest, n_trials, random_state)
@@ -116,32 +139,67 @@ def draw_far(
 ) -> np.ndarray:
     """Rows drawn (with replacement) with a chance in proportion to w times ``closest``."""
     mass = closest if points.pull is None else closest * points.device_pull
-    draws = random_state.uniform(size=size)
-    if is_host(points.values):
-        course = np.cumsum(mass)
-        rows = np.searchsorted(course, draws * course[-1], side="right")
-        total = course[-1]
-    else:
-        xp = array_namespace(mass)
-        course = xp.cumulative_sum(mass)
-        total = float(course[-1])
-        targets = to_like(draws * total, course)
-        rows = to_numpy(xp.searchsorted(course, targets, side="right"))
+    rows, total = rows_at_shares(mass, random_state.uniform(size=size))
     if not total > 0.0:
         # Every point lies on a centre: more centres than distinct points.
-        chance = None if points.zero is None else shares(points.pull, True)  # type: ignore[arg-type]
-        return random_state.choice(points.values.shape[0], size, p=chance)
-    return np.minimum(rows, points.values.shape[0] - 1)
+        chance = shares(points.pull, True) if points.zero is not None else None  # type: ignore[arg-type]
+        return random_state.choice(points.n, size, p=chance)
+    return np.minimum(rows, points.n - 1)
+
+
+def draw_far_points(
+    points: PointSet,
+    found: RowValues,
+    totals: np.ndarray,
+    size: int,
+    random_state: np.random.RandomState,
+) -> np.ndarray:
+    """Points (size, d) drawn like ``draw_far`` by how far ``found`` says they are.
+
+    ``totals`` are the sums over each portion of the points: it is drawn first, a row of it next.
+    """
+    draws = random_state.uniform(size=size)
+    course = np.cumsum(totals)
+    if not course[-1] > 0.0:
+        return points.take(random_state.choice(points.n, size))
+    targets = draws * course[-1]
+    owner = np.searchsorted(course, targets, side="right")
+    owner = np.minimum(owner, int(np.flatnonzero(totals)[-1]))
+    drawn = np.empty((size, points.like.shape[1]))
+    for portion in np.unique(owner):
+        mine = owner == portion
+        share = (targets[mine] - (course[portion] - totals[portion])) / totals[portion]
+        which = [int(portion)]
+        drawn[mine] = points.each(_rows_at_shares, share, beside=[found], which=which)[0]
+    return drawn
+
+
+def _rows_at_shares(points: Points, found: Any, shares: np.ndarray) -> np.ndarray:
+    closest = found.near
+    mass = closest if points.pull is None else closest * points.device_pull
+    return points.take(np.minimum(rows_at_shares(mass, shares)[0], points.n - 1))
+
+
+def rows_at_shares(mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
+    """Rows at which the running sum of ``mass`` passes these shares of the total, and the total."""
+    if is_host(mass):
+        course = np.cumsum(mass)
+        total = course[-1]
+        return np.searchsorted(course, shares * total, side="right"), total
+    xp = array_namespace(mass)
+    course = xp.cumulative_sum(mass)
+    total = float(course[-1])
+    return to_numpy(xp.searchsorted(course, to_like(shares * total, course), side="right")), total
 
 
 def row_distances(points: Points, rows: np.ndarray) -> Any:
     """Squared distances (m, n) from some rows to all points."""
-    return center_distances(points, take_rows(points, rows))
+    return center_distances(points, points.take(rows))
 
 
 def center_distances(points: Points, centers: np.ndarray) -> Any:
     """Squared distances (m, n) from a few centres to all points."""
-    values, norms = points.values, points.norms
+    values, norms = points.X, points.norms
     own = np.einsum("ij,ij->i", centers, centers)
     if is_host(values):
         small = centers.astype(values.dtype)
@@ -155,7 +213,7 @@ def center_distances(points: Points, centers: np.ndarray) -> Any:
 
 def _best_trial(points: Points, closest: Any, candidates: np.ndarray) -> tuple[Any, int]:
     trials = row_distances(points, candidates)
-    if is_host(points.values):
+    if is_host(points.X):
         np.minimum(trials, closest, out=trials)
         totals = trials.sum(axis=1) if points.weights is None else trials @ points.weights
     else:
@@ -166,3 +224,87 @@ def _best_trial(points: Points, closest: Any, candidates: np.ndarray) -> tuple[A
         totals = to_numpy(totals)
     best = int(np.argmin(totals))
     return trials[best, ...], best
+
+
+def parallel_start(
+    points: PointSet, n_clusters: int, random_state: np.random.RandomState
+) -> np.ndarray:
+    """k-means‖ (Bahmani et al., 2012): candidates in a few passes, then k-means++ among them.
+
+    Each pass draws k rows with a chance in proportion to w·D², D the distance to the nearest
+    candidate so far (Departs from the paper: exactly k of them, without replacement). Candidates
+    weigh what is nearest to them; greedy k-means++ and Lloyd's loop on the candidates give the
+    start. A row's random number depends on its place among all rows, not on its chunk.
+    """
+    first = random_rows(points, 1, random_state)
+    candidates = points.take(first)
+    for _ in range(ROUNDS):
+        drawn = points.fold(_draw_candidates, candidates, _key(random_state), n_clusters)
+        if not len(drawn.rows):
+            break  # every point lies on a candidate
+        candidates = np.vstack([candidates, drawn.rows])
+    if len(candidates) < n_clusters:
+        spare = points.take(random_rows(points, n_clusters, random_state))
+        candidates = np.vstack([candidates, spare])[: max(n_clusters, len(candidates))]
+    mass = points.fold(_candidate_mass, candidates)
+    few = prepare(candidates, np.maximum(mass, 1e-12 * mass.sum()), points.metric)
+    chosen = few.take(plus_plus(few, n_clusters, random_state))
+    refined = run(few, chosen, max_iter=30).centers
+    return few.frame.leave(refined)
+
+
+class Drawn(NamedTuple):
+    """Rows with the smallest keys: a draw without replacement, in proportion to mass."""
+
+    keys: np.ndarray
+    numbers: np.ndarray
+    rows: np.ndarray
+    wanted: int
+
+    @classmethod
+    def merged(cls, parts: list[Drawn]) -> Drawn:
+        """The smallest keys of all parts."""
+        keys, numbers, rows = (np.concatenate(c) for c in list(zip(*parts, strict=True))[:3])
+        order = np.lexsort((numbers, keys))[: parts[0].wanted]
+        return cls(keys[order], numbers[order], rows[order], parts[0].wanted)
+
+
+def _key(random_state: np.random.RandomState) -> int:
+    return int(random_state.randint(np.iinfo(np.int64).max, dtype=np.int64))
+
+
+def row_uniforms(key: int, start: int, n: int) -> np.ndarray:
+    """Random numbers of rows ``start`` to ``start + n``, the same however the rows are cut."""
+    bits = np.random.Philox(key=key)
+    bits.advance(start // 4)  # each step of the counter makes four numbers
+    skipped = start % 4
+    return np.random.Generator(bits).random(n + skipped)[skipped:]
+
+
+def _smallest(mass: np.ndarray, key: int, wanted: int, start: int) -> tuple[Any, Any]:
+    """−ln(u)/mass, smallest first (Efraimidis and Spirakis, 2006), and where they are."""
+    u = row_uniforms(key, start, len(mass))
+    heavy = np.flatnonzero(mass > 0)
+    keys = -np.log1p(-u[heavy]) / mass[heavy]
+    order = np.argsort(keys, kind="stable")[:wanted]
+    return keys[order], heavy[order]
+
+
+def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: int) -> Drawn:
+    near = assign(points, candidates).near.astype(np.float64)
+    # What rounding leaves of a point that is itself a candidate must not be drawn again.
+    near[near <= 1e-12 * points.spread] = 0.0
+    mass = near if points.pull is None else near * points.pull
+    keys, at = _smallest(mass, key, wanted, points.start)
+    return Drawn(keys, points.start + at, points.take(at), wanted)
+
+
+def _draw_weights(points: Points, key: int, wanted: int) -> Drawn:
+    mass = np.ones(points.n) if points.pull is None else points.pull
+    keys, at = _smallest(mass, key, wanted, points.start)
+    return Drawn(keys, points.start + at, np.empty((len(at), 0)), wanted)
+
+
+def _candidate_mass(points: Points, candidates: np.ndarray) -> np.ndarray:
+    first = assign(points, candidates).first
+    return np.bincount(first, weights=points.pull, minlength=len(candidates)).astype(np.float64)

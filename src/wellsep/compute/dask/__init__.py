@@ -1,0 +1,1 @@
+"""Rows that lie on Dask: the same block functions, run as tasks."""
