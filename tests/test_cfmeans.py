@@ -11,10 +11,10 @@ from sklearn.datasets import load_digits, make_blobs
 import wellsep as ws
 from wellsep.cluster.base import NoProgress
 from wellsep.cluster.counterfactual import SCHEDULES, pull, step, two_nearest, weights_of
-from wellsep.cluster.loop import update
 from wellsep.cluster.moves import relocate, removal_costs
-from wellsep.cluster.points import assign, prepare
+from wellsep.compute.loop import update
 from wellsep.compute.nearest import Nearest, nearest_two
+from wellsep.compute.points import assign, prepare
 
 
 @pytest.fixture(scope="module")

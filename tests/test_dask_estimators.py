@@ -11,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-from wellsep.cluster.points import open_points
-from wellsep.cluster.seeding import parallel_start
 from wellsep.compute import dask_chunks, dask_pairs
+from wellsep.compute.points import open_points
+from wellsep.compute.seeding import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
@@ -172,7 +172,7 @@ def test_starts_do_not_depend_on_the_chunks(X, weighted):
 
 
 def test_random_numbers_belong_to_rows_not_to_chunks():
-    from wellsep.cluster.seeding import row_uniforms
+    from wellsep.compute.seeding import row_uniforms
 
     whole = row_uniforms(5, 0, 40)
     assert 0 <= whole.min() < whole.max() < 1
@@ -190,7 +190,7 @@ def test_starts_are_as_good_as_greedy_k_means_plus_plus():
 
 
 def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
-    from wellsep.cluster.seeding import _smallest
+    from wellsep.compute.seeding import _smallest
 
     mass = np.array([0.0, 1.0, 3.0])
     first = [int(_smallest(mass, key, 1, 0)[1][0]) for key in range(2000)]
@@ -247,8 +247,8 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
 
 
 def test_the_last_digit_chooses_neither_a_move_nor_a_restart():
-    from wellsep.cluster.loop import lower
     from wellsep.cluster.moves import choose
+    from wellsep.compute.loop import lower
 
     nothing, digit = np.zeros(3), 1e-13
     for cost in ([9.0, 1.0, 1.0 - digit], [9.0, 1.0 - digit, 1.0]):

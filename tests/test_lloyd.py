@@ -13,8 +13,8 @@ from sklearn.datasets import make_blobs
 
 from wellsep._checks import to_numpy
 from wellsep.cluster import lloyd
-from wellsep.cluster import loop as module
-from wellsep.cluster.points import assign, inertia, prepare
+from wellsep.compute import loop as module
+from wellsep.compute.points import assign, inertia, prepare
 from wellsep.compute.twins import TWINS
 
 

@@ -8,8 +8,8 @@ from libraries import converter
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
-from wellsep.cluster.points import prepare
-from wellsep.cluster.seeding import draw_far, plus_plus, random_rows, row_distances, start_centers
+from wellsep.compute.points import prepare
+from wellsep.compute.seeding import draw_far, plus_plus, random_rows, row_distances, start_centers
 
 
 @pytest.fixture(scope="module")

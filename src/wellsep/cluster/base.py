@@ -18,8 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, is_dask, to_numpy
-from wellsep.cluster.loop import publish
-from wellsep.cluster.points import (
+from wellsep.compute.loop import publish
+from wellsep.compute.nearest import is_host
+from wellsep.compute.points import (
     METRICS,
     Frame,
     Points,
@@ -30,8 +31,7 @@ from wellsep.cluster.points import (
     label_counts,
     open_points,
 )
-from wellsep.cluster.seeding import center_distances
-from wellsep.compute.nearest import is_host
+from wellsep.compute.seeding import center_distances
 
 
 class CentroidClusterer(
@@ -193,7 +193,7 @@ class CentroidClusterer(
 def _distances(points: Points, centers: np.ndarray) -> Any:
     """(n, k) distance of every point to every centre, or 1 − cos."""
     squared = center_distances(points, centers).T
-    if points.metric == "cosine":
+    if points.frame.directions:
         distances = 0.5 * squared
     else:
         distances = np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)

@@ -19,10 +19,10 @@ from wellsep._checks import (
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.loop import Ended, lower, publish, run
 from wellsep.cluster.moves import relocate
-from wellsep.cluster.points import Points, PointSet, RowValues, assign, open_points
-from wellsep.cluster.seeding import check_init, start_centers
+from wellsep.compute.loop import Ended, lower, publish, run
+from wellsep.compute.points import Points, PointSet, RowValues, assign, open_points
+from wellsep.compute.seeding import check_init, start_centers
 
 
 class CFMeansResult(NamedTuple):

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.cluster.loop import update
-from wellsep.cluster.points import Points, PointSet
+from wellsep.compute.loop import update
 from wellsep.compute.nearest import (
     NearestTwo,
     bins,
@@ -21,6 +20,7 @@ from wellsep.compute.nearest import (
     nearest_two,
     to_like,
 )
+from wellsep.compute.points import Points, PointSet
 
 SCHEDULES = ("oscillate", "attract", "repel")
 

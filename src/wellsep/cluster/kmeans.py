@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
-from wellsep.cluster.loop import Ended, lower, publish, run
-from wellsep.cluster.points import METRICS, PointSet, RowValues, open_points
-from wellsep.cluster.seeding import check_init, is_given, start_centers
+from wellsep.compute.loop import Ended, lower, publish, run
+from wellsep.compute.points import METRICS, PointSet, RowValues, open_points
+from wellsep.compute.seeding import check_init, is_given, start_centers
 
 
 class KMeans(CentroidClusterer):

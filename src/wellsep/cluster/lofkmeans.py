@@ -14,15 +14,15 @@ from sklearn.utils import check_random_state
 from wellsep._checks import check_choice, check_count, check_number, to_numpy
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
-from wellsep.cluster.loop import publish
-from wellsep.cluster.points import open_points
-from wellsep.cluster.seeding import check_init, start_centers
 from wellsep.compute.engines import on_card
+from wellsep.compute.loop import publish
 from wellsep.compute.neighbours import (
     NeighbourGraph,
     local_outlier_factor,
     nearest_neighbours,
 )
+from wellsep.compute.points import open_points
+from wellsep.compute.seeding import check_init, start_centers
 
 SEARCHES = ("exact", "approximate")
 

@@ -14,11 +14,11 @@ from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
 from wellsep.cluster.base import NoProgress
-from wellsep.cluster.loop import means
-from wellsep.cluster.points import Points, PointSet, RowValues, label_sums
-from wellsep.cluster.seeding import center_distances, draw_far_points
+from wellsep.compute.loop import means
 from wellsep.compute.moments import add
 from wellsep.compute.nearest import NearestTwo, code_sums, is_host, nearest_two, to_like
+from wellsep.compute.points import Points, PointSet, RowValues, label_sums
+from wellsep.compute.seeding import center_distances, draw_far_points
 
 # Found on sets that the study of the defaults does not use; see experiments/counterfactual.
 N_CANDIDATES = 2  # far points looked at for one move; more of them propose the same move for ever

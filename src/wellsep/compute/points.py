@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
-from wellsep.compute.metrics import Prepared, unit_rows
+from wellsep.compute.metrics import COSINE, Prepared, unit_rows
 from wellsep.compute.nearest import (
     DEVICE_BLOCK,
     Nearest,
@@ -30,7 +30,7 @@ from wellsep.compute.nearest import (
     to_like,
 )
 
-METRICS = ("euclidean", "cosine")
+METRICS = ("euclidean", COSINE)
 
 Block = Callable[..., Any]  # block function: (points, *beside, *given) → what adds up, or rows
 
@@ -42,9 +42,14 @@ class Frame(NamedTuple):
     offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
     spread: float = np.nan  # mean variance of the features, the unit of tol
 
+    @property
+    def directions(self) -> bool:
+        """Whether rows count by their direction alone, and have unit length."""
+        return self.metric == COSINE
+
     def enter(self, centers: np.ndarray) -> np.ndarray:
         """Centres of X as centres of the points."""
-        if self.metric == "cosine":
+        if self.directions:
             return check_directions(centers)
         return centers if self.offset is None else centers - self.offset
 
@@ -217,7 +222,7 @@ def open_points(
 ) -> PointSet:
     """Points of an array, or of the chunks of a dask collection."""
     if getattr(X, "kind", None) == "dask":
-        from wellsep.cluster.dask_points import prepare_chunks
+        from wellsep.compute.dask.points import prepare_chunks
 
         return prepare_chunks(X, weights, metric, frame)
     return prepare(X, weights, metric, frame)
@@ -236,7 +241,7 @@ def prepare(
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     zero = None
-    if metric == "cosine":
+    if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
     elif sp.issparse(X):
         offset, values = None, X
@@ -265,7 +270,7 @@ def assign(points: Points, centers: np.ndarray) -> Nearest:
     A zero row is at distance 1 from every centre and belongs to the first.
     """
     first, near = nearest(points.X, centers, points.norms)
-    if points.metric == "euclidean":
+    if not points.frame.directions:
         return Nearest(first, near)
     near = 0.5 * near
     if points.zero is not None:
@@ -289,7 +294,7 @@ def inertia(points: Points, labels: Any, centers: np.ndarray) -> float:
         total = float(distances.sum() if weights is None else distances @ weights)
     else:
         total = _inertia_there(points, to_like(centers, points.X), labels)
-    return total if points.metric == "euclidean" else 0.5 * total
+    return 0.5 * total if points.frame.directions else total
 
 
 def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:

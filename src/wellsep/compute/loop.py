@@ -16,7 +16,9 @@ from wellsep._checks import (
     check_weights,
     to_numpy,
 )
-from wellsep.cluster.points import (
+from wellsep.compute.metrics import unit_rows
+from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
+from wellsep.compute.points import (
     METRICS,
     Points,
     PointSet,
@@ -27,8 +29,6 @@ from wellsep.cluster.points import (
     labels_of,
     prepare,
 )
-from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -183,7 +183,7 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
         isinstance(points, Points)
-        and points.metric == "euclidean"
+        and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
         and (points.weights is None or bool((points.weights > 0.0).all()))
@@ -263,7 +263,7 @@ def _give_away(
 
 
 def means(points: PointSet, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    if points.metric == "cosine":
+    if points.frame.directions:
         length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         moved = unit_rows(sums).X
         return np.where((length > 0.0)[:, None], moved, centers)

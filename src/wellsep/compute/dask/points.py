@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.cluster.points import (
+from wellsep.compute.dask_chunks import Chunks
+from wellsep.compute.dask_labels import weigh_chunks
+from wellsep.compute.metrics import COSINE, Prepared
+from wellsep.compute.moments import Asked, describe_rows
+from wellsep.compute.points import (
     Block,
     Frame,
     Points,
@@ -18,10 +22,6 @@ from wellsep.cluster.points import (
     prepare_directions,
     run_block,
 )
-from wellsep.compute.dask_chunks import Chunks
-from wellsep.compute.dask_labels import weigh_chunks
-from wellsep.compute.metrics import Prepared
-from wellsep.compute.moments import Asked, describe_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +123,10 @@ def prepare_chunks(
         weights = weigh_chunks(weights, chunks)
     if frame is not None:
         return ChunkedPoints(chunks, weights, frame)
-    reference = np.zeros(chunks.d) if metric == "cosine" else chunks.reference
+    reference = np.zeros(chunks.d) if metric == COSINE else chunks.reference
     facts, n_zero = chunks.fold(_describe, metric, reference, beside=[weights], checked=True)
     spread = float((facts.square[0] / facts.mass[0]).mean())
-    offset = None if metric == "cosine" else reference + facts.mean[0]
+    offset = None if metric == COSINE else reference + facts.mean[0]
     return ChunkedPoints(chunks, weights, Frame(metric, offset, spread), int(n_zero))
 
 
@@ -134,7 +134,7 @@ def _describe(
     X: np.ndarray, weights: np.ndarray | None, metric: str, reference: np.ndarray, start: int
 ) -> tuple[Any, int]:
     """Moments of the rows, and how many have no direction."""
-    values, zero = prepare_directions(X) if metric == "cosine" else Prepared(X)
+    values, zero = prepare_directions(X) if metric == COSINE else Prepared(X)
     nothing = np.zeros(0, dtype=np.intp)
     facts = describe_rows(values, None, weights, nothing, reference, Asked(weighted=True))
     return facts.weighted, 0 if zero is None else int(zero.sum())

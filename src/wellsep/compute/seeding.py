@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import check_choice, to_numpy
-from wellsep.cluster.loop import run
-from wellsep.cluster.points import Points, PointSet, RowValues, assign, prepare
+from wellsep.compute.loop import run
 from wellsep.compute.nearest import is_host, to_like
+from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
 
 STARTS = ("k-means++", "random")
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
