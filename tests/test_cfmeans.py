@@ -9,12 +9,12 @@ from libraries import converter
 from sklearn.datasets import load_digits, make_blobs
 
 import wellsep as ws
-from wellsep.cluster.counterfactual import SCHEDULES, pull, step, weights_of
-from wellsep.cluster.lloyd import update
+from wellsep.cluster.base import NoProgress
+from wellsep.cluster.counterfactual import SCHEDULES, pull, step, two_nearest, weights_of
 from wellsep.cluster.moves import relocate, removal_costs
-from wellsep.cluster.points import assign, prepare
-from wellsep.cluster.tasks import NoTasks
+from wellsep.compute.loop import update
 from wellsep.compute.nearest import Nearest, nearest_two
+from wellsep.compute.points import assign, prepare
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ def _objective(X, centers, weight, unit):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gradients_equal_finite_differences(X, weights, weight, weighted):
     points = prepare(X[:60], weights[:60] if weighted else None)
-    values, unit = points.values, weights[:60] if weighted else np.ones(60)
+    values, unit = points.X, weights[:60] if weighted else np.ones(60)
     centers = values[:5] + 0.1
-    force = pull(points, centers, weight)
+    force = pull(points, two_nearest(points, centers), centers, weight)
     assert force.objective == pytest.approx(_objective(values, centers, weight, unit), rel=1e-12)
     numeric = np.empty_like(centers)
     h = 1e-5
@@ -62,10 +62,10 @@ def test_gradients_equal_finite_differences(X, weights, weight, weighted):
 
 def test_a_step_follows_the_written_formula(X):
     points = prepare(X)
-    centers, lam = points.values[:6] * 0.9, 0.8
+    centers, lam = points.X[:6] * 0.9, 0.8
     top = np.zeros_like(centers)
     mass = np.zeros(6)
-    for x in points.values:
+    for x in points.X:
         squared = ((x - centers) ** 2).sum(axis=1)
         c, a = np.argsort(squared)[:2]
         v = centers[c] - centers[a]
@@ -81,17 +81,17 @@ def test_a_step_follows_the_written_formula(X):
 def test_a_step_of_weight_zero_is_lloyd_s(X, weights):
     for unit in (None, weights):
         points = prepare(X, unit)
-        centers = points.values[:9]
+        centers = points.X[:9]
         for _ in range(5):
             moved, _ = step(points, centers, 0.0)
-            plain = update(points, assign(points, centers), centers)
+            plain = update(points, points.values(assign, centers), centers)
             np.testing.assert_array_equal(moved, plain)
             centers = moved
 
 
 def test_a_small_weight_is_a_small_step_away_from_lloyd_s(X):
     points = prepare(X)
-    centers = points.values[:9]
+    centers = points.X[:9]
     plain, _ = step(points, centers, 0.0)
     gaps = [np.abs(step(points, centers, lam)[0] - plain).max() for lam in (1e-2, 1e-4, 1e-6)]
     assert gaps[2] < 1e-4
@@ -101,14 +101,14 @@ def test_a_small_weight_is_a_small_step_away_from_lloyd_s(X):
 @pytest.mark.parametrize("lam", [-1.0, 1.0])
 def test_a_step_does_not_know_the_unit_of_the_data(X, lam):
     points, large = prepare(X), prepare(1000.0 * X)
-    moved, _ = step(points, points.values[:7], lam)
-    moved_large, _ = step(large, 1000.0 * points.values[:7], lam)
+    moved, _ = step(points, points.X[:7], lam)
+    moved_large, _ = step(large, 1000.0 * points.X[:7], lam)
     np.testing.assert_allclose(moved_large, 1000.0 * moved, rtol=1e-9)
 
 
 def test_coinciding_centres_are_skipped_and_stay_finite(X):
     points = prepare(X)
-    centers = points.values[[0, 0, 1, 2]]
+    centers = points.X[[0, 0, 1, 2]]
     for lam in (-1.0, 1.0):
         moved, force = step(points, centers, lam)
         assert np.isfinite(moved).all()
@@ -118,16 +118,16 @@ def test_coinciding_centres_are_skipped_and_stay_finite(X):
 @pytest.mark.parametrize("lam", [-1.0, 1.0])
 def test_a_centre_without_points_is_reseeded_as_in_lloyd_s(X, lam):
     points = prepare(X)
-    centers = np.vstack([points.values[:4], np.full((1, 3), 1e4)])
+    centers = np.vstack([points.X[:4], np.full((1, 3), 1e4)])
     moved, force = step(points, centers, lam)
     assert force.own[4] == 0.0
-    farthest = points.values[np.argmax(force.found.near)]
+    farthest = points.X[np.argmax(two_nearest(points, centers).near)]
     np.testing.assert_allclose(moved[4], farthest)
 
 
 def test_attract_draws_the_second_nearest_centre_and_repel_drives_it_away():
     points = prepare(np.array([[-1.0]] * 5 + [[1.0]]))
-    centers = points.frame(np.array([[-1.0], [1.0]]))
+    centers = points.frame.enter(np.array([[-1.0], [1.0]]))
     attracted, left_alone, repelled = (step(points, centers, lam)[0] for lam in (0.3, 0.0, -0.3))
     assert attracted[1, 0] < left_alone[1, 0] < repelled[1, 0]
 
@@ -148,9 +148,9 @@ def test_schedules_start_at_the_weight_and_die_away():
 def test_a_removal_costs_what_the_inertia_rises_by(X, weights):
     for unit in (None, weights):
         points = prepare(X, unit)
-        centers = points.values[:9]
+        centers = points.X[:9]
         count = np.ones(len(X)) if unit is None else unit
-        costs = removal_costs(points, nearest_two(points.values, centers), 9)
+        costs = removal_costs(points, nearest_two(points.X, centers), 9)
         whole = assign(points, centers).near @ count
         for code in range(9):
             without = assign(points, np.delete(centers, code, axis=0)).near @ count
@@ -160,14 +160,14 @@ def test_a_removal_costs_what_the_inertia_rises_by(X, weights):
 def test_moves_never_raise_the_inertia_and_mend_a_bad_start(X, weights):
     for unit in (None, weights):
         points = prepare(X, unit)
-        start = points.values[np.argsort(points.values[:, 0])[:9]]  # all on one side
+        start = points.X[np.argsort(points.X[:, 0])[:9]]  # all on one side
         before = float(assign(points, start).near @ (np.ones(len(X)) if unit is None else unit))
         search = relocate(
             points,
             start,
             n_moves=50,
             random_state=np.random.RandomState(0),
-            tasks=NoTasks(),
+            progress=NoProgress(),
         )
         after = assign(points, search.centers).near @ (np.ones(len(X)) if unit is None else unit)
         assert search.inertia == pytest.approx(float(after), rel=1e-9)
@@ -248,7 +248,7 @@ def test_history_margins_and_cfq_describe_the_fit(X):
 def test_a_weight_counts_like_that_many_copies_in_every_step(X):
     counts = np.random.default_rng(4).integers(1, 4, len(X))
     weighted, copied = prepare(X, counts.astype(float)), prepare(np.repeat(X, counts, axis=0))
-    centers = weighted.values[:8]
+    centers = weighted.X[:8]
     for lam in (-0.7, 0.7):
         ours, force = step(weighted, centers, lam)
         theirs, forces = step(copied, centers, lam)
@@ -259,9 +259,9 @@ def test_a_weight_counts_like_that_many_copies_in_every_step(X):
 @pytest.mark.parametrize("library", ["torch", "array_api_strict"])
 def test_every_array_library_takes_the_same_step_and_the_same_moves(X, weights, library):
     plain = prepare(X, weights)
-    centers = plain.values[:9]
+    centers = plain.X[:9]
     expected, _ = step(plain, centers, 0.6)
-    options = {"n_moves": 15, "tasks": NoTasks()}
+    options = {"n_moves": 15, "progress": NoProgress()}
     found = relocate(plain, centers, random_state=np.random.RandomState(1), **options)
     points = prepare(converter(library)(X), weights)
     np.testing.assert_allclose(step(points, centers, 0.6)[0], expected, rtol=1e-9)
@@ -271,18 +271,17 @@ def test_every_array_library_takes_the_same_step_and_the_same_moves(X, weights, 
 
 def test_sparse_rows_take_the_same_step(X, weights):
     plain, sparse = prepare(X, weights), prepare(sp.csr_array(X), weights)
-    centers = plain.values[:9]
+    centers = plain.X[:9]
     expected, _ = step(plain, centers, 0.6)
     moved, _ = step(sparse, centers + plain.offset, 0.6)
     np.testing.assert_allclose(moved - plain.offset, expected, rtol=1e-7)
 
 
-def test_a_found_pair_of_centres_is_what_the_step_used(X):
+def test_the_first_of_the_two_nearest_centres_is_the_one_that_points_are_assigned_to(X):
     points = prepare(X)
-    force = pull(points, points.values[:9], 0.5)
-    plain = assign(points, points.values[:9])
+    plain = assign(points, points.X[:9])
     assert isinstance(plain, Nearest)
-    np.testing.assert_array_equal(force.found.first, plain.first)
+    np.testing.assert_array_equal(two_nearest(points, points.X[:9]).first, plain.first)
 
 
 def test_several_starts_keep_the_lowest(X):

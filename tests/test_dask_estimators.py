@@ -12,6 +12,8 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 from wellsep.compute.dask import chunks, pairs
+from wellsep.compute.points import open_points
+from wellsep.compute.seeding import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
@@ -170,7 +172,7 @@ def test_starts_do_not_depend_on_the_chunks(X, weighted):
 
 
 def test_random_numbers_belong_to_rows_not_to_chunks():
-    from wellsep.cluster.dask_starts import row_uniforms
+    from wellsep.compute.seeding import row_uniforms
 
     whole = row_uniforms(5, 0, 40)
     assert 0 <= whole.min() < whole.max() < 1
@@ -188,7 +190,7 @@ def test_starts_are_as_good_as_greedy_k_means_plus_plus():
 
 
 def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
-    from wellsep.cluster.dask_starts import _smallest
+    from wellsep.compute.seeding import _smallest
 
     mass = np.array([0.0, 1.0, 3.0])
     first = [int(_smallest(mass, key, 1, 0)[1][0]) for key in range(2000)]
@@ -245,8 +247,8 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
 
 
 def test_the_last_digit_chooses_neither_a_move_nor_a_restart():
-    from wellsep.cluster.lloyd import lower
     from wellsep.cluster.moves import choose
+    from wellsep.compute.loop import lower
 
     nothing, digit = np.zeros(3), 1e-13
     for cost in ([9.0, 1.0, 1.0 - digit], [9.0, 1.0 - digit, 1.0]):
@@ -256,3 +258,43 @@ def test_the_last_digit_chooses_neither_a_move_nor_a_restart():
     assert not lower(7.0 - digit, 7.0)
     assert lower(6.9999, 7.0)
     assert not lower(0.0, 0.0)
+
+
+def _numbers(points):
+    return points.start + np.arange(points.n)
+
+
+def _weighed(points, numbers, factor):
+    return factor * (points.pull * numbers).sum()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_points_in_chunks_answer_as_points_in_memory_do(X, rows, metric):
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, N)
+    given = X.copy()
+    given[[3, 90]] = 0.0  # no direction: cosine counts them for nothing
+    whole = chunks.open_chunks(da.from_array(given, chunks=rows.chunks))
+    here = open_points(given, weights, metric)
+    there = open_points(whole, weights, metric)
+    assert (here.in_chunks, there.in_chunks) == (False, True)
+    assert here.n == there.n == N
+    assert here.any_zero == there.any_zero == (metric == "cosine")
+    assert there.spread == pytest.approx(here.spread, rel=1e-12)
+    np.testing.assert_array_equal(there.pulls(), here.pulls())
+    np.testing.assert_allclose(there.take([5, 2]), here.take([5, 2]), atol=1e-12)
+    found = []
+    for points in (here, there):
+        numbers = points.values(_numbers)
+        np.testing.assert_array_equal(points.publish(numbers, np.int64), np.arange(N))
+        parts = points.each(_weighed, 2.0, beside=[numbers], added=True)
+        found += [points.fold(_weighed, 2.0, beside=[numbers]), sum(parts)]
+    assert found == pytest.approx([2.0 * (here.pulls() * np.arange(N)).sum()] * 4, rel=1e-12)
+
+
+def test_k_means_parallel_draws_the_same_start_in_memory_and_in_chunks(X, rows):
+    whole = chunks.open_chunks(rows)
+    here, there = (
+        points.frame.leave(parallel_start(points, K, np.random.RandomState(4)))
+        for points in (open_points(X), open_points(whole))
+    )
+    np.testing.assert_allclose(there, here, rtol=1e-9)

@@ -22,7 +22,7 @@ ALL = [*PAIRWISE, "silhouette_cosine", "simplified_silhouette", "calinski_haraba
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 8, 9])
-def test_the_tournament_meets_every_pair_once_and_no_block_twice_a_round(n_blocks):
+def test_the_rounds_meet_every_pair_once_and_no_block_twice_a_round(n_blocks):
     rounds = list(pair_rounds(n_blocks))
     met = sorted(pair for items in rounds for pair in items)
     assert met == [(i, j) for i in range(n_blocks) for j in range(i, n_blocks)]

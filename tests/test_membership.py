@@ -7,6 +7,8 @@ import pytest
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
+from wellsep.evaluate.details import nearest_clusters
+from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
 
@@ -156,3 +158,23 @@ def test_neighbours_know_better_than_a_wrong_label():
 def test_a_list_must_have_a_length(case):
     with pytest.raises(ValueError, match="n_worst must be at least 1, got 0"):
         ws.membership_report(*case, n_worst=0)
+
+
+def test_margins_report_and_details_know_the_same_planes_and_coinciding_centres():
+    rng = np.random.default_rng(5)
+    half = rng.normal(size=(10, 3))
+    twins = np.vstack([half, -half, 2 * half, -2 * half])  # two clusters with one mean, to rounding
+    X = np.vstack([twins, rng.normal(size=(20, 3)) + 6, rng.normal(size=(20, 3)) - 6])
+    labels = np.repeat([0, 1, 2, 3], 20)
+    assert 0 < np.abs(X[:20].mean(axis=0) - X[20:40].mean(axis=0)).max() < 1e-15
+    report = ws.membership_report(X, labels)
+    np.testing.assert_allclose(report.margins, ws.margins(X, labels), rtol=1e-9)
+    assert set(report.rivals[:40].tolist()) == {2, 3}
+    clear = slice(40)  # beyond, the two that coincide are equally near
+    np.testing.assert_array_equal(nearest_clusters(X, encode(labels))[clear], report.rivals[clear])
+
+
+def test_without_another_cluster_there_is_no_plane():
+    X = np.arange(6.0).reshape(3, 2)
+    for labels in ([0, 0, 0], [-1, -1, -1]):
+        assert nearest_clusters(X, encode(labels)).tolist() == [-1, -1, -1]

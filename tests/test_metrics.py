@@ -208,5 +208,5 @@ def _names_a_metric(path, word):
 
 @pytest.mark.parametrize("word", ["cosine", "precomputed"])
 def test_a_metric_is_named_in_its_table_only(word):
-    files = [p for room in ("compute", "indices") for p in sorted((SOURCE / room).glob("*.py"))]
+    files = [p for room in ("compute", "indices") for p in sorted((SOURCE / room).rglob("*.py"))]
     assert [p.name for p in files if _names_a_metric(p, word)] == ["metrics.py"]

@@ -8,8 +8,8 @@ from libraries import converter
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
-from wellsep.cluster.points import prepare
-from wellsep.cluster.seeding import draw_far, plus_plus, random_rows, row_distances, start_centers
+from wellsep.compute.points import prepare
+from wellsep.compute.seeding import draw_far, plus_plus, random_rows, row_distances, start_centers
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def test_a_function_may_choose_the_start(X):
         return X[:n_clusters]
 
     points = prepare(X)
-    start = start_centers(X, points, 5, first_rows, np.random.RandomState(0))
-    np.testing.assert_allclose(points.unframe(start), X[:5])
+    start = start_centers(points, 5, first_rows, np.random.RandomState(0))
+    np.testing.assert_allclose(points.frame.leave(start), X[:5])
     by_function = ws.KMeans(5, init=first_rows, n_init=1).fit(X)
     by_array = ws.KMeans(5, init=X[:5]).fit(X)
     np.testing.assert_array_equal(by_function.labels_, by_array.labels_)

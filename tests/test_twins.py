@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import wellsep.cluster.lloyd
 import wellsep.compute.extremes
+import wellsep.compute.loop
 import wellsep.compute.nearest
 import wellsep.compute.sums
 import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)

@@ -53,7 +53,7 @@ _HOME = {
     "CFMeans": "cluster",
     "KMeans": "cluster",
     "LOFKMeans": "cluster",
-    "choose_k": "cluster.choose_k",
+    "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",
     "membership_report": "cluster.membership",

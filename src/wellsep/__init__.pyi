@@ -2,7 +2,7 @@
 
 from wellsep._checks import UndefinedIndex
 from wellsep.cluster import CFMeans, KMeans, LOFKMeans
-from wellsep.cluster.choose_k import choose_k
+from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.search import ClusterSearch

@@ -83,7 +83,7 @@ def choose_k(
       wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
       wellsep choose-k data.npy --method ward --scale -o labels.csv --json
     """
-    from wellsep.cluster.choose_k import choose_k as choose
+    from wellsep.cluster.choosing import choose_k as choose
 
     if output is not None and subsample is not None:
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
-from wellsep.cluster.lloyd import LloydResult, lloyd
 from wellsep.cluster.lofkmeans import LOFKMeans
+from wellsep.compute.loop import LloydResult, lloyd
 
 __all__ = ["CFMeans", "KMeans", "LOFKMeans", "LloydResult", "lloyd"]

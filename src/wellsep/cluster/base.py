@@ -18,12 +18,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, is_dask, to_numpy
-from wellsep.cluster.points import METRICS, Points, assign, inertia, prepare
-from wellsep.cluster.seeding import center_distances
-from wellsep.cluster.tasks import NoTasks, Tasks
-from wellsep.compute.nearest import bins, is_host
-
-__all__ = ["CentroidClusterer", "NoTasks", "Tasks", "check_clusters"]
+from wellsep.compute.loop import publish
+from wellsep.compute.nearest import is_host
+from wellsep.compute.points import (
+    METRICS,
+    Frame,
+    Points,
+    PointSet,
+    RowValues,
+    assign_labels,
+    inertia,
+    label_counts,
+    open_points,
+)
+from wellsep.compute.seeding import center_distances
 
 
 class CentroidClusterer(
@@ -51,10 +59,8 @@ class CentroidClusterer(
         array of shape (n,)
             Codes of the centres.
         """
-        if is_dask(X):
-            return self._on_dask().predict_chunks(self, X)
-        points = self._ready(X)
-        return assign(points, self._framed(points)).first
+        points, centers = self._ready(X, sized=False)
+        return points.publish(points.values(assign_labels, centers), np.int32)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit, then return ``labels_``.
@@ -88,19 +94,9 @@ class CentroidClusterer(
         array of shape (n, k)
             Distances.
         """
-        if is_dask(X):
-            return self._on_dask().transform_chunks(self, X)
-        points = self._ready(X)
-        squared = center_distances(points, self._framed(points)).T
-        if points.metric == "cosine":
-            distances = 0.5 * squared
-        else:
-            distances = (
-                np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)
-            )
-        if is_host(distances):
-            return np.ascontiguousarray(distances, dtype=points.values.dtype)
-        return distances
+        points, centers = self._ready(X, sized=False)
+        distances = points.values(_distances, centers)
+        return points.publish(distances, points.like.dtype, width=len(centers))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X under the fitted centres; greater is better.
@@ -119,28 +115,32 @@ class CentroidClusterer(
         float
             −Σ w‖x − μ‖².
         """
-        if is_dask(X):
-            return self._on_dask().score_chunks(self, X, sample_weight)
-        points = self._ready(X, sample_weight)
-        centers = self._framed(points)
-        return -inertia(points, centers, assign(points, centers).first)
+        points, centers = self._ready(X, sample_weight)
+        labels = points.values(assign_labels, centers)
+        return -float(points.fold(inertia, centers, beside=[labels]))
 
-    def _ready(self, X: Any, sample_weight: Any = None) -> Points:
+    def _ready(
+        self, X: Any, sample_weight: Any = None, *, sized: bool = True
+    ) -> tuple[PointSet, np.ndarray]:
+        """New points and the fitted centres, in one frame."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._validated(X, reset=False, sized=sized)
+        centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
-        offset = to_numpy(self.cluster_centers_).astype(np.float64).mean(axis=0)
-        return prepare(X, check_weights(sample_weight, X.shape[0]), self._metric, offset)
+        offset = centers.mean(axis=0) if self._metric == "euclidean" else None
+        frame = Frame(self._metric, offset)
+        points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
+        return points, points.frame.enter(centers)
 
-    def _framed(self, points: Points) -> np.ndarray:
-        return points.frame(to_numpy(self.cluster_centers_).astype(np.float64))
-
-    def _validated(self, X: Any, *, reset: bool = True) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
         """X checked; names and number of features kept or compared."""
         if is_dask(X):
-            from wellsep.cluster.dask_fit import open_fit
+            from wellsep.compute.dask.chunks import open_chunks
 
-            return open_fit(self, X, reset=reset)
+            chunks = open_chunks(X, sized=sized)
+            skeleton = X._meta if hasattr(X, "to_dask_array") else np.empty((1, chunks.d))
+            validate_data(self, skeleton, reset=reset, skip_check_array=True)
+            return chunks
         if is_array_api_obj(X) and not is_host(X):
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -157,23 +157,15 @@ class CentroidClusterer(
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """Weights of validated X, checked."""
-        if getattr(X, "kind", None) == "dask":
-            from wellsep.cluster.dask_fit import weigh_chunks
+        if is_dask(getattr(X, "array", None)):  # Chunks
+            from wellsep.compute.dask.labels import weigh_chunks
 
             return weigh_chunks(sample_weight, X)
         return check_weights(sample_weight, X.shape[0])
 
-    def _on_dask(self) -> Any:
-        check_is_fitted(self)
-        from wellsep.cluster import dask_fit
-
-        return dask_fit
-
-    def _warn_if_fewer(self, labels: Any, n_clusters: int) -> None:
-        if is_dask(labels):
-            found = self._on_dask().n_distinct(labels)
-        else:
-            found = int((bins(labels, None, n_clusters) > 0).sum())
+    def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
+        counts = points.fold(label_counts, n_clusters, beside=[labels])
+        found = int((counts > 0).sum())
         if found < n_clusters:
             warnings.warn(
                 f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
@@ -198,9 +190,60 @@ class CentroidClusterer(
         return tags
 
 
+def _distances(points: Points, centers: np.ndarray) -> Any:
+    """(n, k) distance of every point to every centre, or 1 − cos."""
+    squared = center_distances(points, centers).T
+    if points.frame.directions:
+        distances = 0.5 * squared
+    else:
+        distances = np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)
+    if is_host(distances):
+        return np.ascontiguousarray(distances, dtype=points.X.dtype)
+    return distances
+
+
 def check_clusters(n_clusters: int, n_samples: int) -> None:
     if n_clusters > n_samples:
         raise ValueError(
             "n_clusters must be at most the number of samples, "
             f"got n_clusters={n_clusters} and n_samples={n_samples}."
+        )
+
+
+class NoProgress:
+    """Nobody watches the fit."""
+
+    stopped = False
+
+    def begin(self, name: str) -> None:
+        pass
+
+    def end(self, points: PointSet, centers: np.ndarray) -> None:
+        pass
+
+
+class FitProgress(NoProgress):
+    """One fit of an estimator whose fitted state is ``cluster_centers_``."""
+
+    def __init__(self, estimator: Any, X: Any, weights: Any, n_parts: int | None):
+        self.estimator = estimator
+        self.known = {"X": X, "metadata": {"sample_weight": weights}}
+        self.context = estimator._init_callback_context(max_subtasks=n_parts)
+        self.context.call_on_fit_task_begin(estimator=estimator, **self.known)
+        self.part: Any = None
+
+    def begin(self, name: str) -> None:
+        self.part = self.context.subcontext(task_name=name)
+        self.part.call_on_fit_task_begin(estimator=self.estimator, **self.known)
+
+    def end(self, points: PointSet, centers: np.ndarray) -> None:
+        self.stopped |= self.part.call_on_fit_task_end(
+            estimator=self.estimator,
+            reconstruction_attributes=lambda: {"cluster_centers_": publish(points, centers)},
+            **self.known,
+        )
+
+    def close(self) -> None:
+        self.context.call_on_fit_task_end(
+            estimator=self.estimator, reconstruction_attributes={}, **self.known
         )

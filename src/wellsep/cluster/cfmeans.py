@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,26 +10,26 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import (
+    UndefinedIndex,
     check_choice,
     check_count,
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, check_clusters
+from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.lloyd import LloydResult, lower, publish, run
 from wellsep.cluster.moves import relocate
-from wellsep.cluster.points import Points, prepare
-from wellsep.cluster.seeding import check_init, start_centers
-from wellsep.cluster.tasks import NoTasks, Tasks
+from wellsep.compute.loop import Ended, lower, publish, run
+from wellsep.compute.points import Points, PointSet, RowValues, assign, open_points
+from wellsep.compute.seeding import check_init, start_centers
 
 
 class CFMeansResult(NamedTuple):
     """Where cf-means ended; centres in the frame of the points."""
 
     centers: np.ndarray
-    labels: Any
+    labels: RowValues
     inertia: float
     n_iter: int  # passes over the data: steps, trials of moves, refinement
     n_moves: int  # relocations that were kept
@@ -198,35 +197,36 @@ class CFMeans(CentroidClusterer):
                 UserWarning,
                 stacklevel=3,
             )
-        points = prepare(X, weights)
+        points = open_points(X, weights)
 
-        tasks = Tasks(self, X, sample_weight, None)
-        best = None
+        progress = FitProgress(self, X, sample_weight, None)
+        best: Any = None
         for _ in range(n_init):
-            start = start_centers(X, points, k, init, options["random_state"])
-            result = cfmeans(points, start, tasks=tasks, **options)
+            start = start_centers(points, k, init, options["random_state"])
+            result = cfmeans(points, start, progress=progress, **options)
             if best is None or lower(result.inertia, best.inertia):
                 best = result
-            if tasks.stopped:
+            if progress.stopped:
                 break
         self._publish(X, points, best, weights)
-        self._warn_if_fewer(self.labels_, k)
-        tasks.close()
+        self._warn_if_fewer(points, best.labels, k)
+        progress.close()
         return self
 
-    def _publish(self, X: Any, points: Points, best: Any, weights: Any) -> None:
+    def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
         self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = best.labels
+        self.labels_ = points.publish(best.labels, np.int32)
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
         self.n_moves_ = best.n_moves
         self.safeguarded_ = best.safeguarded
         self.history_ = best.history
-        self.margins_, self.cfq_ = separation(X, points, best, weights)
+        measure: Any = separation_in_chunks if points.in_chunks else separation
+        self.margins_, self.cfq_ = measure(X, self.labels_, points, best.centers, weights)
 
 
 def cfmeans(
-    points: Points,
+    points: PointSet,
     start: np.ndarray,
     *,
     schedule: str,
@@ -237,30 +237,32 @@ def cfmeans(
     max_iter: int,
     tol: float,
     random_state: np.random.RandomState,
-    tasks: NoTasks | None = None,
+    progress: NoProgress | None = None,
 ) -> CFMeansResult:
     """cf-means from one start: steps, moves, refinement, safeguard."""
-    tasks = NoTasks() if tasks is None else tasks
+    progress = NoProgress() if progress is None else progress
     if weight == 0.0 or len(start) == 1:
-        plain = _refine(points, start, max_iter, tol, tasks)
+        plain = _refine(points, start, max_iter, tol, progress)
         return CFMeansResult(*plain, 0, False, _course([]))
     centers, course = start, []
     for current in weights_of(schedule, weight, n_steps):
-        tasks.begin("step")
+        progress.begin("step")
         moved, force = step(points, centers, float(current))
         course.append((float(current), force.objective, force.inertia))
         centers = moved
-        tasks.end(points, centers)
-        if tasks.stopped:
+        progress.end(points, centers)
+        if progress.stopped:
             break
     n_iter, kept = len(course), 0
-    if n_moves and not tasks.stopped:
-        search = relocate(points, centers, n_moves=n_moves, random_state=random_state, tasks=tasks)
+    if n_moves and not progress.stopped:
+        search = relocate(
+            points, centers, n_moves=n_moves, random_state=random_state, progress=progress
+        )
         centers, kept, n_iter = search.centers, search.n_moves, n_iter + search.n_iter
-    refined = _refine(points, centers, max_iter, tol, tasks)
+    refined = _refine(points, centers, max_iter, tol, progress)
     n_iter += refined.n_iter
     if safeguard:
-        plain = _refine(points, start, max_iter, tol, tasks)
+        plain = _refine(points, start, max_iter, tol, progress)
         if lower(plain.inertia, refined.inertia):
             return CFMeansResult(*plain, 0, True, _course(course))
     return CFMeansResult(
@@ -269,11 +271,11 @@ def cfmeans(
 
 
 def _refine(
-    points: Points, centers: np.ndarray, max_iter: int, tol: float, tasks: NoTasks
-) -> LloydResult:
-    tasks.begin("refine")
+    points: PointSet, centers: np.ndarray, max_iter: int, tol: float, progress: NoProgress
+) -> Ended:
+    progress.begin("refine")
     result = run(points, centers, max_iter=max_iter, tol=tol)
-    tasks.end(points, result.centers)
+    progress.end(points, result.centers)
     return result
 
 
@@ -282,12 +284,41 @@ def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
     return {"weight": table[:, 0], "objective": table[:, 1], "inertia": table[:, 2]}
 
 
-@singledispatch
-def separation(X: Any, points: Points, best: Any, weights: Any) -> tuple[np.ndarray, float]:
+def separation(
+    X: Any, labels: Any, points: PointSet, centers: np.ndarray, weights: Any
+) -> tuple[np.ndarray, float]:
+    """Margins, and CFQ, NaN where they are undefined."""
     from wellsep.indices.centroid import margins_and_cfq
 
-    labels = to_numpy(best.labels)
-    present = np.flatnonzero(np.bincount(labels, minlength=len(best.centers)))
+    labels = to_numpy(labels)
+    present = np.flatnonzero(np.bincount(labels, minlength=len(centers)))
     if len(present) < 2:
         return np.full(len(labels), np.nan), np.nan
-    return margins_and_cfq(X, labels, publish(points, best.centers[present]), weights)
+    return margins_and_cfq(X, labels, publish(points, centers[present]), weights)
+
+
+def separation_in_chunks(
+    X: Any, labels: Any, points: PointSet, centers: np.ndarray, weights: Any
+) -> tuple[Any, float]:
+    """Lazy margins, and CFQ."""
+    from wellsep.indices import cfq_score, margins
+
+    count, mass = points.fold(_members, centers)
+    if (count > 0).sum() < 2:
+        return points.publish(points.values(_undefined), np.float64), np.nan
+    weighed = publish(points, centers[mass > 0])
+    try:
+        quality = cfq_score(X.array, labels, centers=weighed, sample_weight=weights)
+    except UndefinedIndex:
+        quality = np.nan
+    return margins(X.array, labels, centers=publish(points, centers[count > 0])), float(quality)
+
+
+def _members(points: Points, centers: np.ndarray) -> np.ndarray:
+    """(2, k) number and mass of the points of each centre."""
+    first, k = assign(points, centers).first, len(centers)
+    return np.stack([np.bincount(first, w, k) for w in (None, points.weights)]).astype(float)
+
+
+def _undefined(points: Points) -> np.ndarray:
+    return np.full(points.n, np.nan)

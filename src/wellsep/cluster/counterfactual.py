@@ -6,16 +6,13 @@ v = μ_c − μ_a and d = (‖x−μ_a‖² − ‖x−μ_c‖²)/2, to change s
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.cluster.lloyd import update
-from wellsep.cluster.points import Points
+from wellsep.compute.loop import update
 from wellsep.compute.nearest import (
-    Nearest,
     NearestTwo,
     bins,
     code_sums,
@@ -23,6 +20,7 @@ from wellsep.compute.nearest import (
     nearest_two,
     to_like,
 )
+from wellsep.compute.points import Points, PointSet
 
 SCHEDULES = ("oscillate", "attract", "repel")
 
@@ -40,7 +38,6 @@ class Pull(NamedTuple):
     direction: np.ndarray  # (k, d)
     mass: np.ndarray  # (k,)
     own: np.ndarray  # (k,) weight of the points nearest to each centre
-    found: NearestTwo
 
 
 def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
@@ -58,8 +55,12 @@ def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
     return sign * weight * _LAST**course
 
 
-def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
-    """Both gradients in one pass over nearest and second nearest centres.
+def two_nearest(points: Points, centers: np.ndarray) -> NearestTwo:
+    return nearest_two(points.X, centers, points.norms)
+
+
+def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) -> Pull:
+    """Both gradients from nearest and second nearest centres; all of it adds up over points.
 
     With q = d²/‖v‖² and w = d/‖v‖²:
 
@@ -69,7 +70,6 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
     the k×k table of Σw² over pairs (c, a). No v is ever built for a point.
     """
     k = len(centers)
-    found = nearest_two(points.values, centers, points.norms)
     first, second, near, far, unit = _where_best(points, found)
 
     pair = first * k + second
@@ -97,24 +97,22 @@ def pull(points: Points, centers: np.ndarray, weight: float) -> Pull:
         sums - total[:, None] * centers + weight * turn,
         own + abs(weight) * drawn,
         own,
-        found,
     )
 
 
-@singledispatch
-def step(points: Points, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
+def step(points: PointSet, centers: np.ndarray, weight: float) -> tuple[np.ndarray, Pull]:
     """All centres moved by −½∇(SSE + λΣq) over the mass that acts on them; λ = 0 is Lloyd's step.
 
     Centres without points of their own are re-seeded from the farthest points, as in Lloyd's.
     """
-    force = pull(points, centers, weight)
-    nearest = Nearest(force.found.first, force.found.near)
+    found = points.values(two_nearest, centers)
+    force = points.fold(pull, centers, weight, beside=[found])
     if weight == 0.0:
-        return update(points, nearest, centers), force
+        return update(points, found, centers), force
     moved = centers + force.direction / np.where(force.mass > 0.0, force.mass, 1.0)[:, None]
     empty = force.own == 0.0
     if empty.any():
-        moved[empty] = update(points, nearest, centers)[empty]
+        moved[empty] = update(points, found, centers)[empty]
     return np.where(np.isfinite(moved), moved, centers), force
 
 
@@ -143,17 +141,17 @@ def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -
 
         unit = 1.0 if points.weights is None else points.device_weights
         codes = torch.stack([first, second], dim=1)
-        shares = torch.stack([unit - pulled, pulled], dim=1).to(points.values.dtype)
-        return code_sums(points.values, codes, shares, k)
+        shares = torch.stack([unit - pulled, pulled], dim=1).to(points.X.dtype)
+        return code_sums(points.X, codes, shares, k)
     codes = np.empty((len(first), 2), dtype=first.dtype)
     codes[:, 0], codes[:, 1] = first, second
     shares = np.empty((len(first), 2))
     shares[:, 1] = pulled
     np.subtract(1.0 if points.weights is None else points.weights, pulled, out=shares[:, 0])
-    if is_host(points.values):
-        return code_sums(points.values, codes, shares, k)
-    on_device = to_like(codes, points.values, integer=True)
-    return code_sums(points.values, on_device, to_like(shares, points.values), k)
+    if is_host(points.X):
+        return code_sums(points.X, codes, shares, k)
+    on_device = to_like(codes, points.X, integer=True)
+    return code_sums(points.X, on_device, to_like(shares, points.X), k)
 
 
 def _squared_gaps(centers: Any) -> Any:

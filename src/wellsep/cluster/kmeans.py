@@ -9,10 +9,10 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.cluster.base import CentroidClusterer, NoTasks, Tasks, check_clusters
-from wellsep.cluster.lloyd import LloydResult, lower, publish, run
-from wellsep.cluster.points import METRICS, Points, prepare
-from wellsep.cluster.seeding import check_init, is_given, start_centers
+from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
+from wellsep.compute.loop import Ended, lower, publish, run
+from wellsep.compute.points import METRICS, PointSet, RowValues, open_points
+from wellsep.compute.seeding import check_init, is_given, start_centers
 
 
 class KMeans(CentroidClusterer):
@@ -118,11 +118,10 @@ class KMeans(CentroidClusterer):
         n_init = restarts(self.n_init, init)
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
-        points = prepare(X, weights, check_choice("metric", self.metric, METRICS))
+        points = open_points(X, weights, check_choice("metric", self.metric, METRICS))
 
-        tasks = Tasks(self, X, sample_weight, n_init)
+        progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
-            X,
             points,
             k,
             init=init,
@@ -130,21 +129,20 @@ class KMeans(CentroidClusterer):
             max_iter=max_iter,
             tol=tol,
             random_state=check_random_state(self.random_state),
-            tasks=tasks,
+            progress=progress,
         )
 
         self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = best.labels
+        self.labels_ = points.publish(best.labels, np.int32)
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
-        self._warn_if_fewer(best.labels, k)
-        tasks.close()
+        self._warn_if_fewer(points, best.labels, k)
+        progress.close()
         return self
 
 
 def kmeans(
-    X: Any,
-    points: Points,
+    points: PointSet,
     n_clusters: int,
     *,
     init: Any,
@@ -152,19 +150,19 @@ def kmeans(
     max_iter: int,
     tol: float,
     random_state: np.random.RandomState,
-    tasks: NoTasks | None = None,
-) -> LloydResult:
+    progress: NoProgress | None = None,
+) -> Ended:
     """The lowest inertia of ``n_init`` Lloyd runs; centres in the frame of the points."""
-    tasks = NoTasks() if tasks is None else tasks
-    best = LloydResult(np.empty((0, 0)), np.empty(0), np.inf, 0)
+    progress = NoProgress() if progress is None else progress
+    best = Ended(np.empty((0, 0)), RowValues(), np.inf, 0)
     for _ in range(n_init):
-        tasks.begin("restart")
-        start = start_centers(X, points, n_clusters, init, random_state)
+        progress.begin("restart")
+        start = start_centers(points, n_clusters, init, random_state)
         result = run(points, start, max_iter=max_iter, tol=tol)
         if best.n_iter == 0 or lower(result.inertia, best.inertia):
             best = result
-        tasks.end(points, best.centers)
-        if tasks.stopped:
+        progress.end(points, best.centers)
+        if progress.stopped:
             break
     return best
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +12,12 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number, to_numpy
-from wellsep.cluster.base import CentroidClusterer, check_clusters
+from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
-from wellsep.cluster.lloyd import publish
-from wellsep.cluster.points import prepare
-from wellsep.cluster.seeding import check_init, start_centers
-from wellsep.cluster.tasks import Tasks
+from wellsep.compute.loop import publish
 from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
+from wellsep.compute.points import open_points
+from wellsep.compute.seeding import check_init, start_centers
 from wellsep.compute.space import on_device
 
 SEARCHES = ("exact", "approximate")
@@ -152,17 +150,17 @@ class LOFKMeans(CentroidClusterer):
         t = check_count("n_neighbors", self.n_neighbors)
         search = check_choice("neighbors", self.neighbors, SEARCHES)
 
-        outliers = outlier_weights(X, t, given, method=search, n_jobs=self.n_jobs)
-        points = prepare(X, outliers.weights)
         # Starts are drawn as k-means draws them, so that both may be compared from the same start.
-        plain = prepare(X, given)
+        plain = open_points(X, given)
+        weigh_points = chunked_outlier_weights if plain.in_chunks else outlier_weights
+        outliers = weigh_points(X, t, given, method=search, n_jobs=self.n_jobs)
+        points = open_points(X, outliers.weights)
 
         def start(_: Any, n_clusters: int, random_state: Any) -> np.ndarray:
-            return plain.unframe(start_centers(X, plain, n_clusters, init, random_state))
+            return plain.frame.leave(start_centers(plain, n_clusters, init, random_state))
 
-        tasks = Tasks(self, X, sample_weight, n_init)
+        progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
-            X,
             points,
             k,
             init=start,
@@ -170,7 +168,7 @@ class LOFKMeans(CentroidClusterer):
             max_iter=max_iter,
             tol=tol,
             random_state=check_random_state(self.random_state),
-            tasks=tasks,
+            progress=progress,
         )
 
         self.lof_scores_ = outliers.scores
@@ -178,20 +176,20 @@ class LOFKMeans(CentroidClusterer):
         self.neighbors_method_ = outliers.method
         self.neighbors_recall_ = outliers.recall
         self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = best.labels
+        self.labels_ = points.publish(best.labels, np.int32)
         self.inertia_ = best.inertia
         self.n_iter_ = best.n_iter
-        self._warn_if_fewer(best.labels, k)
-        tasks.close()
+        self._warn_if_fewer(points, best.labels, k)
+        progress.close()
         return self
 
-    def _validated(self, X: Any, *, reset: bool = True) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
         if sp.issparse(X):
             raise TypeError(
                 "X must be dense here, got a sparse matrix; "
                 "pass X.toarray() if it fits in memory, or use KMeans."
             )
-        return super()._validated(X, reset=reset)
+        return super()._validated(X, reset=reset, sized=sized)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,7 +206,6 @@ class OutlierWeights(NamedTuple):
     recall: float
 
 
-@singledispatch
 def outlier_weights(
     X: Any,
     n_neighbors: int,
@@ -225,6 +222,18 @@ def outlier_weights(
         n_neighbors,
         lambda counted, t: nearest_neighbours(X[counted], t, method=method, n_jobs=n_jobs),
     )
+
+
+def chunked_outlier_weights(
+    X: Any, n_neighbors: int, sample_weight: Any, *, method: str, n_jobs: int | None
+) -> OutlierWeights:
+    """The same on Dask; the graph, 16 bytes a neighbour, and the weights are gathered, X is not."""
+    from wellsep.compute.dask.neighbours import neighbours_of
+
+    if method != "exact":
+        raise ValueError(f"neighbors must be 'exact' where X is a dask collection, got {method!r}.")
+    given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())
+    return weigh(given, n_neighbors, lambda counted, t: neighbours_of(X, given > 0, t))
 
 
 def weigh(

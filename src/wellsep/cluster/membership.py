@@ -9,10 +9,9 @@ import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
 from wellsep._display import html_box, html_table
+from wellsep.compute.planes import nearest_planes
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
 from wellsep.partitions import encode
-
-_BLOCK = 1 << 22  # entries of a table of distances to all prototypes
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +205,8 @@ def membership_report(
     )
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0
-    margins, gaps, rivals = _nearest_planes(X, codes, prototypes)
-    relative_margins = np.where(gaps > 0, margins / np.where(gaps > 0, gaps / 2, 1.0), np.nan)
+    margins, gaps, rivals = nearest_planes(X, codes, prototypes)
+    relative_margins = margins / (gaps / 2)
     own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
     return MembershipReport(
         ids=names,
@@ -222,33 +221,6 @@ def membership_report(
         isolated=_first(np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst),
         n_neighbors=connectivity.n_neighbors,
     )
-
-
-def _nearest_planes(X, codes, prototypes):
-    """Per object: signed distance to the nearest bisecting plane, gap of prototypes, rival."""
-    n, k = len(X), len(prototypes)
-    margins, gaps = np.full(n, np.nan), np.full(n, np.nan)
-    rivals = np.zeros(n, dtype=np.intp)
-    if k < 2:
-        return margins, gaps, rivals
-    origin = prototypes.mean(axis=0)
-    centred = prototypes - origin
-    apart = np.sqrt(((prototypes[:, None] - prototypes[None]) ** 2).sum(axis=2))
-    # Prototypes that coincide have no plane between them.
-    apart[apart <= 1e-12 * np.abs(centred).max()] = np.nan
-    np.fill_diagonal(apart, np.nan)
-    norms = (centred**2).sum(axis=1)
-    counted = np.flatnonzero(codes >= 0)
-    for rows in np.array_split(counted, len(counted) * k // _BLOCK + 1):
-        own = codes[rows]
-        # ‖x−μ‖² less ‖x‖², which the difference does not need.
-        table = norms - 2 * (X[rows] - origin) @ centred.T
-        signed = (table - table[np.arange(len(rows)), own][:, None]) / (2 * apart[own])
-        found = np.where(np.isnan(signed), np.inf, signed).argmin(axis=1)
-        margins[rows] = signed[np.arange(len(rows)), found]
-        gaps[rows] = apart[own, found]
-        rivals[rows] = found
-    return margins, gaps, rivals
 
 
 def _first(values: np.ndarray, count: int) -> np.ndarray:

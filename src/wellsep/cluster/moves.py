@@ -7,18 +7,18 @@ drawn like in k-means++, shows where a centre is missing. Gain less cost picks t
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
-from wellsep.cluster.lloyd import means
-from wellsep.cluster.points import Points, label_sums
-from wellsep.cluster.seeding import draw_far, row_distances
-from wellsep.cluster.tasks import NoTasks
+from wellsep.cluster.base import NoProgress
+from wellsep.compute.engine import merge
+from wellsep.compute.loop import means
 from wellsep.compute.nearest import NearestTwo, code_sums, is_host, nearest_two, to_like
+from wellsep.compute.points import Points, PointSet, RowValues, label_sums
+from wellsep.compute.seeding import center_distances, draw_far_points
 
 # Found on sets that the study of the defaults does not use; see experiments/counterfactual.
 N_CANDIDATES = 2  # far points looked at for one move; more of them propose the same move for ever
@@ -38,37 +38,57 @@ class Search(NamedTuple):
     n_iter: int  # passes over the data
 
 
-class State(NamedTuple):
-    """Centres and what one look at all points tells of them."""
+class Found(NamedTuple):
+    """The two nearest centres of each point, where the points are and on the host."""
 
-    centers: np.ndarray
-    found: NearestTwo  # on the host
+    there: NearestTwo
+    host: NearestTwo
+
+    @property
+    def near(self) -> Any:
+        return self.there.near
+
+
+class Seen(NamedTuple):
+    """What one look at some points adds up to."""
+
     inertia: float
     sums: np.ndarray  # (k, d) weighted sum of each centre's points
     mass: np.ndarray  # (k,)
 
 
+class State(NamedTuple):
+    """Centres and what one look at all points tells of them."""
+
+    centers: np.ndarray
+    found: RowValues  # Found of each point
+    totals: np.ndarray  # the inertia of each portion of the points
+    inertia: float
+    sums: np.ndarray
+    mass: np.ndarray
+
+
 def relocate(
-    points: Points,
+    points: PointSet,
     centers: np.ndarray,
     *,
     n_moves: int,
     random_state: np.random.RandomState,
-    tasks: NoTasks,
+    progress: NoProgress,
 ) -> Search:
     """Try up to ``n_moves`` relocations, each kept only if the inertia falls."""
     state = look(points, centers)
     kept, n_iter, failures = 0, 1, 0
     for _ in range(n_moves):
-        tasks.begin("move")
+        progress.begin("move")
         trial, passes = _try(points, state, random_state)
         n_iter += passes
         if trial.inertia < state.inertia * (1.0 - _WORTH):
             state, kept, failures = trial, kept + 1, 0
         else:
             failures += 1
-        tasks.end(points, state.centers)
-        if tasks.stopped or failures == PATIENCE:
+        progress.end(points, state.centers)
+        if progress.stopped or failures == PATIENCE:
             break
     return Search(state.centers, state.inertia, kept, n_iter)
 
@@ -83,17 +103,26 @@ def removal_costs(points: Points, found: NearestTwo, n_clusters: int) -> np.ndar
     )
 
 
-@singledispatch
-def look(points: Points, centers: np.ndarray) -> State:
-    found = nearest_two(points.values, centers, points.norms)
-    sums, mass = label_sums(points, found.first, len(centers))
-    host = NearestTwo(*(to_numpy(part) for part in found))
-    near = host.near.astype(np.float64, copy=False)
+def look(points: PointSet, centers: np.ndarray) -> State:
+    found = points.values(_find, centers)
+    parts = points.each(_see, len(centers), beside=[found], added=True)
+    totals = np.array([part.inertia for part in parts])
+    every = merge(parts)
+    return State(centers, found, totals, float(totals.sum()), every.sums, every.mass)
+
+
+def _find(points: Points, centers: np.ndarray) -> Found:
+    there = nearest_two(points.X, centers, points.norms)
+    return Found(there, NearestTwo(*(to_numpy(part) for part in there)))
+
+
+def _see(points: Points, found: Found, n_clusters: int) -> Seen:
+    near = found.host.near.astype(np.float64, copy=False)
     inertia = float(near.sum() if points.weights is None else near @ points.weights)
-    return State(centers, host, inertia, sums, mass)
+    return Seen(inertia, *label_sums(points, found.there, n_clusters))
 
 
-def _try(points: Points, state: State, random_state: np.random.RandomState) -> tuple[State, int]:
+def _try(points: PointSet, state: State, random_state: np.random.RandomState) -> tuple[State, int]:
     """A relocation, followed by Lloyd iterations until it pays or is not going to."""
     target = state.inertia * (1.0 - _WORTH)
     trial, fall, passes = look(points, propose(points, state, random_state)), np.inf, 1
@@ -103,18 +132,34 @@ def _try(points: Points, state: State, random_state: np.random.RandomState) -> t
     return trial, passes
 
 
-@singledispatch
-def propose(points: Points, state: State, random_state: np.random.RandomState) -> np.ndarray:
+def propose(points: PointSet, state: State, random_state: np.random.RandomState) -> np.ndarray:
     """Centres after the most promising relocation, each on the mean of the points it then has."""
-    near = state.found.near
-    closest = near if is_host(points.values) else to_like(near, points.values)
-    rows = draw_far(points, closest, N_CANDIDATES, random_state)
-    base = removal_costs(points, state.found, len(state.centers))
-    table = to_numpy(row_distances(points, rows))
-    offers = [offer(points, state.found, distances, len(base)) for distances in table]
+    k = len(state.centers)
+    far = draw_far_points(points, state.found, state.totals, N_CANDIDATES, random_state)
+    beside = [state.found, points.values(_to_newcomers, far)]
+    base, offers = points.fold(_offers, k, beside=beside)
     best, spared = choose(offers, base)
-    sums, mass = handed_over(points, state.found, table[best], spared, len(base))
+    sums, mass = points.fold(_handed_over, best, spared, k, beside=beside)
     return settle(points, state, sums, mass)
+
+
+def _to_newcomers(points: Points, far: np.ndarray) -> np.ndarray:
+    """(m, n) squared distances on the host."""
+    return to_numpy(center_distances(points, far))
+
+
+def _offers(
+    points: Points, found: Found, table: np.ndarray, k: int
+) -> tuple[np.ndarray, list[tuple[float, np.ndarray]]]:
+    """(k,) the cost of sparing each centre, and what each newcomer offers."""
+    offers = [offer(points, found.host, distances, k) for distances in table]
+    return removal_costs(points, found.host, k), offers
+
+
+def _handed_over(
+    points: Points, found: Found, table: np.ndarray, best: int, spared: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    return handed_over(points, found.host, table[best], spared, k)
 
 
 def offer(
@@ -156,7 +201,7 @@ def handed_over(
     changed = np.concatenate([leaving, coming])
     after = np.concatenate([found.second[leaving], np.full(len(coming), spared)])
     before = found.first[changed]
-    values = points.values
+    values = points.X
     codes = np.stack([after, before], axis=1).astype(np.int32)
     weights = np.ones(len(changed)) if points.weights is None else points.weights[changed]
     signs = weights[:, None] * np.array([1.0, -1.0])
@@ -173,7 +218,7 @@ def handed_over(
     )
 
 
-def settle(points: Points, state: State, sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def settle(points: PointSet, state: State, sums: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """Each centre on the mean of the points it has after these changes."""
     mass = state.mass + mass
     # Differences of sums leave crumbs of weight where nothing is left.

@@ -198,19 +198,9 @@ class _View:
 
     @cached_property
     def signed(self) -> np.ndarray:
-        """(b, K) distance to the plane between the own centre and each other; own: +inf.
-
-        (v·x − b)/‖v‖ with v = μ_j − μ_l and b = ½(‖μ_j‖² − ‖μ_l‖²). Coinciding centres: NaN.
-        """
-        centers = self.cluster.centers
-        half = 0.5 * np.einsum("ij,ij->i", centers, centers)
-        score = np.asarray(self.products, dtype=np.float64) - half
-        at = np.arange(len(self.codes))
-        own = score[at, self.codes]
-        apart = centre_distances(centers)[self.codes]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            signed = np.where(apart > 0, (own[:, None] - score) / apart, np.nan)
-        signed[at, self.codes] = np.inf
+        """(b, K) distance to the plane between the own centre and each other; own: +inf."""
+        signed = plane_distances(np.asarray(self.products), self.codes, self.cluster.centers)
+        signed[np.arange(len(self.codes)), self.codes] = np.inf
         return signed
 
     def squares(self) -> np.ndarray:
@@ -228,6 +218,20 @@ def centre_distances(centers: np.ndarray) -> np.ndarray:
     scale = np.sqrt((centers**2).sum(axis=1).max(initial=0))
     apart[apart <= 1e-12 * scale] = 0
     return apart
+
+
+def plane_distances(products: np.ndarray, codes: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """(b, K) signed distance of rows to the planes between their own centre and each other.
+
+    (v·x − b)/‖v‖ with v = μ_j − μ_l and b = ½(‖μ_j‖² − ‖μ_l‖²), from ``products`` (b, K) of rows
+    and centres. NaN for the own centre and for those that coincide with it: there is no plane.
+    """
+    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    score = products.astype(np.float64, copy=False) - half
+    own = score[np.arange(len(codes)), codes]
+    apart = centre_distances(centers)[codes]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(apart > 0, (own[:, None] - score) / apart, np.nan)
 
 
 def _empty(w: Want, cluster: Clusters, n: int) -> np.ndarray:

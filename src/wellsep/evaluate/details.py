@@ -11,6 +11,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_data, to_numpy
 from wellsep._records import Record, freeze
+from wellsep.compute.planes import nearest_planes
 from wellsep.compute.space import open_space
 from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
@@ -137,16 +138,7 @@ def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
     [1, 1, 0, 1]
     """
     codes, k = partition.codes[0], len(partition.classes[0])
-    if k < 2:
-        return np.full(len(codes), -1)
     X = to_numpy(X).astype(np.float64, copy=False)
     X = X - X.mean(axis=0)
     means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
-    apart = np.sqrt(((means[:, None] - means[None]) ** 2).sum(axis=2))
-    apart[apart == 0] = np.nan  # the own cluster, and centres that coincide
-    near = (means**2).sum(axis=1) - 2 * X @ means.T
-    own = np.maximum(codes, 0)
-    ways = (near - near[np.arange(len(X)), own][:, None]) / (2 * apart[own])
-    nearest = np.where(np.isnan(ways), np.inf, ways).argmin(axis=1)
-    none = (codes < 0) | np.isnan(ways).all(axis=1)
-    return np.where(none, -1, nearest)
+    return nearest_planes(X, codes, means).rivals

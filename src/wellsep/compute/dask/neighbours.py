@@ -1,4 +1,4 @@
-"""Nearest neighbours of all points on Dask, by pairs of blocks, for the weights of LOFKM."""
+"""Nearest neighbours of rows that lie on Dask, found by pairs of blocks."""
 
 from __future__ import annotations
 
@@ -10,27 +10,10 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from wellsep.cluster.lofkmeans import OutlierWeights, outlier_weights, weigh
 from wellsep.compute.dask.chunks import ARITY, Chunks, settled
 from wellsep.compute.dask.labels import weigh_chunks
 from wellsep.compute.dask.pairs import block_sizes, say_cost
 from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
-
-
-@outlier_weights.register(Chunks)
-def _outlier_weights(
-    X: Chunks,
-    n_neighbors: int,
-    sample_weight: Any = None,
-    *,
-    method: str = "exact",
-    n_jobs: int | None = None,
-) -> OutlierWeights:
-    """As in memory; the graph, 16 bytes a neighbour, and the weights are gathered, X is not."""
-    if method != "exact":
-        raise ValueError(f"neighbors must be 'exact' where X is a dask collection, got {method!r}.")
-    given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())
-    return weigh(given, n_neighbors, lambda counted, t: neighbours_of(X, given > 0, t))
 
 
 def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:

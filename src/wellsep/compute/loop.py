@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace
 
 from wellsep._checks import (
     check_choice,
@@ -18,17 +16,19 @@ from wellsep._checks import (
     check_weights,
     to_numpy,
 )
-from wellsep.cluster.points import (
+from wellsep.compute.metrics import unit_rows
+from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
+from wellsep.compute.points import (
     METRICS,
     Points,
+    PointSet,
+    RowValues,
     assign,
     inertia,
     label_sums,
+    labels_of,
     prepare,
-    take_rows,
 )
-from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, is_host, to_like
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -113,70 +113,90 @@ def lloyd(
     if start.ndim != 2 or start.shape[1] != X.shape[1]:
         raise ValueError(f"centers must have shape (k, {X.shape[1]}), got {tuple(start.shape)}.")
     points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
-    result = run(points, points.frame(start), max_iter=max_iter, tol=tol)
-    return result._replace(centers=publish(points, result.centers))
+    ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
+    labels = points.publish(ended.labels, np.int32)
+    return LloydResult(publish(points, ended.centers), labels, ended.inertia, ended.n_iter)
 
 
-@singledispatch
-def run(
-    points: Points, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4
-) -> LloydResult:
+class Ended(NamedTuple):
+    """Where the loop on prepared points ended; centres in the frame of the points."""
+
+    centers: np.ndarray  # (k, d) float64
+    labels: RowValues
+    inertia: float
+    n_iter: int
+
+
+def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: float = 1e-4) -> Ended:
     """The loop on prepared points; centres (float64) in and out lie in the points' own frame."""
     loop = choose(_loop, points, centers)
     labels, centers, n_iter = loop(points, centers, max_iter, tol)
-    return LloydResult(centers, labels, inertia(points, centers, labels), n_iter)
+    total = points.fold(inertia, centers, beside=[labels])
+    return Ended(centers, labels, float(total), n_iter)
 
 
-def publish(points: Points, centers: np.ndarray) -> Any:
+def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
-    return to_like(points.unframe(centers), points.values)
-
-
-def update(points: Points, found: Nearest, centers: np.ndarray) -> np.ndarray:
-    """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
-    sums, mass = label_sums(points, found.first, len(centers))
-    empty = np.flatnonzero(mass == 0.0)
-    if len(empty):
-        sums, mass = _reseed(points, found, sums, mass, empty)
-    return means(points, sums, mass, centers)
+    return to_like(points.frame.leave(centers), points.like)
 
 
 def _loop(
-    points: Points, centers: np.ndarray, max_iter: int, tol: float
-) -> tuple[Any, np.ndarray, int]:
+    points: PointSet, centers: np.ndarray, max_iter: int, tol: float
+) -> tuple[RowValues, np.ndarray, int]:
+    """Labels stand still where the sums do: these are added in the same order every time."""
     before = None
     n_iter = 0
     for n_iter in range(1, max_iter + 1):
-        found = assign(points, centers)
-        moved = update(points, found, centers)
+        found = points.values(assign, centers)
+        sums, mass = points.fold(label_sums, len(centers), beside=[found])
+        moved = reseeded_means(points, found, sums, mass, centers)
         shift = float(((moved - centers) ** 2).sum())
         centers = moved
-        if before is not None and _same(found.first, before):
-            return found.first, centers, n_iter
-        before = found.first
+        if before is not None and np.array_equal(sums, before):
+            return points.values(labels_of, beside=[found]), centers, n_iter
+        before = sums
         if shift <= tol * points.spread:
             break
-    return assign(points, centers).first, centers, n_iter
+    found = points.values(assign, centers)
+    return points.values(labels_of, beside=[found]), centers, n_iter
 
 
-def _compiled_usable(points: Points, centers: np.ndarray) -> bool:
+def update(points: PointSet, found: RowValues, centers: np.ndarray) -> np.ndarray:
+    """Each centre on the weighted mean of its points; empty clusters on the farthest points."""
+    sums, mass = points.fold(label_sums, len(centers), beside=[found])
+    return reseeded_means(points, found, sums, mass, centers)
+
+
+def reseeded_means(
+    points: PointSet, found: RowValues, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray
+) -> np.ndarray:
+    """The means, with each empty cluster on one of the points farthest from their centres."""
+    empty = np.flatnonzero(mass == 0.0)
+    if len(empty):
+        far = points.fold(_farthest, len(empty), beside=[found])
+        sums, mass = _give_away(sums, mass, empty, far)
+    return means(points, sums, mass, centers)
+
+
+def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
     # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
     # because theirs may re-seed an empty cluster with a point that does not count.
     return (
-        points.metric == "euclidean"
-        and is_host(points.values)
-        and len(centers) <= points.values.shape[0]
+        isinstance(points, Points)
+        and not points.frame.directions
+        and is_host(points.X)
+        and len(centers) <= points.n
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 
 
 def _compiled_loop(
     points: Points, centers: np.ndarray, max_iter: int, tol: float
-) -> tuple[Any, np.ndarray, int]:
+) -> tuple[RowValues, np.ndarray, int]:
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    values = points.values
+    values = points.X
     if sp.issparse(values):
         unweighted = values.multiply(values).mean(axis=0) - np.asarray(values.mean(axis=0)) ** 2
     elif points.weights is not None:
@@ -196,51 +216,56 @@ def _compiled_loop(
         # Fewer distinct clusters than asked for: the estimators say it in their own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)
-    return model.labels_, model.cluster_centers_.astype(np.float64), int(model.n_iter_)
+    return RowValues(model.labels_), model.cluster_centers_.astype(np.float64), int(model.n_iter_)
 
 
 TWINS[_loop] = (Twin(_compiled_loop, _compiled_usable),)
 
 
-def _reseed(
-    points: Points, found: Nearest, sums: np.ndarray, mass: np.ndarray, empty: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+class Farthest(NamedTuple):
+    """The points farthest from their centres, farthest first; of equals the first row."""
+
+    distances: np.ndarray
+    numbers: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    wanted: int
+
+    @classmethod
+    def merged(cls, parts: list[Farthest]) -> Farthest:
+        """The farthest of all parts."""
+        columns = [np.concatenate(column) for column in list(zip(*parts, strict=True))[:5]]
+        order = np.lexsort((columns[1], -columns[0]))[: parts[0].wanted]
+        return cls(*(column[order] for column in columns), parts[0].wanted)  # type: ignore
+
+
+def _farthest(points: Points, found: Nearest | NearestTwo, wanted: int) -> Farthest:
     distances = to_numpy(found.near).astype(np.float64)
     weights = np.ones(len(distances)) if points.pull is None else points.pull
     distances = np.where(weights > 0.0, distances, 0.0)
-    farthest = np.argsort(-distances, kind="stable")[: len(empty)]
-    farthest = farthest[distances[farthest] > 0.0]
-    rows = take_rows(points, farthest)
-    old = to_numpy(found.first)[farthest]
-    return give_away(sums, mass, empty, rows, old, weights[farthest])
+    at = np.argsort(-distances, kind="stable")[:wanted]
+    at = at[distances[at] > 0.0]
+    codes = to_numpy(found.first)[at]
+    return Farthest(distances[at], points.start + at, points.take(at), codes, weights[at], wanted)
 
 
-def give_away(
-    sums: np.ndarray,
-    mass: np.ndarray,
-    empty: np.ndarray,
-    rows: np.ndarray,
-    old: np.ndarray,
-    weights: np.ndarray,
+def _give_away(
+    sums: np.ndarray, mass: np.ndarray, empty: np.ndarray, far: Farthest
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums and masses after each empty cluster took one of the rows from the cluster it was in."""
-    for code, point, row, weight in zip(empty, rows, old, weights, strict=False):
-        sums[row] -= weight * point
-        mass[row] -= weight
+    """Sums and masses after each empty cluster took one of the points from its cluster."""
+    sums, mass = sums.copy(), mass.copy()
+    for code, point, old, weight in zip(empty, far.rows, far.codes, far.weights, strict=False):
+        sums[old] -= weight * point
+        mass[old] -= weight
         sums[code], mass[code] = weight * point, weight
     return sums, mass
 
 
-def means(points: Points, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    if points.metric == "cosine":
+def means(points: PointSet, sums: np.ndarray, mass: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    if points.frame.directions:
         length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
         moved = unit_rows(sums).X
         return np.where((length > 0.0)[:, None], moved, centers)
     filled = (mass > 0.0)[:, None]
     return np.where(filled, sums / np.where(filled, mass[:, None], 1.0), centers)
-
-
-def _same(labels: Any, before: Any) -> bool:
-    if isinstance(labels, np.ndarray):
-        return np.array_equal(labels, before)
-    return bool(array_namespace(labels).all(labels == before))
