@@ -157,7 +157,7 @@ class CentroidClusterer(
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """Weights of validated X, checked."""
-        if getattr(X, "kind", None) == "dask":
+        if is_dask(getattr(X, "array", None)):  # chunks of rows
             from wellsep.cluster.dask_fit import weigh_chunks
 
             return weigh_chunks(sample_weight, X)
