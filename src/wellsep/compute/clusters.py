@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.blocks import WidthTotals, widths_from_sums
-from wellsep.compute.engine import merge
 from wellsep.compute.metrics import Metric, Sums
 from wellsep.compute.space import Space, host
 from wellsep.compute.twins import choose
@@ -101,13 +100,9 @@ def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict
     """One sweep over the rows with the centres known; all partitions ride along."""
     sweep = _sweep_on_device if task.space.on_device else _sweep
     found = sweep(task, clusters, wants)
-    weights = task.weights_or_ones()
     for w in wants:
         if w.name == "simplified":
-            found[w] = [
-                widths_or_totals(task, w, m, slice(None), width, weights)
-                for m, width in enumerate(found[w])
-            ]
+            found[w] = join_widths(task, w, [[width] for width in found[w]])
     return found
 
 
@@ -343,23 +338,22 @@ def width_pass(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
                 width = np.where(codes >= 0, got.width, np.nan)
-                found[w][m].append(widths_or_totals(task, w, m, at, width, weight))
-    return {w: [join_strips(w, parts) for parts in found[w]] for w in wants}
+                found[w][m].append(width)
+    return {w: join_widths(task, w, found[w]) for w in wants}
 
 
-def widths_or_totals(
-    task: Task, w: Want, m: int, rows: slice, width: np.ndarray, weights: np.ndarray
-) -> Any:
-    """What some rows add to the widths of one partition: totals, or (b,) one value each."""
+def join_widths(task: Task, w: Want, strips: list[list[np.ndarray]]) -> list[Any]:
+    """Of every partition the totals of its widths, or (n,) one value each where that is asked for.
+
+    ``strips`` has for each partition the widths of consecutive rows.
+    """
+    widths = [np.concatenate(parts) for parts in strips]
     if w.get("each"):
-        return width
-    codes, k = task.partitions.codes[m, rows], int(task.partitions.n_clusters[m])
-    if task.groups is None:
-        return WidthTotals.of(width, codes, weights, k)
-    n_groups = int(task.groups.max()) + 1
-    return WidthTotals.of(width, codes, weights, k, task.groups[rows], n_groups)
-
-
-def join_strips(w: Want, parts: list[Any]) -> Any:
-    """What all rows give, from what consecutive strips of them gave."""
-    return np.concatenate(parts) if w.get("each") else merge(parts)
+        return widths
+    weights, groups = task.weights_or_ones(), task.groups
+    n_groups = 0 if groups is None else int(groups.max()) + 1
+    sizes = map(len, task.partitions.classes)
+    return [
+        WidthTotals.of(width, codes, weights, k, groups, n_groups)
+        for width, codes, k in zip(widths, task.partitions.codes, sizes, strict=True)
+    ]

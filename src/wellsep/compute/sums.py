@@ -17,16 +17,16 @@ import scipy.sparse as sp
 from wellsep.compute.blocks import pair_block, widths_from_sums
 from wellsep.compute.clusters import (
     cluster_masses,
-    join_strips,
+    join_widths,
     one_hot,
     provide_summed_widths,
-    widths_or_totals,
 )
 from wellsep.compute.engine import (
     ROWS,
     budget_bytes,
     cut_rows,
     in_threads,
+    merge,
     pair_rounds,
 )
 from wellsep.compute.metrics import Metric, Rows, find, square_lengths
@@ -170,11 +170,13 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
             for w in wants:
                 if w.name == "widths":
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
-                    width = np.where(codes >= 0, host(got.width), np.nan)
-                    found[w][m].append(widths_or_totals(task, w, m, rows, width, weights[rows]))
+                    found[w][m].append(np.where(codes >= 0, host(got.width), np.nan))
                 else:
                     found[w][m].append(sum_pairs(w, host(width_args[0]), codes, weights[rows]))
-    return {w: [join_strips(w, parts) for parts in found[w]] for w in wants}
+    return {
+        w: join_widths(task, w, found[w]) if w.name == "widths" else list(map(merge, found[w]))
+        for w in wants
+    }
 
 
 def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:

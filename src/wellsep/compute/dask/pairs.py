@@ -20,8 +20,8 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.clusters import Clusters, widths_or_totals
+from wellsep.compute.blocks import WidthTotals, pair_block, widths_from_sums
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, settled
 from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.dask.passes import FirstPass
@@ -279,7 +279,7 @@ def _parts(task: Task, sums: np.ndarray, known: Constants) -> Iterator[tuple[Any
     weights = task.weights_or_ones()
     offsets = task.partitions.offsets
     for m, cluster in enumerate(known.values[0].clusters):
-        yield m, sums[offsets[m] : offsets[m + 1]], task.partitions.codes[m], weights, cluster
+        yield sums[offsets[m] : offsets[m + 1]], task.partitions.codes[m], weights, cluster
 
 
 def _reduce(
@@ -287,18 +287,18 @@ def _reduce(
 ) -> dict[Want, list[Any]]:
     """What one block adds to each wanted statistic."""
     found: dict[Want, list[Any]] = {w: [] for w in asked.values[0]}
-    for m, part, codes, weights, cluster in _parts(task, sums, known):
+    for part, codes, weights, cluster in _parts(task, sums, known):
         for w, values in found.items():
             if w.name == "widths":
                 width = _widths_of(part, codes, weights, cluster, w)
-                values.append(widths_or_totals(task, w, m, slice(None), width, weights))
+                values.append(WidthTotals.of(width, codes, weights, len(cluster.mass)))
             else:
                 values.append(sum_pairs(w, part, codes, weights))
     return found
 
 
 def _widths(task: Task, sums: np.ndarray, known: Constants, asked: Constants) -> np.ndarray:
-    _, part, codes, weights, cluster = next(_parts(task, sums, known))
+    part, codes, weights, cluster = next(_parts(task, sums, known))
     return _widths_of(part, codes, weights, cluster, asked.values[0])
 
 
