@@ -83,7 +83,11 @@ def _truth(X, name):
 def test_block_distances_are_scikit_learns(name, library, dtype, tolerance):
     X = ugly().astype(dtype)
     X = _truth(X, "euclidean").astype(dtype) if name == "precomputed" else X
-    given = X if library == "numpy" else pytest.importorskip(library).asarray(X)
+    given = (
+        X
+        if library == "numpy"
+        else pytest.importorskip(library, reason=f"needs {library}").asarray(X)
+    )
     truth = _truth(X, name)
     found = _table(given, name, reference)
     assert found == pytest.approx(truth, rel=tolerance, abs=tolerance)

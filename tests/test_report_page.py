@@ -251,3 +251,16 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
         text = ws.render_report(judgement, tmp_path / "r.html", runs=given).read_text("utf-8")
         assert "It puts 90% of the objects into clusters" in body_of(text)
         assert sum(data_of(text)["objects"]["sizes"]) == 36
+
+
+def test_details_that_the_judgement_lacks_follow_its_policy_for_noise(tmp_path):
+    from wellsep.report.ranking_page import collect_evidence
+
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))
+    labels = np.repeat([0, 1, -1], 20)
+    runs = ws.Runs.from_parts({"s": X}, {"noisy": labels, "two": np.arange(60) % 2})
+    judgement = ws.judge(runs, noise="cluster", n_draws=0, dip=False, details=False)
+    evidence = collect_evidence(judgement, runs=runs, truth=None)
+    assert evidence.details.partition == "noisy"
+    assert evidence.details.clusters == ("-1", "0", "1")

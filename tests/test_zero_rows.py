@@ -55,7 +55,7 @@ def _as(kind, X, monkeypatch):
             monkeypatch.setattr(Space, "on_card", property(lambda s: s.kind == "tensor"))
         return torch.tensor(X)
     if kind == "array_api_strict":
-        return pytest.importorskip(kind).asarray(X)
+        return pytest.importorskip(kind, reason=f"needs {kind}").asarray(X)
     return X
 
 

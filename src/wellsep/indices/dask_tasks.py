@@ -14,7 +14,7 @@ from wellsep.compute.dask_passes import ROW_WISE
 from wellsep.compute.statistics import Task
 from wellsep.indices.record import INDICES, Index
 
-Asked = tuple[Index, dict[str, Any]]
+ParsedIndex = tuple[Index, dict[str, Any]]
 
 
 def chunked_task(
@@ -23,7 +23,7 @@ def chunked_task(
     sample_weight: Any,
     noise: str,
     device: Any,
-    asked: list[Asked],
+    asked: list[ParsedIndex],
     centers: Any = None,
 ) -> Task:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
