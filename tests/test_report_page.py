@@ -261,3 +261,16 @@ def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_
     ranking = ws.rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
     text = body_of(ws.render_report(ranking, tmp_path / "r.html").read_text("utf-8"))
     assert "'b' comes first more often, in 75%." in html.unescape(text)
+
+
+def test_details_that_the_judgement_lacks_follow_its_policy_for_noise(tmp_path):
+    from wellsep.report.ranking_page import collect_evidence
+
+    rng = np.random.default_rng(0)
+    X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))
+    labels = np.repeat([0, 1, -1], 20)
+    runs = ws.Runs.from_parts({"s": X}, {"noisy": labels, "two": np.arange(60) % 2})
+    judgement = ws.judge(runs, noise="cluster", n_draws=0, dip=False, details=False)
+    evidence = collect_evidence(judgement, runs=runs, truth=None)
+    assert evidence.details.partition == "noisy"
+    assert evidence.details.clusters == ("-1", "0", "1")

@@ -30,7 +30,7 @@ from wellsep._files import (
 )
 
 MANIFEST = "record.json"
-FORMAT = 2
+FORMAT = 3
 _OLDER = ("chosen-k.json",)  # manifests of earlier versions
 _PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
 _ATTEMPTS = 5  # at reading a record that is being replaced

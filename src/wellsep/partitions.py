@@ -128,7 +128,12 @@ class Partitions:
 def encode(
     labels: Any, *, n_objects: int | None = None, noise: str = "exclude", name: str = "labels"
 ) -> Partitions:
-    """One label vector as Partitions with M = 1."""
+    """One label vector as Partitions with M = 1; a partition is taken as it is."""
+    if isinstance(labels, Partitions):
+        if len(labels) != 1:
+            raise ValueError(f"{name} must be one partition, got {len(labels)}.")
+        _check_length(labels.n_objects, n_objects, name)
+        return labels
     check_choice("noise", noise, NOISE_POLICIES)
     vector = _vector(labels, name)
     length = n_objects if n_objects is not None else len(vector)

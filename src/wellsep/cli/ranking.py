@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ Pattern = str | None
 
 
 def rank(
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Argument(help="The runs: a folder, .npz, .h5ad, or an MLflow or Optuna store."),
@@ -82,9 +84,12 @@ def rank(
             help="How to treat objects labelled -1: error, exclude, cluster or singletons."
         ),
     ] = "error",
-    draws: Annotated[
+    n_draws: Annotated[
         int,
-        typer.Option(help="Number of half-samples that show how certain the ranking is; 0: none."),
+        typer.Option(
+            "--draws",
+            help="Number of half-samples that show how certain the ranking is; 0: none.",
+        ),
     ] = 100,
     dip: Annotated[
         bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
@@ -133,12 +138,14 @@ def rank(
     device: Annotated[
         str | None, typer.Option(help="Device to compute on: cpu, cuda or cuda:N.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Number of threads.")] = None,
+    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Number of threads.")] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Dask scheduler whose workers do the scoring: tcp://host:8786."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the half-samples.")] = 0,
+    random_state: Annotated[
+        int, typer.Option("--seed", help="Random seed of the half-samples.")
+    ] = 0,
 ) -> None:
     """Rank clusterings (partitions) without true labels by ACE; say why, and how certain it is.
 
@@ -161,29 +168,16 @@ def rank(
         _check_targets(report)
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
         classes = None if truth is None else _read_truth(truth, runs)
-        judgement = ws.judge(
-            runs,
-            [parse_index(text) for text in index or ["silhouette"]],
-            n_draws=draws,
-            X=None if input_data is None else _read_input(input_data),
-            noise=noise,
-            convention=convention,
-            projection=projection,
-            n_jobs=jobs,
-            device=device,
-            cache=kept,
-            progress=_show_progress(),
-            random_state=seed,
-            scheduler=client,
-            dip=dip,
-            dip_alpha=dip_alpha,
-            alpha=_parse_alpha(alpha),
-            correlation=correlation,
-            grouping=grouping,
-            eps=eps,
-            links=links,
-            outliers=outliers,
-        )
+        options = _options_of(context) | {
+            "indices": [parse_index(text) for text in index or ["silhouette"]],
+            "index": None,
+            "X": None if input_data is None else _read_input(input_data),
+            "alpha": _parse_alpha(alpha),
+            "cache": kept,
+            "progress": _show_progress(),
+            "scheduler": client,
+        }
+        judgement = ws.judge(runs, **options)
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
@@ -220,6 +214,14 @@ def explain(
         print_json(judgement.to_dict())
         return
     print_line(judgement.explain())
+
+
+def _options_of(context: typer.Context) -> dict[str, Any]:
+    """The flags that are options of judge; a flag's parameter bears the name of its field."""
+    from wellsep.evaluate.options import Options
+
+    names = {option.name for option in dataclasses.fields(Options)}
+    return {name: value for name, value in context.params.items() if name in names}
 
 
 @contextlib.contextmanager

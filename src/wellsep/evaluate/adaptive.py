@@ -14,11 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from wellsep._checks import check_choice, check_fraction, check_number
 from wellsep._display import listing
 from wellsep._records import freeze
 from wellsep.evaluate.baselines import (
-    UNDEFINED,
     Passed,
     fill_undefined,
     own_space_scores,
@@ -27,6 +25,7 @@ from wellsep.evaluate.baselines import (
 from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes
 from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from wellsep.evaluate.links import LINKS
+from wellsep.evaluate.options import AceOptions, takes_options
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import NothingToRank, Scores
 
@@ -43,21 +42,8 @@ class _Winner(NamedTuple):
     test: dict[str, float] | None
 
 
-def ace(
-    scores: Scores,
-    *,
-    index: str | None = None,
-    dip: bool = True,
-    dip_alpha: float = 0.05,
-    alpha: float | None = 0.10,
-    correlation: str = "spearman",
-    grouping: str = "hdbscan",
-    eps: float = 0.1,
-    links: str = "pagerank",
-    outliers: str = "drop",
-    undefined: str = "worst",
-    tie_tolerance: float = TIE,
-) -> AceResult:
+@takes_options(AceOptions)
+def ace(scores: Scores, options: AceOptions) -> AceResult:
     """Rank M partitions by the spaces that agree on them (adaptive clustering evaluation).
 
     Spaces in which the dip test finds one mode only (Holm) are left out. The others are grouped by
@@ -70,31 +56,8 @@ def ace(
     ----------
     scores : Scores
         From :func:`wellsep.score_runs`, or :meth:`Scores.from_matrix`.
-    index : str, optional
-        Which index of `scores`; the first by default.
-    dip : bool
-        Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
-        is kept. If no test finds more than one mode, all are kept. The explanation says which.
-    dip_alpha : float
-        Family-wise level of that test.
-    alpha : float or None
-        Family-wise level of the edge test; None: every positive correlation is an edge.
-    correlation : {"spearman", "kendall"}
-        Rank correlation between the scores of two spaces.
-    grouping : {"hdbscan", "dbscan"}
-        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
-        HDBSCAN.
-    eps : float
-        Largest distance (1 - correlation) between neighbours in DBSCAN.
-    links : {"pagerank", "hits"}
-        How the spaces of a group are weighted.
-    outliers : {"drop", "compete"}
-        "compete": the best space outside the groups decides if its mean is no smaller than the best
-        group's and a paired one-sided t-test rejects at .05.
-    undefined : {"worst", "error"}
-        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
-    tie_tolerance : float
-        Relative difference under which scores, distances and means are equal.
+    **options
+        The fields of :class:`AceOptions`.
 
     Returns
     -------
@@ -124,30 +87,26 @@ def ace(
     >>> result.scores.argmax()
     np.int64(1)
     """
+    return judge_by_ace(scores, options)
+
+
+def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
+    """ACE's answer, step by step as in the paper."""
     if not isinstance(scores, Scores):
         raise TypeError(f"scores must be a Scores record, got {type(scores).__name__}.")
-    check_fraction("dip_alpha", dip_alpha)
-    if alpha is not None:
-        check_fraction("alpha", alpha)
-    check_choice("correlation", correlation, CORRELATIONS)
-    check_choice("grouping", grouping, ("hdbscan", "dbscan"))
-    check_choice("links", links, LINKS)
-    check_choice("outliers", outliers, ("drop", "compete"))
-    check_choice("undefined", undefined, UNDEFINED)
-    check_number("eps", eps, 0.0, 2.0)
-    check_number("tie_tolerance", tie_tolerance, 0.0, 0.1)
-    index = scores.check_index(index)
+    tolerance = options.tie_tolerance
+    index = scores.check_index(options.index)
     if len(scores.partitions) < 2:
         raise NothingToRank(
             f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r})."
         )
 
     # step 1: scores, larger is better, without gaps
-    matrix, gaps, fill = fill_undefined(scores, index, undefined=undefined)
+    matrix, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
     # step 2: multimodality
-    passed = passing_spaces(scores, dip=dip, alpha=dip_alpha)
+    passed = passing_spaces(scores, dip=options.dip, alpha=options.dip_alpha)
     varying = [
-        i for i in passed.kept.tolist() if tied_classes(matrix[i], tolerance=tie_tolerance).any()
+        i for i in passed.kept.tolist() if tied_classes(matrix[i], tolerance=tolerance).any()
     ]
     if not varying:
         raise NothingToRank(
@@ -157,36 +116,27 @@ def ace(
     dropped = _dropped_spaces(scores, passed, varying)
     base: dict[str, np.ndarray] = {}
     if scores.is_paired:
-        base["own_space"] = freeze(own_space_scores(scores, index=index, undefined=undefined))
+        base["own_space"] = freeze(
+            own_space_scores(scores, index=index, undefined=options.undefined)
+        )
     base["mean_admitted"] = freeze(matrix[passed.kept].mean(axis=0))
     base["mean_all"] = freeze(matrix.mean(axis=0))
     common: dict[str, Any] = dict(
         index=index,
         direction=int(scores.directions[index]),
-        options=dict(
-            dip=dip,
-            dip_alpha=dip_alpha,
-            alpha=alpha,
-            correlation=correlation,
-            grouping=grouping,
-            eps=eps,
-            links=links,
-            outliers=outliers,
-            undefined=undefined,
-            tie_tolerance=tie_tolerance,
-        ),
+        options=options.part(AceOptions),
         spaces=scores.spaces,
         partitions=scores.partitions,
         retained=tuple(varying),
         baselines=base,
-        dip_pvalue=scores.dip.pvalue if dip and scores.dip is not None else None,
+        dip_pvalue=scores.dip.pvalue if options.dip and scores.dip is not None else None,
         dip_adjusted=None if passed.adjusted is None else freeze(passed.adjusted),
         no_space_admitted=passed.none_passed,
         n_clusters=scores.n_clusters,
         coverage=scores.coverage,
         undefined=gaps,
         undefined_value=fill,
-        notes=_notes(scores, dip),
+        notes=_notes(scores, options.dip),
     )
     if len(varying) == 1:
         return AceResult(
@@ -200,25 +150,27 @@ def ace(
 
     # step 3: rank agreement
     rows = matrix[varying]
-    agreement = CORRELATIONS[correlation](rows, tolerance=tie_tolerance)
-    edges, adjusted = edge_weights(agreement, alpha)
+    agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
+    edges, adjusted = edge_weights(agreement, options.alpha)
     # steps 4 and 5: grouping
-    if grouping == "dbscan":
-        first = Grouping(dbscan(agreement.distance, eps, tolerance=tie_tolerance))
+    if options.grouping == "dbscan":
+        first = Grouping(dbscan(agreement.distance, options.eps, tolerance=tolerance))
     else:
-        first = density_groups(agreement.distance, tolerance=tie_tolerance)
-    labels = split_groups(rows, first.labels, tolerance=tie_tolerance)
+        first = density_groups(agreement.distance, tolerance=tolerance)
+    labels = split_groups(rows, first.labels, tolerance=tolerance)
     # steps 6 and 7: link analysis and winner
     subgroups = tuple(
-        _weigh(np.flatnonzero(labels == label), rows, edges, first.labels, LINKS[links])
+        _weigh(np.flatnonzero(labels == label), rows, edges, first.labels, LINKS[options.links])
         for label in range(labels.max(initial=-1) + 1)
     )
     outside = np.flatnonzero(first.labels < 0)
-    winner = _choose(subgroups, outside, rows, outliers == "compete", tie_tolerance)
+    winner = _choose(subgroups, outside, rows, options.outliers == "compete", tolerance)
     place = np.array(varying)
     if winner.won_by == "group":
         names = (scores.spaces[place[i]] for i in outside)
-        dropped += tuple(Dropped(n, "grouping", _why_outside(grouping, eps)) for n in names)
+        dropped += tuple(
+            Dropped(n, "grouping", _why_outside(options.grouping, options.eps)) for n in names
+        )
     return AceResult(
         **common,
         dropped=dropped,

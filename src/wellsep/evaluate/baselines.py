@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import check_choice, check_fraction
+from wellsep.evaluate.options import UNDEFINED
 from wellsep.evaluate.scores import NothingToRank, Scores
-
-UNDEFINED = ("worst", "error")
+from wellsep.partitions import Partitions
 
 
 class Filled(NamedTuple):
@@ -195,11 +195,17 @@ def input_scores(
     >>> ws.input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
     array([ 0.802, -0.39 ])
     """
+    labels = getattr(runs, "partitions", runs)
+    partitions = Partitions.from_labels(dict(labels), noise=noise)
+    return oriented_scores(
+        X, partitions, index, convention=convention, device=device, n_jobs=n_jobs
+    )
+
+
+def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:
+    """(M,) scores of encoded partitions in one space, larger is better."""
     from wellsep.indices import score_partitions
 
-    labels = getattr(runs, "partitions", runs)
-    result = score_partitions(
-        X, dict(labels), (index,), noise=noise, convention=convention, device=device, n_jobs=n_jobs
-    )
+    result = score_partitions(X, partitions, (index,), **options)
     turned: np.ndarray = np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
     return turned

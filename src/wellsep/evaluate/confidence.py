@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import check_count, check_number
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
-from wellsep.evaluate.remote import each_space
+from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, takes_options
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
+from wellsep.evaluate.scoring import each_space
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
@@ -54,21 +54,9 @@ class RankConfidence(Record):
     notes: tuple[str, ...] = ()
 
 
+@takes_options(ConfidenceOptions, 3)
 def rank_confidence(
-    runs: Runs,
-    scores: Scores,
-    result: AceResult,
-    *,
-    n_draws: int = 100,
-    leave_out: float = 0.2,
-    n_groups: int = 12,
-    level: float = 0.9,
-    redo_dip: bool = True,
-    n_jobs: int | None = None,
-    device: Any = None,
-    progress: Callable[[int, int, str], None] | None = None,
-    random_state: Any = 0,
-    scheduler: Any = None,
+    runs: Runs, scores: Scores, result: AceResult, options: ConfidenceOptions
 ) -> RankConfidence:
     """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
 
@@ -87,20 +75,8 @@ def rank_confidence(
         Of these runs.
     result : AceResult
         Whose index and options are used in every draw.
-    n_draws : int
-    leave_out : float
-        Share of the spaces left out of each draw, in [0, 1); none if there are fewer than three.
-    n_groups : int
-        Even; 12 allow 924 different half-samples.
-    level : float
-        Share of the draws an interval covers.
-    redo_dip : bool
-        Test every space again on each half-sample (as it should be); False keeps the spaces'
-        p-values, which is quicker.
-    n_jobs, device : as in :func:`wellsep.score_runs`
-    progress : callable, optional
-    random_state : int or Generator
-    scheduler : as in :func:`wellsep.score_runs`
+    **options
+        The fields of :class:`ConfidenceOptions`.
 
     Returns
     -------
@@ -120,35 +96,24 @@ def rank_confidence(
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
-    check_number("level", level, 0.0, 1.0, open_left=True)
     if (scores.spaces, scores.partitions) != (tuple(runs.spaces), tuple(runs.partitions)):
         raise ValueError("scores must be of these runs, got other spaces or partitions.")
-    if result.index not in scores.settings.get("indices", {}):
+    if scores.settings is None or result.index not in scores.index_specs:
         raise ValueError(
             f"scores must come from score_runs with index {result.index!r}, got a matrix of their "
             "own; half-samples must be scored anew."
         )
-    noise = scores.settings.get("noise", "exclude")
-    partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
-    size = runs.n_objects, len(scores.spaces), int(partitions.n_clusters.max())
-    plan = draw_plan(*size, n_draws, leave_out, n_groups, random_state)
-    test = bool(result.options["dip"]) and scores.dip is not None
-    projection = scores.settings.get("projection") or "pca"
-    name, params = scores.settings["indices"][result.index]
-    job = plan.resampling(name, params, scores.spaces, projection, test=test and redo_dip)
-    own = {space: (space, n_jobs, device) for space in scores.spaces}
-    found = dict(
-        each_space(
-            runs,
-            scores.spaces,
-            resample,
-            (partitions, job),
-            own,
-            scheduler=scheduler,
-            progress=progress,
-        )
-    )
-    return rank_draws(plan, job, scores, result, found, level, begin=begin)
+    settings = scores.settings
+    partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
+    plan = draw_plan(partitions, len(scores.spaces), options, options.random_state)
+    test = result.options.dip and scores.dip is not None and options.redo_dip
+    spec = scores.index_specs[result.index]
+    job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
+    computing = options.part(Computing)
+    own = {space: (space, computing) for space in scores.spaces}
+    shared = partitions, job
+    resampled = dict(each_space(runs, scores.spaces, resample, shared, own, options))
+    return rank_draws(plan, job, scores, result, resampled, options.level, begin=begin)
 
 
 class Plan(NamedTuple):
@@ -168,21 +133,15 @@ class Plan(NamedTuple):
 
 
 def draw_plan(
-    n: int,
-    n_spaces: int,
-    most_clusters: int,
-    n_draws: int = 100,
-    leave_out: float = 0.2,
-    n_groups: int = 12,
-    random_state: Any = 0,
+    partitions: Partitions, n_spaces: int, options: DrawOptions, random_state: Any
 ) -> Plan:
     """Draw the half-samples, then the spaces that each of them leaves out."""
-    check_count("n_draws", n_draws)
-    check_number("leave_out", leave_out, 0.0, 0.95)
-    n_groups = min(check_count("n_groups", n_groups, minimum=2), n)
+    n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
+    n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
+    most_clusters = int(partitions.n_clusters.max())
     rng = np.random.default_rng(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
@@ -195,24 +154,24 @@ def rank_draws(
     job: Resampling,
     scores: Scores,
     result: AceResult,
-    found: Mapping[str, Resampled],
+    resampled: Mapping[str, Resampled],
     level: float = 0.9,
     *,
     begin: float | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
-    from wellsep.evaluate.adaptive import ace
+    from wellsep.evaluate.adaptive import judge_by_ace
 
     start = time.perf_counter()
     n_draws, n_groups = plan.halves.chosen.shape
     n_spaces = len(scores.spaces)
     values = np.full((n_draws, n_spaces, len(scores.partitions)), np.nan)
     pvalues = np.ones((n_draws, n_spaces))
-    test = bool(result.options["dip"]) and scores.dip is not None
+    test = result.options.dip and scores.dip is not None
     for i, space in enumerate(scores.spaces):
-        values[job.draws[space], i] = found[space].values
-        if found[space].pvalues is not None:
-            pvalues[job.draws[space], i] = found[space].pvalues
+        values[job.draws[space], i] = resampled[space].values
+        if resampled[space].pvalues is not None:
+            pvalues[job.draws[space], i] = resampled[space].pvalues
         elif test:
             pvalues[:, i] = scores.dip.pvalue[i]  # type: ignore[union-attr]
     if test:
@@ -222,10 +181,10 @@ def rank_draws(
     for draw in range(n_draws):
         part = _sub_scores(scores, result.index, values[draw], pvalues[draw], plan.kept[draw], test)
         try:
-            answer = ace(part, **result.options)
+            answer = judge_by_ace(part, result.options)
         except NothingToRank:
             continue
-        places.append(ranks(answer.scores, tolerance=result.options["tie_tolerance"]))
+        places.append(ranks(answer.scores, tolerance=result.options.tie_tolerance))
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
     notes: tuple[str, ...] = ()
@@ -237,7 +196,7 @@ def rank_draws(
             f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "
             "were computed anew; the others keep their widths among all objects.",
         )
-    spent = sum(one.seconds for one in found.values()) + time.perf_counter() - start
+    spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise(
         np.stack(places),
         level,

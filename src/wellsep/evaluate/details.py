@@ -85,19 +85,30 @@ def partition_details(
     >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
     ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """
-    if partition is None:
-        partition = rank(result).best
-    if space is None:
-        space = result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
-    X, labels = runs.spaces[space], runs.partitions[partition]
-    return object_details(X, labels, partition, space, noise=noise, device=device)
+    name = rank(result).best if partition is None else partition
+    space = leading_space(result) if space is None else space
+    encoded = encode(runs.partitions[name], noise=noise, name=name)
+    return object_details(runs.spaces[space], encoded, space, device=device)
+
+
+def details_of_best(
+    runs: Runs, partitions: Partitions, result: AceResult, device: Any
+) -> PartitionDetails:
+    """The details of the best of the partitions that were judged."""
+    best = partitions[partitions.names.index(rank(result).best)]
+    space = leading_space(result)
+    return object_details(runs.spaces[space], best, space, device=device)
+
+
+def leading_space(result: AceResult) -> str:
+    """The space that counts most in the answer."""
+    return result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
 
 
 def object_details(
-    X: Any, labels: Any, partition: str, space: str, *, noise: str = "exclude", device: Any = None
+    X: Any, partition: Partitions, space: str, *, device: Any = None
 ) -> PartitionDetails:
-    """The details of any labels of X; `partition` and `space` say what they are called."""
-    encoded = encode(labels, noise=noise, name=partition)
+    """The details of one partition of X; `space` says what X is called."""
     X = open_space(check_data(X), device=device).X
     notes: list[str] = []
 
@@ -108,20 +119,18 @@ def object_details(
                 return freeze(function(), float)
         except UndefinedIndex as reason:
             notes.append(f"{what} undefined: {str(reason).rstrip('.')}.")
-            return freeze(np.full(len(labels), np.nan))
+            return freeze(np.full(partition.n_objects, np.nan))
 
     return PartitionDetails(
-        partition,
+        partition.names[0],
         space,
-        codes=freeze(encoded.codes[0]),
-        clusters=tuple(str(label) for label in encoded.classes[0]),
-        widths=values_of(
-            "Silhouette widths are", lambda: silhouette_samples(X, labels, noise=noise)
-        ),
-        margins=values_of("Margins are", lambda: margins(X, labels, noise=noise)),
-        nearest=freeze(nearest_clusters(X, encoded)),
+        codes=freeze(partition.codes[0]),
+        clusters=tuple(str(label) for label in partition.classes[0]),
+        widths=values_of("Silhouette widths are", lambda: silhouette_samples(X, partition)),
+        margins=values_of("Margins are", lambda: margins(X, partition)),
+        nearest=freeze(nearest_clusters(X, partition)),
         disagreements=values_of(
-            "Local connectivity is", lambda: local_connectivity(X, labels, noise=noise).objects
+            "Local connectivity is", lambda: local_connectivity(X, partition).objects
         ),
         notes=tuple(notes),
     )

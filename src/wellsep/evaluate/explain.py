@@ -50,14 +50,14 @@ def _question(result: AceResult) -> Iterator[str]:
 
 
 def _multimodality(result: AceResult) -> Iterator[str]:
-    if not result.options["dip"]:
+    if not result.options.dip:
         yield "The dip test was left out (dip=False), so every space is used."
     elif len(result.untested) == len(result.spaces):
         yield "The dip test is undefined in every space, so every space is used."
     elif result.no_space_admitted:
         yield (
             "No space passes the dip test for more than one mode "
-            f"(Holm, level {result.options['dip_alpha']:g}): either there are no clusters, or they "
+            f"(Holm, level {result.options.dip_alpha:g}): either there are no clusters, or they "
             "do not show along the tested direction. All spaces are kept; read the answer with "
             "care, next to the mean scores."
         )
@@ -68,7 +68,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         yield (
             f"{passed} of {count(len(result.spaces), 'space')} "
             f"{'passes' if passed == 1 else 'pass'} the dip test for more than one "
-            f"mode (Holm, level {result.options['dip_alpha']:g})."
+            f"mode (Holm, level {result.options.dip_alpha:g})."
         )
         if untested:
             yield f"The test is undefined in {listing(map(repr, untested))}; they stay."
@@ -102,11 +102,11 @@ def _agreement(result: AceResult) -> Iterator[str]:
         return
     n = len(result.retained)
     edges = int(np.count_nonzero(np.triu(result.edges, 1)))
-    name = result.options["correlation"].capitalize()
+    name = result.options.correlation.capitalize()
     if result.adjusted is None:
-        rule = "no test" if result.options["alpha"] is None else "two partitions allow no test"
+        rule = "no test" if result.options.alpha is None else "two partitions allow no test"
     else:
-        rule = f"one-sided, Holm, level {result.options['alpha']:g}"
+        rule = f"one-sided, Holm, level {result.options.alpha:g}"
     yield (
         f"{edges} of {count(n * (n - 1) // 2, 'pair')} of the {n} spaces left "
         f"{'ranks' if edges == 1 else 'rank'} the partitions alike ({name}, {rule})."
@@ -167,7 +167,7 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 
 def _answer(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
     best = [repr(result.partitions[i]) for i in np.flatnonzero(place == 1)]
     top = result.scores.max()
     if len(best) > 1:
@@ -189,11 +189,11 @@ def _answer(result: AceResult) -> Iterator[str]:
 
 
 def _baselines(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
     for name, scores in result.baselines.items():
         if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
             continue
-        pick = np.flatnonzero(ranks(scores, tolerance=result.options["tie_tolerance"]) == 1)
+        pick = np.flatnonzero(ranks(scores, tolerance=result.options.tie_tolerance) == 1)
         if (place[pick] == 1).any():
             yield f"{BASELINES[name]} pick the same."
         else:
@@ -224,7 +224,7 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
 def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = ranks(result.scores, tolerance=result.options["tie_tolerance"])
+    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
     low, high = confidence.interval[best]
     yield (

@@ -19,8 +19,9 @@ from wellsep.compute.half_moments import half_moments
 from wellsep.compute.half_sums import Halves, half_widths, sums_known
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
+from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import Asked, evaluate_and_keep
+from wellsep.indices.scoring import ParsedIndex, evaluate_and_keep
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 
@@ -80,33 +81,30 @@ def resample(
     partitions: Partitions,
     job: Resampling,
     space: str,
-    n_jobs: int | None,
-    device: Any,
+    computing: Computing,
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
     begin = time.perf_counter()
     halves = job.of(space)
-    values = score_halves(
-        X, partitions, job.index, job.params, halves, n_jobs=n_jobs, device=device
-    )
-    return _with_dips(X, values, job, space, n_jobs, begin)
+    by = {"n_jobs": computing.n_jobs, "device": computing.device}
+    values = score_halves(X, partitions, job.index, job.params, halves, **by)
+    return _with_dips(X, values, job, space, computing.n_jobs, begin)
 
 
 def score_and_resample(
     X: Any,
     partitions: Partitions,
-    asked: list[Asked],
+    asked: list[ParsedIndex],
     job: Resampling,
     space: str,
-    n_jobs: int | None,
-    device: Any,
+    computing: Computing,
 ) -> tuple[PartitionScores, Resampled]:
     """Scores of one space, and its half-samples from what the same pass found."""
-    task = _open(X, partitions, job.halves, n_jobs, device)
+    task = _open(X, partitions, job.halves, computing.n_jobs, computing.device)
     scores, full = evaluate_and_keep(task, asked, job.full_sample, coverage=partitions.coverage)
     begin = time.perf_counter()
     values = _half_values(task, job.index, job.params, job.of(space), full)
-    return scores, _with_dips(X, values, job, space, n_jobs, begin)
+    return scores, _with_dips(X, values, job, space, computing.n_jobs, begin)
 
 
 def _with_dips(

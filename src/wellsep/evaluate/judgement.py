@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_count
 from wellsep._records import Record, freeze
-from wellsep.evaluate.adaptive import ace
-from wellsep.evaluate.baselines import input_scores
+from wellsep.evaluate.adaptive import judge_by_ace
+from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
-from wellsep.evaluate.details import PartitionDetails, partition_details
+from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring import Progress, check_runs, score_spaces
-from wellsep.indices.scoring import IndexSpec, parse_indices
+from wellsep.evaluate.scoring import encode_runs, score_spaces
 from wellsep.runs import Runs
 
 
@@ -105,12 +103,21 @@ class Judgement(Record):
                 "edges": result.edges,
             },
             "other_indices": {k: list(v) for k, v in ranking.by_other_index.items()},
-            "options": dict(result.options),
-            "settings": dict(self.scores.settings),
+            "options": {k: v for k, v in asdict(result.options).items() if k != "index"},
+            "settings": _settings(self.scores),
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
         return self.ranking._repr_html_()
+
+
+def _settings(scores: Scores) -> dict[str, Any]:
+    """What the values depend on; the options say whether there was a dip test."""
+    settings = {} if scores.settings is None else asdict(scores.settings)
+    if not settings.pop("dip", True):
+        settings["projection"] = None
+    settings.pop("n_plotted", None)  # no value depends on it
+    return {"indices": dict(scores.index_specs), **settings, "version": scores.version}
 
 
 def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
@@ -123,42 +130,15 @@ def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
     ]
 
 
-def judge(
-    runs: Runs,
-    indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
-    *,
-    n_draws: int = 100,
-    X: Any = None,
-    noise: str = "error",
-    convention: str | None = None,
-    projection: str = "pca",
-    details: bool = True,
-    n_jobs: int | None = None,
-    device: Any = None,
-    cache: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    random_state: Any = 0,
-    scheduler: Any = None,
-    **options: Any,
-) -> Judgement:
+@takes_options(Options)
+def judge(runs: Runs, options: Options) -> Judgement:
     """Score, judge by ACE, resample and rank: the main job in one call.
 
     Parameters
     ----------
     runs : Runs
-    indices : sequence of str or (str, dict)
-        The first index decides the ranking. The others are computed and shown next to it.
-    n_draws : int
-        Half-samples for the rank intervals; 0 for none.
-    X : array-like of shape (n, p), optional
-        The data the runs were made from. If given, every partition is also scored there, as a
-        baseline.
-    noise, convention, projection, n_jobs, device, cache, progress, random_state, scheduler
-        As in :func:`wellsep.score_runs`.
-    details : bool
-        Also keep the silhouette widths and margins of the best partition.
     **options
-        Of :func:`wellsep.ace`: ``dip``, ``alpha``, ``grouping``, ``links`` …
+        The fields of :class:`Options`.
 
     Returns
     -------
@@ -174,40 +154,32 @@ def judge(
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
-    check_count("n_draws", n_draws, minimum=0)
-    check_runs(runs)
-    dip, spaces = options.get("dip", True), tuple(runs.spaces)
+    partitions = encode_runs(runs, options.noise)
     plan = job = None
-    if n_draws:
-        asked = {index.label(p): (index.name, p) for index, p in parse_indices(indices, convention)}
-        decides = options.get("index") or next(iter(asked))
-        most_clusters = max((len(np.unique(v)) for v in runs.partitions.values()), default=0)
-        size = runs.n_objects, len(spaces), most_clusters
-        plan = draw_plan(*size, n_draws, random_state=random_state)
-        if decides in asked:  # ace refuses any other
-            job = plan.resampling(*asked[decides], spaces, projection, test=bool(dip))
-    scores, resampled = score_spaces(
-        runs, indices, job, noise=noise, convention=convention, dip=dip, projection=projection,
-        n_jobs=n_jobs, device=device, cache=cache, progress=progress, random_state=random_state,
-        scheduler=scheduler,
-    )  # fmt: skip
-    answer = ace(scores, **options)
+    if options.n_draws:
+        plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)
+        index, params = options.deciding
+        test = options.dip and options.redo_dip
+        job = plan.resampling(index.name, params, tuple(runs.spaces), options.projection, test=test)
+    scores, resampled = score_spaces(runs, partitions, options, job)
+    by_ace = options.part(AceOptions)
+    answer = judge_by_ace(scores, by_ace)
     answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
-    for index in scores.indices[1:]:
+    for index_name in scores.indices:
+        if index_name == answer.index:
+            continue
         try:
-            answers[index] = ace(scores, index=index, **options)
+            answers[index_name] = judge_by_ace(scores, replace(by_ace, index=index_name))
         except NothingToRank as reason:
-            notes += (f"{index} could not rank the runs: {reason}",)
+            notes += (f"{index_name} could not rank the runs: {reason}",)
     confidence = None
     if plan is not None and job is not None:
-        confidence = rank_draws(plan, job, scores, answer, resampled)
+        confidence = rank_draws(plan, job, scores, answer, resampled, options.level)
     in_input = None
-    if X is not None:
-        deciding = scores.settings["indices"][answer.index]
-        in_input = freeze(
-            input_scores(X, runs, index=deciding, noise=noise, device=device, n_jobs=n_jobs)
-        )
-    policy = "exclude" if noise == "error" else noise
-    found = partition_details(runs, answer, noise=policy, device=device) if details else None
-    return Judgement(scores, {"ace": answers}, confidence, found, in_input, notes)
+    if options.X is not None:
+        spec = scores.index_specs[answer.index]
+        by = {"device": options.device, "n_jobs": options.n_jobs}
+        in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
+    details = details_of_best(runs, partitions, answer, options.device) if options.details else None
+    return Judgement(scores, {"ace": answers}, confidence, details, in_input, notes)

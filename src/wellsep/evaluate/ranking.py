@@ -63,7 +63,7 @@ class Ranking(Record):
     @property
     def tie_tolerance(self) -> float:
         """Relative difference under which two scores are tied."""
-        return float(self.result.options["tie_tolerance"])
+        return float(self.result.options.tie_tolerance)
 
     @cached_property
     def rank(self) -> np.ndarray:

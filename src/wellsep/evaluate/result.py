@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record
+from wellsep.evaluate.options import AceOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class AceResult(Record):
     Attributes
     ----------
     index, direction : the index used, and -1 if its values were negated
-    options : the arguments of :func:`ace`
+    options : AceOptions, the arguments of :func:`ace`
     spaces, partitions : names
     retained : positions of the spaces whose rank agreement was compared
     dropped : tuple of Dropped
@@ -62,7 +63,7 @@ class AceResult(Record):
 
     index: str
     direction: int
-    options: Mapping[str, Any]
+    options: AceOptions
     spaces: tuple[str, ...]
     partitions: tuple[str, ...]
     retained: tuple[int, ...]

@@ -10,6 +10,7 @@ import numpy as np
 
 from wellsep._checks import check_choice
 from wellsep._records import Record, freeze
+from wellsep.evaluate.options import Settings
 
 
 class NothingToRank(ValueError):
@@ -63,8 +64,12 @@ class Scores(Record):
     dims : ndarray of shape (L,)
         Columns of each space.
     plot_coordinates : Coordinates or None
-    settings : dict
-        How the scores were made (noise policy, convention, version).
+    index_specs : dict of str to (str, dict)
+        Name and parameters of each index; none where the values were computed elsewhere.
+    settings : Settings or None
+        The options that the values depend on; None where they were computed elsewhere.
+    version : str
+        The version of wellsep that computed them.
     """
 
     values: Mapping[str, np.ndarray]
@@ -81,7 +86,9 @@ class Scores(Record):
     n_objects: int = 0
     dims: np.ndarray | None = None
     plot_coordinates: Coordinates | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    index_specs: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    settings: Settings | None = None
+    version: str = ""
 
     @classmethod
     def from_matrix(

@@ -1,9 +1,8 @@
-"""score_runs: open every space once, score all partitions by all indices in one pass."""
+"""score_runs: open every space once, here or in a task on a Dask cluster, and score all in it."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,22 +10,29 @@ from typing import Any
 import numpy as np
 
 from wellsep import __version__
-from wellsep._checks import check_choice
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
-from wellsep.evaluate.remote import named, over_spaces
+from wellsep.evaluate.options import (
+    Calling,
+    Computing,
+    Progress,
+    ScoreOptions,
+    Settings,
+    takes_options,
+)
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 from wellsep.indices import score_partitions
-from wellsep.indices.scoring import Asked, IndexSpec, parse_indices
-from wellsep.partitions import NOISE_POLICIES, Partitions
+from wellsep.indices.scoring import ParsedIndex
+from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.run import Part
 from wellsep.spaces import multimodality
 from wellsep.spaces.planes import drawn_objects, plane
 
-Progress = Callable[[int, int, str], None]
-_Found = tuple["SpaceScores", Resampled | None]
+_Outcome = tuple["SpaceScores", Resampled | None]
+_Step = Callable[..., Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,52 +47,16 @@ class SpaceScores(Record):
     axes: str = ""
 
 
-def score_runs(
-    runs: Runs,
-    indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
-    *,
-    noise: str = "error",
-    convention: str | None = None,
-    dip: bool = True,
-    projection: str = "pca",
-    n_plotted: int = 2000,
-    n_jobs: int | None = None,
-    device: Any = None,
-    cache: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    random_state: Any = 0,
-    scheduler: Any = None,
-) -> Scores:
+@takes_options(ScoreOptions)
+def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     """Score every partition in every space.
 
     Parameters
     ----------
     runs : Runs
         From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
-    indices : sequence of str or (str, dict)
-        Names from ``wellsep.INDICES``. The first index decides the ranking.
-    noise : {"error", "exclude", "cluster", "singletons"}
-        What the label -1 means. An error by default: a run that calls most objects noise must not
-        win unnoticed. With "exclude" the coverage of each partition is shown.
-    convention : {None, "ace"}
-        "ace" computes what the authors of ACE computed.
-    dip : bool
-        Also test every space for more than one mode.
-    projection : {"pca", "pca-scaled", "components", "distances"}
-        How the dip test sees a space, see :func:`wellsep.multimodality`.
-    n_plotted : int
-        Objects whose coordinates are kept for drawing; 0 for none.
-    n_jobs, device : as in :func:`wellsep.score_partitions`
-    cache : path, optional
-        Folder that keeps finished spaces by content; an interrupted call continues from it, and
-        only new partitions are scored again.
-    progress : callable, optional
-        Called as ``progress(done, total, space)`` before each space, and at the end.
-    random_state : int or Generator
-        Chooses the objects whose coordinates are kept.
-    scheduler : str or distributed.Client, optional
-        A Dask cluster that scores the spaces, each in a task of its own; an active client is
-        used by default. Embeddings in files are read by the workers.
+    **options
+        The fields of :class:`ScoreOptions`.
 
     Returns
     -------
@@ -102,57 +72,39 @@ def score_runs(
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
-    return score_spaces(
-        runs, indices, None, noise=noise, convention=convention, dip=dip, projection=projection,
-        n_plotted=n_plotted, n_jobs=n_jobs, device=device, cache=cache, progress=progress,
-        random_state=random_state, scheduler=scheduler,
-    )[0]  # fmt: skip
+    return score_spaces(runs, encode_runs(runs, options.noise), options)[0]
 
 
-def check_runs(runs: Any) -> None:
-    """Refuse what are no runs."""
+def encode_runs(runs: Any, noise: str) -> Partitions:
+    """The labels of all runs, encoded once; refuses what are no runs, or too few."""
     if not isinstance(runs, Runs):
         raise TypeError(
             f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
         )
+    if not runs.spaces or not runs.partitions:
+        missing = "space (embedding)" if not runs.spaces else "partition (labels)"
+        raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
+    return Partitions.from_labels(dict(runs.partitions), noise=noise)
 
 
 def score_spaces(
     runs: Runs,
-    indices: Sequence[IndexSpec] | IndexSpec,
-    resampling: Resampling | None,
-    *,
-    noise: str,
-    convention: str | None,
-    dip: bool,
-    projection: str,
-    n_jobs: int | None,
-    device: Any,
-    cache: str | os.PathLike[str] | None,
-    progress: Progress | None,
-    random_state: Any,
-    scheduler: Any,
-    n_plotted: int = 2000,
+    partitions: Partitions,
+    options: ScoreOptions,
+    resampling: Resampling | None = None,
 ) -> tuple[Scores, dict[str, Resampled]]:
-    """Open every space once: its scores and, where asked for, its half-samples."""
-    check_runs(runs)
-    check_choice("noise", noise, NOISE_POLICIES)
-    asked = parse_indices(indices, convention)
-    spaces, names = tuple(runs.spaces), tuple(runs.partitions)
-    if not spaces or not names:
-        missing = "space (embedding)" if not spaces else "partition (labels)"
-        raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
-    partitions = Partitions.from_labels(dict(runs.partitions), noise=noise)
+    """Open every space once: its scores and, where they are wanted, its half-samples."""
+    spaces, names = tuple(runs.spaces), partitions.names
     digests = tuple(digest(codes) for codes in partitions.codes)
-    drawn = drawn_objects(runs.n_objects, n_plotted, random_state)
-    labels = tuple(index.label(params) for index, params in asked)
+    drawn = drawn_objects(runs.n_objects, options.n_plotted, options.random_state)
+    labels = tuple(options.parsed)
 
-    job = _Job(labels, asked, dip, projection, drawn, n_jobs, device, resampling)
-    with open_client(scheduler) as client:
+    job = _Job(options.parsed, options.part(Settings), options.part(Computing), drawn, resampling)
+    with open_client(options.scheduler) as client:
         if client is not None:
-            both = _score_remotely(client, runs, spaces, partitions, digests, job, cache, progress)
+            both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
         else:
-            both = _score_here(runs, spaces, partitions, digests, job, cache, progress)
+            both = _score_here(runs, spaces, partitions, digests, job, options)
     found = [scored for scored, _ in both]
     resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
 
@@ -166,95 +118,84 @@ def score_spaces(
                     reasons[label][reason_key(space, partition)] = why
     scores = Scores(
         values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
-        directions={
-            label: index.direction for label, (index, _) in zip(labels, asked, strict=True)
-        },
+        directions={label: index.direction for label, (index, _) in options.parsed.items()},
         spaces=spaces,
         partitions=names,
         made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
         coverage=freeze(partitions.coverage),
         n_clusters=freeze(partitions.n_clusters),
-        dip=_join_dips(found) if dip else None,
+        dip=_join_dips(found) if options.dip else None,
         params={run.name: run.params for run in runs if run.params},
         ids=None if runs.ids is None else freeze(runs.ids),
         n_objects=runs.n_objects,
         dims=freeze([runs[name].n_features for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
-        settings={
-            "indices": {label: (i.name, p) for label, (i, p) in zip(labels, asked, strict=True)},
-            "noise": noise,
-            "convention": convention,
-            "projection": projection if dip else None,
-            "version": __version__,
-        },
+        index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
+        settings=job.settings,
+        version=__version__,
     )
     return scores, resampled
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    labels: tuple[str, ...]
-    asked: list[Asked]
-    dip: bool
-    projection: str
+    indices: Mapping[str, ParsedIndex]
+    settings: Settings
+    computing: Computing
     drawn: np.ndarray
-    n_jobs: int | None
-    device: Any
     resampling: Resampling | None
 
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
-        facts = (__version__, embedding_digest, self.labels, self.dip and self.projection,
-                 digest(self.drawn), str(self.device))  # fmt: skip
+        settings = self.settings
+        facts = (__version__, embedding_digest, tuple(self.indices),
+                 settings.dip and settings.projection, digest(self.drawn),
+                 str(self.computing.device))  # fmt: skip
         return digest(repr(facts))
 
 
 def _score_here(
     runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
-    job: _Job, cache: Any, progress: Progress | None,
-) -> list[_Found]:  # fmt: skip
+    job: _Job, options: ScoreOptions,
+) -> list[_Outcome]:  # fmt: skip
     found = []
     for done, name in enumerate(spaces):
-        if progress is not None:
-            progress(done, len(spaces), name)
+        _tell(options.progress, done, len(spaces), name)
         try:
-            found.append(_score_space(runs, name, partitions, digests, job, cache))
+            found.append(_score_space(runs, name, partitions, digests, job, options.cache))
         except (ValueError, TypeError) as error:
-            raise named(error, name) from error
-    if progress is not None:
-        progress(len(spaces), len(spaces), "")
+            raise _named(error, name) from error
+    _tell(options.progress, len(spaces), len(spaces), "")
     return found
 
 
 def _score_remotely(
     client: Any, runs: Runs, spaces: tuple[str, ...], partitions: Partitions,
-    digests: tuple[str, ...], job: _Job, cache: Any, progress: Progress | None,
-) -> list[_Found]:  # fmt: skip
+    digests: tuple[str, ...], job: _Job, options: ScoreOptions,
+) -> list[_Outcome]:  # fmt: skip
     """The same with a task per space; this process alone reads and writes the cache."""
     folders: dict[str, Path | None] = dict.fromkeys(spaces)
     known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
     resampled: dict[str, Resampled | None] = dict.fromkeys(spaces)
-    if cache is not None:
+    if options.cache is not None:
         for name, key in over_spaces(client, runs, spaces, digest):
-            folders[name] = Path(cache) / job.key(key)
+            folders[name] = Path(options.cache) / job.key(key)
             known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
     missing = {name: _missing(known[name], digests) for name in spaces}
     again = job.resampling is not None
     left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
     own = {name: (name, missing[name], _without_values(known[name])) for name in left}
     done = len(spaces) - len(left)
-    if progress is not None:
-        progress(0, len(spaces), "")
+    _tell(options.progress, 0, len(spaces), "")
     for name, (fresh, resampled[name]) in over_spaces(
         client, runs, left, _compute, partitions, digests, job, own=own
     ):
         known[name] = _joined(known[name], fresh, folders[name])
         done += 1
-        if progress is not None:
-            progress(done, len(spaces), name)
-    if progress is not None and not left:
-        progress(done, len(spaces), "")
+        _tell(options.progress, done, len(spaces), name)
+    if not left:
+        _tell(options.progress, done, len(spaces), "")
     return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
 
 
@@ -281,7 +222,7 @@ def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
 
 def _score_space(
     runs: Runs, name: str, partitions: Partitions, digests: tuple[str, ...], job: _Job, cache: Any
-) -> _Found:
+) -> _Outcome:
     """Scores of all partitions in one space, in their order; what the cache knows is taken."""
     folder = None if cache is None else Path(cache) / job.key(runs[name].digest())
     known = None if folder is None else _read_cache(folder)
@@ -313,17 +254,22 @@ def _compute(
 ) -> tuple[SpaceScores | None, Resampled | None]:  # fmt: skip
     """Scores of some partitions and the half-samples of all; one pass where these are the same."""
     resampled = None
-    by = (job.n_jobs, job.device)
     if job.resampling is not None and len(which) == len(partitions):
-        result, resampled = score_and_resample(X, partitions, job.asked, job.resampling, space, *by)
+        result, resampled = score_and_resample(
+            X, partitions, list(job.indices.values()), job.resampling, space, job.computing
+        )
     else:
         if job.resampling is not None:
-            resampled = resample(X, partitions, job.resampling, space, *by)
+            resampled = resample(X, partitions, job.resampling, space, job.computing)
         if known is not None and not which:
             return None, resampled
-        specs = [(index.name, params) for index, params in job.asked]
+        specs = [(index.name, params) for index, params in job.indices.values()]
         result = score_partitions(
-            X, partitions.subset(which), specs, device=job.device, n_jobs=job.n_jobs
+            X,
+            partitions.subset(which),
+            specs,
+            device=job.computing.device,
+            n_jobs=job.computing.n_jobs,
         )
     new = tuple(digests[m] for m in which)
     place = dict(zip(result.names, new, strict=True))
@@ -333,10 +279,10 @@ def _compute(
             new, result.values, reasons, known.dip, known.plane, known.axes
         ), resampled
     test = None
-    if job.dip:
-        seen = multimodality(X, projection=job.projection, random_state=0)
+    if job.settings.dip:
+        seen = multimodality(X, projection=job.settings.projection, random_state=0)
         one = freeze([seen.statistic]), freeze([seen.pvalue])
-        test = Dip(*one, (seen.note,), job.projection)
+        test = Dip(*one, (seen.note,), job.settings.projection)
     flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
     return SpaceScores(new, result.values, reasons, test, flat, axes), resampled
 
@@ -368,3 +314,102 @@ def _join_dips(found: list[SpaceScores]) -> Dip:
 def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
     planes = tuple(freeze(one.plane) for one in found if one.plane is not None)
     return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))
+
+
+def each_space(
+    runs: Runs,
+    spaces: tuple[str, ...],
+    function: _Step,
+    shared: tuple[Any, ...],
+    own: dict[str, tuple[Any, ...]],
+    options: Calling,
+) -> Iterator[tuple[str, Any]]:
+    """``function(X, *shared, *own[space])``, here in order or on a cluster as each is done."""
+    with open_client(options.scheduler) as client:
+        if client is None:
+            for done, name in enumerate(spaces):
+                _tell(options.progress, done, len(spaces), name)
+                yield name, function(runs.spaces[name], *shared, *own[name])
+        else:
+            _tell(options.progress, 0, len(spaces), "")
+            found = over_spaces(client, runs, spaces, function, *shared, own=own)
+            for done, (name, result) in enumerate(found, 1):
+                yield name, result
+                if done < len(spaces):
+                    _tell(options.progress, done, len(spaces), name)
+        _tell(options.progress, len(spaces), len(spaces), "")
+
+
+def _tell(progress: Progress | None, done: int, total: int, name: str) -> None:
+    if progress is not None:
+        progress(done, total, name)
+
+
+def over_spaces(
+    client: Any,
+    runs: Runs,
+    spaces: tuple[str, ...],
+    function: _Step,
+    *shared: Any,
+    own: dict[str, tuple[Any, ...]] | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """``function(X, *shared, *own[space])`` of every space, as each is done.
+
+    A worker opens the embedding itself where it lies in a file. ``shared`` travels once. When a
+    worker is lost, its task alone is done again elsewhere.
+    """
+    from distributed import CancelledError, as_completed
+    from distributed.scheduler import KilledWorker
+
+    # A task, not scattered data: what a task made can be made again.
+    common = client.submit(_keep, shared, pure=False)
+    futures = {
+        client.submit(
+            _on_space,
+            runs[name]._part("embedding"),
+            function,
+            common,
+            () if own is None else own[name],
+            pure=False,
+        ): name
+        for name in spaces
+    }
+    try:
+        for future in as_completed(list(futures), loop=client.loop):
+            name = futures.pop(future)
+            try:
+                result = future.result()
+            except KilledWorker:
+                raise MemoryError(
+                    f"Several workers were lost while they computed on space {name!r}. With a "
+                    "cache, finished spaces are kept. Give the workers more memory and repeat the "
+                    "call."
+                ) from None
+            except CancelledError:
+                raise ConnectionError(
+                    "The Dask scheduler went away after "
+                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} spaces. With a cache, "
+                    "finished spaces are kept. Start it again and repeat the call."
+                ) from None
+            except (ValueError, TypeError, OSError) as error:
+                raise _named(error, name) from error
+            # Released, or the scheduler would compute it again if its worker were lost later.
+            future.release()
+            yield name, result
+    finally:
+        client.cancel(list(futures))
+
+
+def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
+    return shared
+
+
+def _on_space(part: Part, function: _Step, shared: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
+    return function(part.open(), *shared, *own)
+
+
+def _named(error: Exception, space: str) -> Exception:
+    text = str(error)
+    if repr(space) in text:
+        return error
+    return type(error)(f"space {space!r}: {text}")

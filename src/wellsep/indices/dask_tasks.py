@@ -13,7 +13,7 @@ from wellsep.compute.dask.pairs import PAIRWISE, refuse_metric
 from wellsep.compute.dask.passes import ROW_WISE
 from wellsep.indices.record import INDICES, Index
 
-Asked = tuple[Index, dict[str, Any]]
+ParsedIndex = tuple[Index, dict[str, Any]]
 
 
 def chunked_task(
@@ -22,7 +22,7 @@ def chunked_task(
     sample_weight: Any,
     noise: str,
     device: Any,
-    asked: list[Asked],
+    asked: list[ParsedIndex],
     centers: Any = None,
 ) -> ChunkedTask:
     """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""

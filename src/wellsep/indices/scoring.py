@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
 IndexSpec = str | tuple[str, Mapping[str, Any]]
-Asked = tuple[Index, dict[str, Any]]
+ParsedIndex = tuple[Index, dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +86,12 @@ class PartitionScores:
         return f"PartitionScores({len(self.names)} partitions × {', '.join(self.indices)})"
 
 
-def parse_indices(indices: Any, convention: str | None = None) -> list[Asked]:
+def parse_indices(indices: Any, convention: str | None = None) -> list[ParsedIndex]:
     """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
     check_choice("convention", convention, (None, "ace"))
     if isinstance(indices, str) or _is_pair(indices):
         indices = (indices,)
-    asked: dict[str, Asked] = {}
+    asked: dict[str, ParsedIndex] = {}
     for spec in indices:
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
@@ -204,13 +204,13 @@ def drop_weightless(
     return bare.take(np.arange(bare.n_objects)), weights
 
 
-def evaluate(task: AnyTask, asked: list[Asked], *, coverage: np.ndarray) -> PartitionScores:
+def evaluate(task: AnyTask, asked: list[ParsedIndex], *, coverage: np.ndarray) -> PartitionScores:
     """Gather what the formulas want for every scorable partition, then apply them."""
     return evaluate_and_keep(task, asked, None, coverage=coverage)[0]
 
 
 def evaluate_and_keep(
-    task: AnyTask, asked: list[Asked], keep: Want | None, *, coverage: np.ndarray
+    task: AnyTask, asked: list[ParsedIndex], keep: Want | None, *, coverage: np.ndarray
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
     n_partitions = len(task.partitions)
@@ -256,7 +256,7 @@ def evaluate_and_keep(
     return scores, kept
 
 
-def _all_wants(asked: list[Asked]) -> list[Want]:
+def _all_wants(asked: list[ParsedIndex]) -> list[Want]:
     return [w for index, params in asked for w in index.wants(**params).values()]
 
 
@@ -279,7 +279,7 @@ def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
     return None
 
 
-def _refuse_sparse(asked: list[Asked]) -> None:
+def _refuse_sparse(asked: list[ParsedIndex]) -> None:
     for index, params in asked:
         summed = index.sparse_sums and find(params["metric"]).sums is not None
         if not index.sparse and not summed:
@@ -290,7 +290,7 @@ def _refuse_sparse(asked: list[Asked]) -> None:
             )
 
 
-def _refuse_weights(asked: list[Asked], weights: np.ndarray | None) -> None:
+def _refuse_weights(asked: list[ParsedIndex], weights: np.ndarray | None) -> None:
     for index, _ in asked:
         if weights is not None and not index.weighted:
             raise ValueError(

@@ -30,7 +30,7 @@ def steps_figure(result: AceResult) -> Steps:
     weight[list(result.winning_spaces)] = result.weights
     steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
     modal = [f != "dip" for f in fate]
-    if result.options["dip"]:
+    if result.options.dip:
         if result.no_space_admitted:
             sentence = "No space passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
@@ -38,7 +38,7 @@ def steps_figure(result: AceResult) -> Steps:
             several = sum(modal) - len(result.untested)
             sentence = (
                 f"The dip test finds more than one mode in {several} of them "
-                f"(Holm, level {result.options['dip_alpha']:g})."
+                f"(Holm, level {result.options.dip_alpha:g})."
             )
             title = "have more than one mode"
             if result.untested:
@@ -85,7 +85,7 @@ def heat_map(result: AceResult) -> HeatMap | None:
         linked=result.edges[np.ix_(rows, rows)] > 0,
         group=groups(result)[places],
         wins=np.array([fate[i] == "wins" for i in places]),
-        correlation=result.options["correlation"],
+        correlation=result.options.correlation,
     )
 
 
@@ -174,7 +174,7 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
         adjusted=np.asarray(result.dip_adjusted, float),
         passed=np.array([f != "dip" for f in fates(result)]) & (not result.no_space_admitted),
         notes=tuple(notes),
-        alpha=float(result.options["dip_alpha"]),
+        alpha=float(result.options.dip_alpha),
     )
 
 

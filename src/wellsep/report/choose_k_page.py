@@ -11,6 +11,7 @@ from wellsep._checks import check_data, to_numpy
 from wellsep._display import count
 from wellsep.evaluate.details import object_details
 from wellsep.evaluate.truth import compare_with_truth
+from wellsep.partitions import encode
 from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
 from wellsep.report.scatter import (
@@ -58,7 +59,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     else:
         rows = X[np.asarray(chosen.objects)]
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
-        details = object_details(rows, chosen.labels_for(best), f"K = {best}", space)
+        details = object_details(rows, encode(chosen.labels_for(best), name=f"K = {best}"), space)
         shown = objects_figure(details)
         objects = draw_objects(len(rows), 1, len(names), None)
         xy, axes = plane(rows, objects, layout)

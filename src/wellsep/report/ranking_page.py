@@ -99,7 +99,9 @@ def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, trut
     if runs is not None:
         _check_runs(ranking, runs)
         if details is None:
-            details = partition_details(runs, ranking.result)
+            settings = None if scores is None else scores.settings
+            noise = "exclude" if settings is None else settings.noise  # as it was judged
+            details = partition_details(runs, ranking.result, noise=noise)
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")

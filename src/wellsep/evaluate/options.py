@@ -1,0 +1,328 @@
+"""The options of scoring, ACE and half-samples: each is one field with its check and sentence."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from wellsep._checks import check_choice, check_count, check_fraction, check_number
+from wellsep._records import Record
+from wellsep.evaluate.correlation import CORRELATIONS
+from wellsep.evaluate.grouping import TIE
+from wellsep.evaluate.links import LINKS
+from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices
+from wellsep.partitions import NOISE_POLICIES
+from wellsep.spaces.modes import PROJECTIONS
+
+UNDEFINED = ("worst", "error")
+Progress = Callable[[int, int, str], None]
+Check = Callable[[str, Any], Any]
+
+_A = TypeVar("_A")
+_B = TypeVar("_B")
+_C = TypeVar("_C")
+_O = TypeVar("_O")
+_R = TypeVar("_R")
+_Q = ParamSpec("_Q")
+_T = TypeVar("_T", bound="Checked")
+
+
+def _option(default: Any, check: Check | None = None) -> Any:
+    return field(default=default, metadata={} if check is None else {"check": check})
+
+
+def _one_of(choices: Any) -> Check:
+    return lambda name, value: check_choice(name, value, choices)
+
+
+def _count_from(minimum: int) -> Check:
+    return lambda name, value: check_count(name, value, minimum=minimum)
+
+
+def _between(low: float, high: float) -> Check:
+    return lambda name, value: check_number(name, value, low, high)
+
+
+def _fraction_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        check_fraction(name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked(Record):
+    """Some options; each field is checked by the rule that is declared with it."""
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            if "check" in option.metadata:
+                option.metadata["check"](option.name, getattr(self, option.name))
+
+    def part(self, kind: type[_T]) -> _T:
+        """The fields that another kind of options has too."""
+        return kind(
+            **{option.name: getattr(self, option.name) for option in fields(kind) if option.init}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Checked):
+    """What scores depend on; they keep it.
+
+    Parameters
+    ----------
+    noise : {"error", "exclude", "cluster", "singletons"}
+        What the label -1 means. An error by default: a run that calls most objects noise must not
+        win unnoticed. With "exclude" the coverage of each partition is shown.
+    convention : {None, "ace"}
+        "ace" computes what the authors of ACE computed.
+    dip : bool
+        Also test every space for more than one mode.
+    projection : {"pca", "pca-scaled", "components", "distances"}
+        How the dip test sees a space, see :func:`wellsep.multimodality`.
+    n_plotted : int
+        Objects whose coordinates are kept for drawing; 0 for none.
+    """
+
+    noise: str = _option("error", _one_of(NOISE_POLICIES))
+    convention: str | None = None
+    dip: bool = True
+    projection: str = _option("pca", _one_of(PROJECTIONS))
+    n_plotted: int = _option(2000, _count_from(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AceOptions(Checked):
+    """The options of ACE; its result keeps them.
+
+    Parameters
+    ----------
+    index : str, optional
+        Which index of the scores decides; the first by default.
+    dip : bool
+        Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
+        is kept. If no test finds more than one mode, all are kept. The explanation says which.
+    dip_alpha : float
+        Family-wise level of that test.
+    alpha : float or None
+        Family-wise level of the edge test; None: every positive correlation is an edge.
+    correlation : {"spearman", "kendall"}
+        Rank correlation between the scores of two spaces.
+    grouping : {"hdbscan", "dbscan"}
+        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
+        HDBSCAN.
+    eps : float
+        Largest distance (1 - correlation) between neighbours in DBSCAN.
+    links : {"pagerank", "hits"}
+        How the spaces of a group are weighted.
+    outliers : {"drop", "compete"}
+        "compete": the best space outside the groups decides if its mean is no smaller than the best
+        group's and a paired one-sided t-test rejects at .05.
+    undefined : {"worst", "error"}
+        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
+    tie_tolerance : float
+        Relative difference under which scores, distances and means are equal.
+    """
+
+    index: str | None = None
+    dip: bool = True
+    dip_alpha: float = _option(0.05, check_fraction)
+    alpha: float | None = _option(0.10, _fraction_or_none)
+    correlation: str = _option("spearman", _one_of(CORRELATIONS))
+    grouping: str = _option("hdbscan", _one_of(("hdbscan", "dbscan")))
+    eps: float = _option(0.1, _between(0.0, 2.0))
+    links: str = _option("pagerank", _one_of(LINKS))
+    outliers: str = _option("drop", _one_of(("drop", "compete")))
+    undefined: str = _option("worst", _one_of(UNDEFINED))
+    tie_tolerance: float = _option(TIE, _between(0.0, 0.1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawOptions(Checked):
+    """Which half-samples are drawn.
+
+    Parameters
+    ----------
+    n_draws : int
+        Number of half-samples.
+    leave_out : float
+        Share of the spaces left out of each draw, in [0, 1); none if there are fewer than three.
+    n_groups : int
+        Even; 12 allow 924 different half-samples.
+    level : float
+        Share of the draws an interval covers.
+    redo_dip : bool
+        Test every space again on each half-sample (as it should be); False keeps the spaces'
+        p-values, which is quicker.
+    """
+
+    n_draws: int = _option(100, _count_from(1))
+    leave_out: float = _option(0.2, _between(0.0, 0.95))
+    n_groups: int = _option(12, _count_from(2))
+    level: float = _option(0.9, check_fraction)
+    redo_dip: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computing(Checked):
+    """What the work on one space is done with, here or on a worker.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Threads; by default as many as BLAS would use. The result does not depend on it.
+    device : str, optional
+        "cuda" computes on the GPU through PyTorch.
+    """
+
+    n_jobs: int | None = None
+    device: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calling(Computing):
+    """How the work is shared out and followed; no record keeps it.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called as ``progress(done, total, space)`` before each space, and at the end.
+    random_state : int or Generator
+        Chooses the objects whose coordinates are kept, and the half-samples.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster that works on the spaces, each in a task of its own; an active client is
+        used by default. Embeddings in files are read by the workers.
+    """
+
+    progress: Progress | None = None
+    random_state: Any = 0
+    scheduler: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceOptions(Calling, DrawOptions):
+    """The options of :func:`wellsep.rank_confidence`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreOptions(Calling, Settings):
+    """The options of :func:`wellsep.score_runs`.
+
+    Parameters
+    ----------
+    indices : sequence of str or (str, dict)
+        Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
+        computed and shown next to it.
+    cache : path, optional
+        Folder that keeps finished spaces by content; an interrupted call continues from it, and
+        only new partitions are scored again.
+    """
+
+    indices: Sequence[IndexSpec] | IndexSpec = field(default=("silhouette",), kw_only=False)
+    cache: str | os.PathLike[str] | None = None
+    # The indices by their labels, with all their parameters; parsed once.
+    parsed: Mapping[str, ParsedIndex] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        parsed = parse_indices(self.indices, self.convention)
+        object.__setattr__(self, "parsed", {i.label(params): (i, params) for i, params in parsed})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(ScoreOptions, DrawOptions, AceOptions):
+    """The options of :func:`wellsep.judge`.
+
+    Parameters
+    ----------
+    n_draws : int
+        Half-samples for the rank intervals; 0 for none.
+    dip : bool
+        Test every space for more than one mode, and leave out those in which the test finds one
+        only. A space whose test is undefined (p is NaN) is kept. If no test finds more than one
+        mode, all are kept. The explanation says which.
+    X : array-like of shape (n, p), optional
+        The data the runs were made from. If given, every partition is also scored there, as a
+        baseline.
+    details : bool
+        Also keep the silhouette widths and margins of the best partition.
+    """
+
+    n_draws: int = _option(100, _count_from(0))
+    X: Any = None
+    details: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.index is not None:
+            check_choice("index", self.index, self.parsed)
+
+    @property
+    def deciding(self) -> ParsedIndex:
+        """The index that decides, with its parameters."""
+        return self.parsed[next(iter(self.parsed)) if self.index is None else self.index]
+
+
+@overload
+def takes_options(
+    kind: Callable[_Q, _O],
+) -> Callable[[Callable[[_A, _O], _R]], Callable[Concatenate[_A, _Q], _R]]: ...
+@overload
+def takes_options(
+    kind: Callable[_Q, _O], n_data: int
+) -> Callable[[Callable[[_A, _B, _C, _O], _R]], Callable[Concatenate[_A, _B, _C, _Q], _R]]: ...
+def takes_options(kind: Any, n_data: int = 1) -> Any:
+    """Let a function of data and options take each option as a keyword of its own.
+
+    Signature and docstring of the function name them all: the entry ``**options`` of its
+    parameters gives way to those of the fields.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        data = list(inspect.signature(function).parameters.values())[:n_data]
+        options = [
+            option.replace(kind=inspect.Parameter.KEYWORD_ONLY) if option.name != "indices"
+            else option
+            for option in inspect.signature(kind).parameters.values()
+        ]  # fmt: skip
+        signature = inspect.Signature([*data, *options])
+
+        @functools.wraps(function)
+        def call(*args: Any, **keywords: Any) -> Any:
+            try:
+                given = signature.bind(*args, **keywords).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            records = [given.pop(parameter.name) for parameter in data]
+            return function(*records, kind(**given))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        if function.__doc__ is not None:  # python -OO has none
+            entries = _entries_of(kind)
+            text = "\n".join(entries[option.name] for option in options)
+            call.__doc__ = re.sub(
+                r"^\*\*options\n(?:[ \t]+\S.*\n)+",
+                lambda _: text + "\n",
+                inspect.cleandoc(function.__doc__) + "\n",
+                count=1,
+                flags=re.MULTILINE,
+            )
+        return call
+
+    return decorate
+
+
+def _entries_of(kind: type) -> dict[str, str]:
+    """What the docstrings of some options say about each field."""
+    entries: dict[str, str] = {}
+    for parent in reversed(kind.__mro__):
+        _, _, section = inspect.cleandoc(vars(parent).get("__doc__") or "").partition(
+            "Parameters\n----------\n"
+        )
+        for entry in re.split(r"\n(?=\S)", section.strip()):
+            entries[entry.split(" : ")[0]] = entry
+    return entries
