@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep._display import Shown
 from wellsep.compute.engines import open_space
 from wellsep.compute.statistics import Task, gather, want
 from wellsep.partitions import encode
 
 
 @dataclass(frozen=True, eq=False)
-class GapStatistic:
+class GapStatistic(Shown):
     """Gap(k) for a range of k.
 
     Attributes
