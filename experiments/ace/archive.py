@@ -25,7 +25,7 @@ MADE = "made.json"  # which runs, by which code; an experiment without it does n
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # equal contents make equal archives
 # Name in the archive -> name in the record.
 ARRAYS = {"pairing": "made_in", "coverage": "coverage", "n_clusters": "n_clusters", "dims": "dims"}
-FACTS = ("directions", "spaces", "partitions", "reasons", "params", "n_objects", "settings")
+FACTS = ("directions", "spaces", "partitions", "reasons", "params", "n_objects")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -62,7 +62,7 @@ def reweighed(
     With `rows` (other values of the same spaces) the winner is chosen by the scores, and its
     answer is read from the rows.
     """
-    if answer.kind != "group":
+    if answer.won_by != "group":
         inside = list(answer.winning_spaces)
         return answer.scores if rows is None else answer.weights @ rows[inside]
     place = {space: i for i, space in enumerate(answer.retained)}
@@ -83,7 +83,7 @@ def reweighed(
 
 def chosen_by(answer: ws.AceResult, merit: Callable[[Any, np.ndarray], float]) -> np.ndarray:
     """ACE's groups and weights, but another group answers: the one with the largest merit."""
-    if answer.kind != "group":
+    if answer.won_by != "group":
         return answer.scores
     place = {space: i for i, space in enumerate(answer.retained)}
     found = []

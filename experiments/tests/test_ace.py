@@ -537,7 +537,7 @@ def test_a_scored_experiment_reads_back_and_is_not_scored_again(tmp_path, capsys
     entry = scoring.score_experiment(runs, name, X, truth, tmp_path / "scores.zip")
     one = kept(entry)
     assert one.truth["nmi"][0] == pytest.approx(1.0)
-    direct = ws.input_scores(X, runs, indices=("silhouette",))["silhouette"]
+    direct = ws.input_scores(X, runs, index="silhouette")
     np.testing.assert_allclose(one.raw["silhouette"], direct, atol=1e-6)
     sampled, classes = scoring.sampled_runs(entry)
     assert sampled.n_objects == len(classes) == 60

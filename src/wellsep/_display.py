@@ -8,7 +8,8 @@ with another mark.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
 from typing import Any
 
@@ -211,3 +212,80 @@ def printable(name: str, longest: int | None = None) -> str:
     """
     name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"
+
+
+class Shown:
+    """Base of result dataclasses: a repr of at most ten lines, and a table for notebooks."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # dataclass writes a repr of its own only where the class has none.
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        facts = facts_of(self)
+        lines = [f"{name}={text}" for name, text in facts.items()]
+        one = f"{type(self).__name__}({', '.join(lines)})"
+        if len(one) <= LONGEST:
+            return one
+        if len(lines) > MOST_FACTS:
+            rest = f"… and {len(lines) - MOST_FACTS} more"
+            lines = [*lines[:MOST_FACTS], rest]
+        inner = ",\n  ".join(_cut(line, LONGEST - 4) for line in lines)
+        return f"{type(self).__name__}(\n  {inner})"
+
+    def _repr_html_(self) -> str:
+        facts = facts_of(self)
+        table = {"field": list(facts), "value": list(facts.values())}
+        return html_box(type(self).__name__, table=html_table(table))
+
+
+LONGEST = 100  # characters of a line
+MOST_FACTS = 8  # lines between the name of a result and the count of what is left out
+
+
+def facts_of(result: Any) -> dict[str, str]:
+    """Each field of a result that holds something, in a few words."""
+    values = {field.name: getattr(result, field.name) for field in fields(result) if field.repr}
+    return {
+        name: in_short(value)
+        for name, value in values.items()
+        if value is not None and not (isinstance(value, str | tuple | Mapping) and not value)
+    }
+
+
+def in_short(value: Any) -> str:
+    """A value in a few words: numbers and names as they are, of arrays and lists the size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> in_short(0.123456), in_short(np.zeros((3, 2))), in_short(("a", "b", "c", "d", "e"))
+    ('0.1235', 'array (3, 2) of float64', "5 items ('a', 'b', 'c', …)")
+    """
+    if hasattr(value, "shape") and hasattr(value, "dtype") and value.shape:
+        if len(value.shape) == 1 and len(value) <= 4 and value.dtype.kind in "biuf":
+            return "[" + ", ".join(cell(v) for v in value) + "]"
+        return f"array {tuple(value.shape)} of {value.dtype}"
+    if isinstance(value, bool | int) or value is None:
+        return repr(value)
+    if isinstance(value, str):
+        return _cut(repr(value), 60)
+    if is_dataclass(value):
+        return f"{type(value).__name__}(…)"
+    if isinstance(value, Collection):
+        return _few(value)
+    return cell(value) if hasattr(value, "__float__") else type(value).__name__
+
+
+def _few(values: Collection[Any], most: int = 3) -> str:
+    """The first of some values or keys, and how many there are."""
+    shown = ", ".join(_cut(in_short(v), 24) for v, _ in zip(values, range(most), strict=False))
+    if isinstance(values, Mapping):
+        shown = f"{{{shown}}}" if len(values) <= most else f"{{{shown}, …}}"
+        return f"{count(len(values), 'key')} {shown}"
+    return f"({shown})" if len(values) <= most else f"{len(values):,} items ({shown}, …)"
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from wellsep._display import Shown
 from wellsep._files import (
     digest,
     digest_file,
@@ -39,7 +40,7 @@ R = TypeVar("R", bound="Record")
 Writer = Callable[[Path], None]
 
 
-class Record:
+class Record(Shown):
     """Base of the frozen dataclasses that pass between the steps of a ranking."""
 
     __kinds__: ClassVar[dict[str, type]] = _KINDS

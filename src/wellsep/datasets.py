@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._display import Shown
+
 FOLDER_VARIABLE = "WELLSEP_DATA"
 
 _EMBEDDED = {
@@ -67,7 +69,7 @@ _ALIASES = {"mnist_784": "mnist", "wall": "wall_robot_navigation"}
 
 
 @dataclass(frozen=True, repr=False)
-class Dataset:
+class Dataset(Shown):
     """One named data set.
 
     Attributes

@@ -40,6 +40,7 @@ class RankConfidence(Record):
         keep those of the full sample
     seconds : float, spent on the half-samples
     notes : sentences
+    partitions : tuple of str, names of the M partitions
     """
 
     ranks: np.ndarray
@@ -52,6 +53,15 @@ class RankConfidence(Record):
     objects_per_draw: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """A pandas frame: one row per partition, its chance of being best and its ranks."""
+        import pandas as pd
+
+        low, high = self.interval.T
+        columns = {"p_best": self.probability_best, "rank_low": low, "rank_high": high}
+        return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
 
 
 @takes_options(ConfidenceOptions, 3)
@@ -205,6 +215,7 @@ def rank_draws(
         objects_per_draw=job.objects_per_draw,
         seconds=spent if begin is None else time.perf_counter() - begin,
         notes=notes,
+        partitions=scores.partitions,
     )
 
 
@@ -217,6 +228,7 @@ def summarise(
     objects_per_draw: int = 0,
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
+    partitions: tuple[str, ...] = (),
 ) -> RankConfidence:
     """Intervals and probabilities from the ranks of all draws.
 
@@ -242,6 +254,7 @@ def summarise(
         objects_per_draw=objects_per_draw,
         seconds=seconds,
         notes=notes,
+        partitions=partitions or tuple(f"partition {m}" for m in range(places.shape[1])),
     )
 
 

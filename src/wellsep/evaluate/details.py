@@ -46,6 +46,20 @@ class PartitionDetails(Record):
     disagreements: np.ndarray
     notes: tuple[str, ...] = ()
 
+    def to_frame(self) -> Any:
+        """A pandas frame: one row per object, the label of its cluster and how it fits."""
+        import pandas as pd
+
+        names = np.array([*self.clusters, None], dtype=object)  # the last: none
+        columns = {
+            "cluster": names[self.codes],
+            "width": self.widths,
+            "margin": self.margins,
+            "nearest": names[self.nearest],
+            "disagreement": self.disagreements,
+        }
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.codes), name="object"))
+
 
 def partition_details(
     runs: Runs,

@@ -107,6 +107,10 @@ class Judgement(Record):
             "settings": _settings(self.scores),
         }  # fmt: skip
 
+    def to_frame(self) -> Any:
+        """A pandas frame of the ranking, best first."""
+        return self.ranking.to_frame()
+
     def _repr_html_(self) -> str:
         return self.ranking._repr_html_()
 

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._display import Shown
 from wellsep.compute.neighbours import distances_to
 from wellsep.compute.space import on_device
 from wellsep.compute.witnesses import best_supported, cluster_witnesses
@@ -18,7 +19,7 @@ from wellsep.partitions import NOISE, Partitions, encode
 
 
 @dataclass(frozen=True, eq=False)
-class LocalConnectivity:
+class LocalConnectivity(Shown):
     """Local connectivity disagreement of a partition; lower is better everywhere.
 
     Attributes

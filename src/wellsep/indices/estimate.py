@@ -17,6 +17,7 @@ from wellsep._checks import (
     is_dask,
     to_numpy,
 )
+from wellsep._display import Shown
 from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
@@ -26,7 +27,7 @@ from wellsep.partitions import Partitions
 
 
 @dataclass(frozen=True)
-class SilhouetteEstimate:
+class SilhouetteEstimate(Shown):
     """A silhouette that was estimated from a sample of the objects, not computed.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep._display import Shown
 from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, want
@@ -16,7 +17,7 @@ from wellsep.partitions import encode
 
 
 @dataclass(frozen=True, eq=False)
-class GapStatistic:
+class GapStatistic(Shown):
     """Gap(k) for a range of k.
 
     Attributes

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
+from wellsep._display import Shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
@@ -26,7 +27,7 @@ ParsedIndex = tuple[Index, dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionScores:
+class PartitionScores(Shown):
     """One value per partition and index, as computed: the sign is the index's own.
 
     Attributes

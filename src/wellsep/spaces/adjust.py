@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_number, to_numpy
+from wellsep._display import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class HolmResult:
+class HolmResult(Shown):
     """Rejected hypotheses and adjusted p-values.
 
     Attributes

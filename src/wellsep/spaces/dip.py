@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep._display import Shown
 from wellsep.spaces import kernels
 from wellsep.spaces.hulls import dip_of_steps
 from wellsep.spaces.null import ROUNDING, null_dips, null_table, table_pvalue
@@ -17,7 +18,7 @@ METHODS = ("table", "monte-carlo")
 
 
 @dataclass(frozen=True)
-class DipResult:
+class DipResult(Shown):
     """The dip of a sample and its p-value.
 
     Attributes

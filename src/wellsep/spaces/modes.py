@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._display import Shown
 from wellsep.spaces.adjust import holm
 from wellsep.spaces.dip import METHODS, DipResult, dip_test
 from wellsep.spaces.null import generator
@@ -25,7 +26,7 @@ SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 
 
 @dataclass(frozen=True)
-class Multimodality:
+class Multimodality(Shown):
     """What the dip test says of a space.
 
     Attributes

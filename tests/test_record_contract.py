@@ -1,0 +1,205 @@
+"""Every public result shows itself in few lines and in a notebook; every record comes back."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from dataclasses import dataclass, fields, is_dataclass
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep._display import Shown
+from wellsep._records import FORMAT, MANIFEST, Record
+
+EVIL = "<script>alert('x')</script>"
+
+
+def made_runs(n=60):
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    spaces = {name: rng.normal(size=(n, 2)) + 6 * np.eye(3)[truth, :2] for name in ("a", EVIL)}
+    labels = {"true": truth, EVIL: truth > 0, "mixed": rng.integers(0, 3, n)}
+    return ws.Runs.from_parts(spaces, labels), truth
+
+
+@pytest.fixture(scope="module")
+def results():
+    runs, truth = made_runs()
+    X = runs.spaces["a"]
+    indices = ["silhouette", "calinski_harabasz"]
+    judgement = ws.judge(runs, indices, dip=False, n_draws=6, X=X)
+    made = [
+        judgement,
+        judgement.scores,
+        judgement.answer,
+        judgement.ranking,
+        judgement.confidence,
+        judgement.details,
+        ws.agreement(judgement.ranking, runs, truth),
+        ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
+        ws.score_partitions(X, runs.partitions),
+        ws.local_connectivity(X, truth),
+        ws.membership_report(X, truth, ids=[EVIL] * len(X)),
+        ws.gap_statistic(X, range(1, 4), n_references=3, random_state=0),
+        ws.silhouette_estimate(X, truth),
+        ws.multimodality(X),
+        ws.dip_test(X[:, 0]),
+        ws.holm(np.linspace(0.001, 1, 300)),
+        ws.load_dataset("iris"),
+    ]
+    return {type(result).__name__: result for result in made}
+
+
+RECORDS = [
+    "AceResult", "Agreement", "ChosenK", "Judgement", "PartitionDetails", "RankConfidence",
+    "Ranking", "Scores",
+]  # fmt: skip
+PLAIN = [
+    "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",
+    "MembershipReport", "Multimodality", "PartitionScores", "SilhouetteEstimate",
+]  # fmt: skip
+WITHOUT_ROWS = {
+    "Dataset", "DipResult", "HolmResult", "LocalConnectivity", "Multimodality",
+    "SilhouetteEstimate",
+}  # fmt: skip
+
+
+def test_no_public_record_is_left_out():
+    public = [getattr(ws, name) for name in ws.__all__]
+    records = [c for c in public if inspect.isclass(c) and issubclass(c, Record)]
+    assert sorted(c.__name__ for c in records) == RECORDS
+    other = {c.__name__ for c in public if is_dataclass(c) and inspect.isclass(c)} - set(RECORDS)
+    assert other - set(PLAIN) <= {"Index", "Partitions", "Run", "Runs"}  # no results
+
+
+def equal(first, second):
+    """Whether two values of a record are the same, arrays and records included."""
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(
+            first, second, equal_nan=first.dtype.kind == "f"
+        )
+    if is_dataclass(first):
+        return type(first) is type(second) and all(
+            equal(getattr(first, f.name), getattr(second, f.name)) for f in fields(first)
+        )
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(equal, first, second))
+    return first == second or (first != first and second != second)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_comes_back_as_it_was(name, results, tmp_path):
+    first = results[name]
+    again = type(first).load(first.save(tmp_path / "record"))
+    assert equal(first, again)
+    assert repr(again) == repr(first)
+    assert again._repr_html_() == first._repr_html_()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_file_of_a_record_names_its_format(name, results, tmp_path):
+    folder = results[name].save(tmp_path / "record")
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert manifest["format"] == FORMAT
+    assert manifest["record"]["kind"] == name
+    manifest["format"] = FORMAT - 1
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="was saved by an older version of wellsep; make it again"):
+        type(results[name]).load(folder)
+
+
+@pytest.mark.parametrize("name", sorted({*RECORDS, *PLAIN} - WITHOUT_ROWS))
+def test_a_result_with_rows_is_a_frame(name, results):
+    pytest.importorskip("pandas", reason="needs pandas")
+    frame = results[name].to_frame()
+    assert len(frame) > 0
+    assert all(isinstance(column, str) for column in frame.columns)
+
+
+@pytest.mark.parametrize("name", ["AceResult", "RankConfidence", "PartitionScores"])
+def test_a_frame_of_partitions_keeps_their_names(name, results):
+    pytest.importorskip("pandas", reason="needs pandas")
+    frame = results[name].to_frame()
+    assert frame.index.name == "partition"
+    assert frame.index.tolist() == list(results["Scores"].partitions)
+    assert EVIL in frame.index
+
+
+@pytest.mark.parametrize("name", [*RECORDS, *PLAIN])
+def test_a_repr_has_at_most_ten_lines(name, results):
+    text = repr(results[name])
+    assert text.startswith(f"{name}(")
+    assert text.endswith(")")
+    assert len(text.splitlines()) <= 10
+    assert max(map(len, text.splitlines())) <= 200
+
+
+@pytest.mark.parametrize("name", [*RECORDS, *PLAIN])
+def test_a_notebook_gets_a_table_or_sentences_and_no_script(name, results):
+    shown = results[name]._repr_html_()
+    assert shown.startswith("<div")
+    assert "<table" in shown or "<p" in shown
+    assert "<script" not in shown
+    assert not re.search(r"\son\w+=|javascript:|https?://", shown)
+
+
+@pytest.mark.parametrize("name", ["Scores", "Judgement", "AceResult", "RankConfidence"])
+def test_a_repr_says_what_was_computed(name, results):
+    text = repr(results[name])
+    wanted = {
+        "Scores": ["silhouette", "calinski_harabasz", "spaces=", "partitions="],
+        "Judgement": ["scores=Scores(…)", "confidence=RankConfidence(…)", "judge='ace'"],
+        "AceResult": ["index='silhouette'", "partitions=(", "won_by="],
+        "RankConfidence": ["ranks=array (6, 3)", "n_draws=6"],
+    }
+    for words in wanted[name]:
+        assert words in text
+
+
+def test_no_name_breaks_a_line_or_moves_the_cursor():
+    names = ["\x1b[2J", "two\nlines", "long " * 100]
+    text = repr(ws.Scores.from_matrix([[1.0, 2.0, 3.0]], partitions=names))
+    assert "\x1b" not in text
+    assert len(text.splitlines()) <= 10
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_long_record_says_how_much_it_leaves_out():
+    @dataclass(frozen=True)
+    class Many(Shown):
+        a: str = "x" * 300
+        b: int = 1
+        c: int = 1
+        d: int = 1
+        e: int = 1
+        f: int = 1
+        g: int = 1
+        h: int = 1
+        i: int = 1
+        empty: tuple = ()
+
+    lines = repr(Many()).splitlines()
+    assert len(lines) == 10
+    assert lines[-1] == "  … and 1 more)"
+    assert all(len(line) <= 100 for line in lines)
+    assert "empty" not in repr(Many())
+
+
+def test_a_repr_of_its_own_is_kept():
+    @dataclass(frozen=True)
+    class Own(Shown):
+        a: int = 1
+
+        def __repr__(self):
+            return "mine"
+
+    @dataclass(frozen=True)
+    class Heir(Own):
+        b: int = 2
+
+    assert (repr(Own()), repr(Heir())) == ("mine", "mine")
