@@ -76,7 +76,8 @@ def rank_confidence(
     a half-sample is a choice of half of them, and its scores follow from sums kept per group: the
     distances of a space are computed once for all draws. For a silhouette of more than 480
     objects, a half-sample's value is the mean of the full sample's widths over its objects, plus
-    the change of width that the half brings about, estimated from about 240 of them.
+    the change of width that the half brings about, estimated from 240 of them, or more where
+    there are more than 20 clusters.
 
     Parameters
     ----------
