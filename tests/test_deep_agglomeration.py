@@ -191,3 +191,20 @@ def test_path_integral_takes_ten_thousand_objects_in_two_minutes():
     labels = path_integral(X, 10)
     assert time.perf_counter() - start < 120
     assert normalized_mutual_info_score(truth, labels) > 0.9
+
+
+class _Rounded:
+    """Affinities whose last digit is lost when clusters 0 and 1 merge."""
+
+    def rows(self):
+        return [{1: 1.0, 2: 1e-17}, {0: 1.0, 2: 2e-17}, {0: 1e-17, 1: 2e-17}, {}]
+
+    def merge(self, first, second):
+        return first, {}
+
+
+def test_an_affinity_that_rounds_to_nothing_leaves_no_merged_cluster_behind():
+    # Cluster 2 must not join cluster 1 after 1 has gone: four clusters would end as three.
+    points = np.array([[0.0], [1.0], [3.0], [50.0]])
+    labels = merge_clusters(_Rounded(), np.arange(4), 2, points=points, reach=0)
+    assert labels.tolist() == [0, 0, 0, 1]

@@ -169,6 +169,12 @@ class _Best:
         ):
             self.refresh(i)
 
+    def forget(self, i: int, gone: int, kept: int) -> None:
+        """Cluster i has no affinity to the union of `gone` and `kept`."""
+        self.rows[i].pop(gone, None)
+        self.rows[i].pop(kept, None)
+        self.refresh(i)
+
     def pop(self) -> tuple[int, int] | None:
         """The cluster with the greatest score and its best partner; None when none is left."""
         while self.heap:
@@ -241,8 +247,12 @@ def merge_clusters(
         sizes[kept] += sizes[gone]
         sums[kept] += sums[gone]
         best.names[kept] = min(best.names[i], best.names[j])
+        # An affinity may round to nothing when clusters merge: such partners forget both.
+        left = (best.rows[i].keys() | best.rows[j].keys()) - row.keys() - {i, j}
         best.rows[kept], best.rows[gone] = row, {}
         best.version[gone] += 1
+        for partner in left:
+            best.forget(partner, gone, kept)
         for partner, value in row.items():
             best.replace(partner, gone, kept, value)
         best.refresh(kept)
