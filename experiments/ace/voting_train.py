@@ -24,6 +24,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from experiments.gpu import multi_process_service
+
 SETS = (
     "authorship", "cells_kidney", "crop", "dermatology", "gas_batch6", "isolet", "leaves100",
     "notmnist", "r8", "telugu", "texture", "vowel", "wisdm",
@@ -131,25 +133,26 @@ def main() -> None:
     }
     done: dict[tuple[str, str], dict[int, Any]] = {key: {} for key in groups}
     todo = [(*key, number) for key, runs in groups.items() for number in range(len(runs))]
-    # An error on the card ends its process for CUDA: what failed gets one more try, alone.
+    # An error on the card ends its process for CUDA: what failed so gets one more try, alone.
     for tasks_of_a_process in (None, 1):
+        again = []
         for name, task, number, found in train(groups, todo, options, tasks_of_a_process):
+            if isinstance(found, str) and "CUDA" in found and tasks_of_a_process is None:
+                again.append((name, task, number))
+                continue
             done[name, task][number] = found
-        todo = [
-            (*key, number)
-            for key, found in done.items()
-            for number, one in found.items()
-            if isinstance(one, str) and "CUDA" in one
-        ]
-        print(f"{len(todo)} failed with an error on the card")
-    for (name, task), found in done.items():
-        keep(options.out, name, task, groups[name, task], found)
+            if len(done[name, task]) == len(groups[name, task]):
+                keep(options.out, name, task, groups[name, task], done[name, task])
+        todo = again
 
 
 def train(groups, todo, options, tasks_of_a_process):
     """Yield set, task, number and outcome of every training, as they end."""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, context, max_tasks_per_child=tasks_of_a_process) as pool:
+    with (
+        multi_process_service(),
+        ProcessPoolExecutor(options.jobs, context, max_tasks_per_child=tasks_of_a_process) as pool,
+    ):
         futures = {
             pool.submit(fit, name, number, *groups[name, task][number], options.device): (
                 name,
