@@ -252,7 +252,8 @@ def broken(folder, kind):
 )
 def test_a_broken_run_is_named_in_one_sentence(folder, capsys, kind):
     broken(folder, kind)
-    code, out, err = run(capsys, "rank", folder, *QUICK)
+    policy = ["--noise", "error"] if kind == "noise" else []
+    code, out, err = run(capsys, "rank", folder, *QUICK, *policy)
     assert code == 2
     assert out == ""
     assert "20% wrong" in err or "20%25%20wrong" in err

@@ -11,6 +11,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.wants import Want, want
+from wellsep.indices.prices import PRICES
 
 LAWS = (
     "labels",  # the names of the clusters do not matter
@@ -48,6 +49,9 @@ class Index:
         Changes of the input that leave the value alone.
     sparse, weighted : bool
         Whether sparse X and sample weights are accepted.
+    price : str or None
+        What noise costs under ``noise="priced"``: "zero", "variance", "inverse", "included" (the
+        value counts noise already), or None where noise has no price.
     citation, caution : str
         Where it comes from; when not to trust it.
     """
@@ -67,7 +71,7 @@ class Index:
     sparse_sums: bool = False  # sparse X is accepted under metrics that sum without pairs
     weighted: bool = True
     minimum_clusters: int = 2
-    counts_noise: bool = False  # excluded objects still enter the value, as in DBCV
+    price: str | None = None
     caution: str = ""
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,8 +122,18 @@ class Registry(Mapping[str, Index]):
         check_choice("direction", index.direction, (1, -1))
         for law in index.laws:
             check_choice("laws", law, LAWS)
+        _check_price(index)
         self._entries[index.name] = index
         return index
+
+
+def _check_price(index: Index) -> None:
+    check_choice("price", index.price, (None, *PRICES))
+    if index.price is not None and not PRICES[index.price].suits(index.direction, index.range):
+        raise ValueError(
+            f"price must be None or suit direction and range of {index.name!r}, got "
+            f"{index.price!r}; that is for indices of this kind: {PRICES[index.price].rule}."
+        )
 
 
 INDICES = Registry()
@@ -156,6 +170,7 @@ def register_index(
     laws: tuple[str, ...] = (),
     cost: str = "fits",
     citation: str = "",
+    price: str | None = None,
     overwrite: bool = False,
 ) -> Index:
     """Add an index of your own: any ``function(X, labels) -> float``.
@@ -171,6 +186,9 @@ def register_index(
         1 if greater is better.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    price : {None, "zero", "variance", "inverse"}
+        What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
+        noise are then refused.
 
     Examples
     --------
@@ -203,6 +221,7 @@ def register_index(
             sparse=True,
             weighted=False,
             minimum_clusters=1,
+            price=price,
         ),
         overwrite=overwrite,
     )
