@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -129,7 +130,7 @@ def test_more_noise_around_the_same_clusters_never_helps(name, seed):
         value(name, np.vstack([X, more[:m]]), np.concatenate([y, np.full(m, -1)]))
         for m in (0, 1, 5, 20)
     ]
-    for fewer, many in zip(found, found[1:], strict=False):
+    for fewer, many in pairwise(found):
         assert worse_or_equal(name, many, fewer)
 
 

@@ -155,13 +155,13 @@ def _half_values(
     """The values, given the widths in the full sample where not all objects are looked at."""
     if len(halves.chosen) == 0:
         return np.empty((0, len(task.partitions)))
-    some = np.flatnonzero(task.partitions.n_clusters)
+    some = np.flatnonzero(task.partitions.n_clusters).tolist()
     if len(some) < len(task.partitions):  # noise only: there is nothing to follow
-        values = np.full((len(halves.chosen), len(task.partitions)), np.nan)
-        if len(some):
+        table = np.full((len(halves.chosen), len(task.partitions)), np.nan)
+        if some:
             kept = [full[m] for m in some]
-            values[:, some] = _half_values(task.subset(some), index, params, halves, kept)
-        return values
+            table[:, some] = _half_values(task.subset(some), index, params, halves, kept)
+        return table
     widths = _widths(index, params)
     if widths is not None:
         return _width_values(task, index, params, widths, halves, full)
@@ -224,7 +224,7 @@ def _centroid_values(
     if any(price is not None for price in prices):  # the noise of each partition, as one cluster
         apart = half_moments(task._replace(partitions=task.partitions.noise_only()), halves, None)
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
-        for draw in np.flatnonzero(_defined(counts[:, a:b])):
+        for draw in np.flatnonzero(_defined(counts[:, a:b])).tolist():
             keep = a + np.flatnonzero(counts[draw, a:b])
             mass, total = counts[draw, keep], sums[draw, keep]
             mean = total.sum(axis=0) / mass.sum()

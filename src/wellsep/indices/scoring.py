@@ -281,8 +281,8 @@ def price_of(index: Index, partitions: Partitions, m: int) -> Price | None:
 
 def refuse_unpriced(asked: Iterable[ParsedIndex], partitions: Partitions) -> None:
     """An index without a price cannot compare partitions that have noise."""
-    noisy = np.flatnonzero(partitions.coverage < 1) if partitions.priced else []
-    if not len(noisy):
+    noisy = np.flatnonzero(partitions.coverage < 1)
+    if not partitions.priced or not len(noisy):
         return
     for index, _ in asked:
         if index.price is None:
