@@ -22,7 +22,7 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import ParsedIndex, evaluate_and_keep, price_of
+from wellsep.indices.scoring import ParsedIndex, evaluate_and_keep
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 
@@ -196,7 +196,7 @@ def _width_values(
         if usable.any():
             found = WidthTotals(totals[usable, a:b], mass[usable, a:b])
             value = INDICES[index].formula(widths=found, **params)
-            price = price_of(INDICES[index], task.partitions, m)
+            price = INDICES[index].price_for(task.partitions, m)
             if price is not None:
                 counted = found.mass.sum(axis=1)
                 value = price.apply(value, {"noise": Noise(size[usable] - counted, counted)})
@@ -219,7 +219,7 @@ def _centroid_values(
     power = next((w.get("q", 1) for w in wants.values() if w.name == "radii"), None)
     counts, sums, within, radii = half_moments(task, halves, power)
     values = np.full((len(counts), len(task.partitions)), np.nan)
-    prices = [price_of(INDICES[index], task.partitions, m) for m in range(len(task.partitions))]
+    prices = [INDICES[index].price_for(task.partitions, m) for m in range(len(task.partitions))]
     apart = None
     if any(price is not None for price in prices):  # the noise of each partition, as one cluster
         apart = half_moments(task._replace(partitions=task.partitions.noise_only()), halves, None)

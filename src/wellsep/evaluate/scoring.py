@@ -24,7 +24,8 @@ from wellsep.evaluate.options import (
 )
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 from wellsep.indices import score_partitions
-from wellsep.indices.scoring import ParsedIndex, refuse_unpriced
+from wellsep.indices.record import refuse_unpriced
+from wellsep.indices.scoring import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.run import Part

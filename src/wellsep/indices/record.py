@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.wants import Want, want
-from wellsep.indices.prices import PRICES
+from wellsep.indices.prices import PRICES, Price
+from wellsep.partitions import Partitions
 
 LAWS = (
     "labels",  # the names of the clusters do not matter
@@ -84,6 +85,12 @@ class Index:
             )
         return {**self.params, **given}
 
+    def price_for(self, partitions: Partitions, m: int) -> Price | None:
+        """What the noise of a partition costs; None where it has none, or noise is not priced."""
+        if not partitions.priced or self.price is None or partitions.coverage[m] == 1:
+            return None
+        return PRICES[self.price]
+
     def label(self, params: Mapping[str, Any]) -> str:
         """The name as shown: parameters that differ from the default are spelled out."""
         changed = [f"{k}={v}" for k, v in params.items() if v != self.params[k]]
@@ -137,6 +144,21 @@ def _check_price(index: Index) -> None:
 
 
 INDICES = Registry()
+
+
+def refuse_unpriced(asked: Iterable[tuple[Index, Any]], partitions: Partitions) -> None:
+    """An index without a price cannot compare partitions that have noise."""
+    noisy = np.flatnonzero(partitions.coverage < 1)
+    if not partitions.priced or not len(noisy):
+        return
+    for index, _ in asked:
+        if index.price is None:
+            usable = ", ".join(name for name in INDICES if INDICES[name].price)
+            raise ValueError(
+                f"noise must not be 'priced' for {index.name!r}, which has no price for the noise "
+                f"(label -1) in {partitions.names[noisy[0]]!r}; choose noise='exclude', or an "
+                f"index that has one: {usable}."
+            )
 
 
 def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]]:

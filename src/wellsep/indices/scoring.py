@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
-from wellsep.indices.prices import PRICES, Price
-from wellsep.indices.record import INDICES, Index
+from wellsep.indices.prices import Price
+from wellsep.indices.record import INDICES, Index, refuse_unpriced
 from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def evaluate_and_keep(
                 key = (task.partitions.names[m], labels[column])
                 if key in reasons:
                     continue
-                price = price_of(index, task.partitions, m)
+                price = index.price_for(task.partitions, m)
                 try:
                     values[m, column] = _value(index, params, price, found, position)
                 except UndefinedIndex as reason:
@@ -272,32 +272,10 @@ def _value(
     return price.apply(value, {name: found[w][position] for name, w in price.wants.items()})
 
 
-def price_of(index: Index, partitions: Partitions, m: int) -> Price | None:
-    """What noise of a partition costs; None where it has none, or noise is not priced."""
-    if not partitions.priced or index.price is None or partitions.coverage[m] == 1:
-        return None
-    return PRICES[index.price]
-
-
-def refuse_unpriced(asked: Iterable[ParsedIndex], partitions: Partitions) -> None:
-    """An index without a price cannot compare partitions that have noise."""
-    noisy = np.flatnonzero(partitions.coverage < 1)
-    if not partitions.priced or not len(noisy):
-        return
-    for index, _ in asked:
-        if index.price is None:
-            usable = ", ".join(name for name in INDICES if INDICES[name].price)
-            raise ValueError(
-                f"noise must not be 'priced' for {index.name!r}, which has no price for the noise "
-                f"(label -1) in {partitions.names[noisy[0]]!r}; choose noise='exclude', or an "
-                f"index that has one: {usable}."
-            )
-
-
 def _all_wants(asked: list[ParsedIndex], partitions: Partitions) -> list[Want]:
     wanted = [w for index, params in asked for w in index.wants(**params).values()]
     for index, _ in asked:
-        prices = (price_of(index, partitions, m) for m in range(len(partitions)))
+        prices = (index.price_for(partitions, m) for m in range(len(partitions)))
         price = next((p for p in prices if p is not None), None)
         wanted += [] if price is None else price.wants.values()
     return wanted
@@ -370,7 +348,7 @@ def score_one(
         raise UndefinedIndex(reason + ".")
     found = gather(task, _all_wants([(index, params)], task.partitions))
     try:
-        return float(_value(index, params, price_of(index, task.partitions, 0), found, 0))
+        return float(_value(index, params, index.price_for(task.partitions, 0), found, 0))
     except UndefinedIndex as error:
         raise UndefinedIndex(f"{error}.") from None
 
