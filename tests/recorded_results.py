@@ -577,7 +577,7 @@ def ace() -> Results:
     found["score_runs/convention"] = _scores(
         ws.score_runs(runs, ["c_index", "s_dbw", "ccc"], convention="ace", dip=False)
     )
-    found["score_runs/noise=error"] = attempt(lambda: ws.score_runs(noisy))
+    found["score_runs/noise=error"] = attempt(lambda: ws.score_runs(noisy, noise="error"))
     for noise in ("exclude", "cluster", "singletons"):
         found[f"score_runs/noise={noise}"] = _scores(
             ws.score_runs(noisy, JUDGED[:3], noise=noise, projection="pca")
@@ -841,7 +841,7 @@ def cli() -> Results:
             folder / "truth.npy", "--input", folder / "input.npy", *quick,
         )  # fmt: skip
         found["rank/noise"] = printed("rank", folder / "noisy.npz", "--noise", "exclude", *quick)
-        found["rank/refused"] = printed("rank", folder / "noisy.npz", *quick)
+        found["rank/refused"] = printed("rank", folder / "noisy.npz", "--noise", "error", *quick)
         found["choose-k"] = printed("choose-k", folder / "data.csv", "-k", "2:5", "--json")
         found["choose-k/options"] = printed(
             "choose-k", folder / "data.npy", "-k", "2,4", "--method", "ward", "--scale", *indices,

@@ -33,7 +33,7 @@ SPECS = [
 ]
 
 
-def ugly(n=N, seed=0, offset=0.0):
+def ugly(n=N, seed=0, offset=0.0, noise="exclude"):
     """Two zero rows, duplicates, noise, clusters of one and two; far away if so told."""
     rng = np.random.default_rng(seed)
     truth = np.arange(n) % 5
@@ -50,7 +50,7 @@ def ugly(n=N, seed=0, offset=0.0):
         "pairs": np.arange(n) // 2,
         "duplicates": np.where((np.arange(n) >= 5) & (np.arange(n) < 9), 7, truth),
     }
-    return X, Partitions.from_labels(labels)
+    return X, Partitions.from_labels(labels, noise=noise)
 
 
 def on_the_halves_themselves(X, parts, spec, halves):
@@ -64,10 +64,11 @@ def drawn(n=N, n_draws=8, n_groups=6, seed=2):
     return draw_halves(n, n_draws, n_groups, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("kind", ["numpy", "float32", "tensor", "compiled"])
+@pytest.mark.parametrize("kind", ["numpy", "float32", "tensor", "compiled", "priced"])
 @pytest.mark.parametrize(("name", "given"), SPECS)
 def test_a_half_scores_as_if_it_were_all_there_is(name, given, kind, monkeypatch):
-    X, parts = ugly()
+    priced = kind == "priced" and ws.INDICES[name].price is not None
+    X, parts = ugly(noise="priced" if priced else "exclude")
     expected_of = X
     if kind == "float32":
         X = expected_of = X.astype(np.float32)

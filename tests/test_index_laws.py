@@ -231,7 +231,7 @@ def test_integer_weights_count_as_repetitions_for_centroid_indices(name):
     assert _value(name, X, y, sample_weight=weight) == pytest.approx(repeated, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].counts_noise])
+@pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].price != "included"])
 def test_excluded_noise_scores_as_if_it_were_not_there(name):
     X, y = _blobs(13)
     y = np.where(np.arange(len(y)) % 5 == 0, -1, y)

@@ -75,6 +75,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "far": ("all far", {}),
     "weighted": ("all", {"sample_weight": DATA["all"].weights}),
     "noise=cluster": ("all", {"noise": "cluster"}),
+    "noise=priced": ("all", {"noise": "priced"}),
+    "priced, weighted": ("all", {"noise": "priced", "sample_weight": DATA["all"].weights}),
 }
 
 
@@ -252,6 +254,8 @@ def asked(name: str, case: str) -> bool:
     """Leave out what no way but these could get wrong by itself, and what costs most."""
     if case == "noise=cluster":  # labels are encoded before the ways part
         return name in ("one by one", "accelerator")
+    if "priced" in case:
+        return name in ("one by one", "tensor", "accelerator", "dask", "sparse", "float32")
     if case == "zeros":  # the ugly set has them, too
         return name in ("one by one", "without kernels", "accelerator", "sparse", "float32")
     if name in ("array_api_strict", "float32 dask", "accelerator with little memory"):
@@ -266,10 +270,13 @@ def skip_without(package: str | None) -> None:
 
 def accepted(case: str, way: Way) -> list[str]:
     weighted = "sample_weight" in CASES[case][1]
+    priced = CASES[case][1].get("noise") == "priced"
     return [
         name
         for name, spec in SPECS.items()
-        if way.takes(spec) and (ws.INDICES[spec[0]].weighted or not weighted)
+        if way.takes(spec)
+        and (ws.INDICES[spec[0]].weighted or not weighted)
+        and (ws.INDICES[spec[0]].price is not None or not priced)
     ]
 
 

@@ -252,12 +252,42 @@ def broken(folder, kind):
 )
 def test_a_broken_run_is_named_in_one_sentence(folder, capsys, kind):
     broken(folder, kind)
-    code, out, err = run(capsys, "rank", folder, *QUICK)
+    policy = ["--noise", "error"] if kind == "noise" else []
+    code, out, err = run(capsys, "rank", folder, *QUICK, *policy)
     assert code == 2
     assert out == ""
     assert "20% wrong" in err or "20%25%20wrong" in err
     assert err.startswith("Error: ")
     assert err.count("\n") == 1
+
+
+def test_noise_lowers_the_score_of_a_run_unless_it_is_excluded(folder, capsys):
+    truth, X = np.arange(90) % 3, np.load(folder / "0%25%20wrong" / "embedding.npy")
+    far = ((X - 6 * np.eye(3)[truth]) ** 2).sum(axis=1)
+    core = np.where(far < np.quantile(far, 0.2), truth, -1)
+    ws.save_run(folder, X, core, name="core")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip", "--json", "-")
+    priced = json.loads(out)
+    assert (code, priced["best"]) == (0, ["0% wrong"])
+    assert {row["partition"]: row["coverage"] for row in priced["ranking"]}["core"] == 0.2
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip")
+    head = next(line for line in out.splitlines() if "partition" in line).split()
+    assert (code, head[head.index("score") + 1]) == (0, "coverage")
+    both = [*QUICK, "--no-dip", "--noise", "exclude"]
+    code, out, _ = run(capsys, "rank", folder, *both, "--json", "-")
+    assert (code, json.loads(out)["best"]) == (0, ["core"])
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--index", "dunn")
+    assert (code, out) == (2, "")
+    assert "'dunn', which has no price for the noise (label -1) in 'core'" in err
+    code, _, _ = run(capsys, "rank", folder, *both, "--index", "dunn")
+    assert code == 0
+
+
+def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
+    broken(folder, "noise")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip")
+    assert code == 0
+    assert "no object is counted" in out
 
 
 @pytest.mark.parametrize(

@@ -147,13 +147,15 @@ def test_a_partition_of_one_cluster_is_undefined_with_its_reason():
     assert ranking.rank[3] == 4
 
 
-def test_noise_is_an_error_unless_a_policy_is_chosen():
+def test_noise_lowers_the_scores_unless_another_policy_is_chosen():
     labels = np.arange(60) % 3
     labels[:54] = -1
     runs = Runs([*made_runs(), Run("mostly noise", labels=labels)])
     with pytest.raises(ValueError, match=r"mostly noise.*must not hold the noise label -1"):
-        score_runs(runs)
-    scores = score_runs(runs, noise="exclude")
+        score_runs(runs, noise="error")
+    scores, priced = score_runs(runs, noise="exclude"), score_runs(runs)
+    plain, paid = (s.values["silhouette"][:, 3] for s in (scores, priced))
+    np.testing.assert_allclose(paid, np.where(plain >= 0, 0.1 * plain, plain), rtol=1e-12)
     assert scores.coverage.tolist() == pytest.approx([1, 1, 1, 0.1])
     table = ws.rank(ws.ace(scores)).table()
     assert sorted(table["coverage"]) == pytest.approx([0.1, 1, 1, 1])

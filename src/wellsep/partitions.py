@@ -12,7 +12,8 @@ import numpy as np
 from wellsep._checks import check_choice, is_frame, is_series, to_numpy
 
 NOISE = -1
-NOISE_POLICIES = ("exclude", "cluster", "singletons", "error")
+VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
+NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +29,15 @@ class Partitions:
     names : tuple of str
     coverage : ndarray of shape (M,)
         Share of the objects that are counted.
+    priced : bool
+        Whether objects that are not counted lower the scores.
     """
 
     codes: np.ndarray
     classes: tuple[np.ndarray, ...]
     names: tuple[str, ...]
     coverage: np.ndarray
+    priced: bool = False
 
     @classmethod
     def from_labels(
@@ -47,8 +51,9 @@ class Partitions:
             In a two-dimensional array each row is a partition; in a frame each column.
         n_objects : int, optional
             Checked against the length of every vector.
-        noise : {"exclude", "cluster", "singletons", "error"}
-            What the label -1 means: not counted, one more cluster, clusters of one, or an error.
+        noise : {"exclude", "priced", "cluster", "singletons", "error"}
+            What the label -1 means: not counted, not counted and paid for in scores, one more
+            cluster, clusters of one, or an error.
 
         Examples
         --------
@@ -75,6 +80,7 @@ class Partitions:
             classes=tuple(classes),
             names=tuple(vectors),
             coverage=_count(codes) / codes.shape[1],
+            priced=noise == "priced",
         )
 
     @property
@@ -104,7 +110,14 @@ class Partitions:
             tuple(self.classes[m] for m in which),
             tuple(self.names[m] for m in which),
             self.coverage[which],
+            self.priced,
         )
+
+    def noise_only(self) -> Partitions:
+        """The objects that each partition does not count, as its only cluster."""
+        codes = np.where(self.codes < 0, 0, -1).astype(np.int32)
+        classes = (np.array([NOISE]),) * len(self)
+        return Partitions(codes, classes, self.names, 1 - self.coverage)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -112,7 +125,11 @@ class Partitions:
     def __getitem__(self, m: int) -> Partitions:
         m = range(len(self))[m]
         return Partitions(
-            self.codes[m : m + 1], (self.classes[m],), (self.names[m],), self.coverage[m : m + 1]
+            self.codes[m : m + 1],
+            (self.classes[m],),
+            (self.names[m],),
+            self.coverage[m : m + 1],
+            self.priced,
         )
 
     def __iter__(self) -> Iterator[Partitions]:
@@ -122,7 +139,8 @@ class Partitions:
         """The same partitions of a subset of the objects; clusters left empty disappear."""
         parts = [_compact(c[objects], k) for c, k in zip(self.codes, self.classes, strict=True)]
         codes = np.stack([c for c, _ in parts])
-        return Partitions(codes, tuple(k for _, k in parts), self.names, (codes >= 0).mean(axis=1))
+        classes = tuple(k for _, k in parts)
+        return Partitions(codes, classes, self.names, (codes >= 0).mean(axis=1), self.priced)
 
 
 def encode(
@@ -138,7 +156,8 @@ def encode(
     vector = _vector(labels, name)
     length = n_objects if n_objects is not None else len(vector)
     codes, classes = _encode(vector, length, noise, name)
-    return Partitions(codes[None], (classes,), (name,), np.array([(codes >= 0).mean()]))
+    coverage = np.array([(codes >= 0).mean()])
+    return Partitions(codes[None], (classes,), (name,), coverage, noise == "priced")
 
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
@@ -223,7 +242,7 @@ def _encode(
     if noise == "error":
         raise ValueError(
             f"{label} must not hold the noise label -1, got {int(noisy.sum())} such objects; "
-            "choose noise='exclude', 'cluster' or 'singletons'."
+            "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
         )
     codes = codes - 1
     classes = classes[1:]

@@ -272,6 +272,7 @@ def _chosen_record(chosen: ChosenK) -> dict[str, Any]:
         ],
         "stability": chosen.stability,
         "n_clusters": chosen.n_clusters,
+        "coverage": chosen.coverage,
         "undefined": [
             {"k": k, "index": name, "reason": why} for (k, name), why in chosen.reasons.items()
         ],

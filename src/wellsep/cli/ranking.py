@@ -81,9 +81,10 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: error, exclude, cluster or singletons."
+            help="How to treat objects labelled -1: priced (not counted, and the score falls), "
+            "exclude (not counted), cluster, singletons or error."
         ),
-    ] = "error",
+    ] = "priced",
     n_draws: Annotated[
         int,
         typer.Option(

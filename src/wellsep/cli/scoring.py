@@ -27,7 +27,7 @@ def indices(as_json: JsonOption = False) -> None:
 
     if as_json:
         facts = ("title", "direction", "range", "params", "metrics", "cost", "laws", "sparse")
-        more = ("weighted", "citation", "caution")
+        more = ("weighted", "price", "citation", "caution")
         print_json(
             [
                 {"name": name} | {fact: getattr(entry, fact) for fact in (*facts, *more)}
@@ -42,11 +42,12 @@ def indices(as_json: JsonOption = False) -> None:
             "greater" if entry.direction > 0 else "smaller",
             "{:g} … {:g}".format(*entry.range).replace("inf", "∞"),
             entry.cost,
+            entry.price,
             ", ".join(f"{key}={value}" for key, value in entry.params.items()),
         )
         for name, entry in ws.INDICES.items()
     ]
-    columns = ("name", "index", "better", "range", "work", "parameters")
+    columns = ("name", "index", "better", "range", "work", "price of noise", "parameters")
     print_table(rows, columns, caption="Citations and cautions: wellsep indices --json")
 
 
@@ -72,7 +73,8 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: exclude, cluster, singletons or error."
+            help="How to treat objects labelled -1: exclude (not counted), priced (not counted, "
+            "and the score falls), cluster, singletons or error."
         ),
     ] = "exclude",
     convention: Annotated[

@@ -48,7 +48,7 @@ def choose_k(
     space: Any = None,
     parameter: str | None = None,
     sample_weight: Any = None,
-    noise: str = "exclude",
+    noise: str = "priced",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> ChosenK:
@@ -84,8 +84,9 @@ def choose_k(
         The estimator's parameter that holds K; "n_clusters" or "n_components" are found.
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
+        and an index that has no price for it is refused where a partition has noise.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and the subsamples.
     n_jobs : int, optional

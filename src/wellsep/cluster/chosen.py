@@ -191,6 +191,11 @@ class ChosenK(Record):
                 f"The repeats agree little at K = {best} (adjusted Rand index "
                 f"{self.stability[at]:.2f}): its clusters hang on the start or the sample."
             )
+        covered = float(self.coverage[:, at].mean())
+        if covered < 0.5:
+            found.append(
+                f"K = {best} is judged on {covered:.0%} of the objects; the others are noise."
+            )
         if (self.n_clusters[:, at] != best).any():
             found.append(f"Asked for {best}, some fits found another number of clusters.")
         return found

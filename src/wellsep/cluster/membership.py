@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_count, check_data, to_numpy
+from wellsep._checks import check_choice, check_count, check_data, to_numpy
 from wellsep._display import html_box, html_table
 from wellsep.compute.planes import nearest_planes
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
-from wellsep.partitions import encode
+from wellsep.partitions import VALUE_POLICIES, encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +198,7 @@ def membership_report(
     if len(names) != len(X):
         raise ValueError(f"ids must have one entry per object ({len(X)}), got {len(names)}.")
     n_worst = check_count("n_worst", n_worst)
+    check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
     prototypes = prototypes_of(X, partition, centers)
     connectivity = local_connectivity(

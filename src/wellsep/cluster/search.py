@@ -66,8 +66,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
     space : array-like of shape (n, d'), transformer or None
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
+        and an index that has no price for it is refused where a partition has noise.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.
@@ -117,7 +118,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         scoring: Any = "silhouette",
         refit: Any = True,
         space: Any = None,
-        noise: str = "exclude",
+        noise: str = "priced",
         error_score: Any = np.nan,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -319,6 +320,15 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         if self.refit is not False and self.best_index_ in fitted:
             self.best_estimator_ = fitted[self.best_index_].estimator
             self.labels_ = fitted[self.best_index_].labels
+        covered = self.results_["coverage"][self.best_index_]
+        if covered < 0.5:
+            warnings.warn(
+                f"The best setting, {self.best_params_}, is judged on {covered:.0%} of the "
+                "objects; it calls the others noise. Its labels are kept. Look at the coverage in "
+                "results_, or try settings that call fewer objects noise.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _best(self) -> Any:
         check_is_fitted(self, "best_estimator_")

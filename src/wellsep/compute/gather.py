@@ -17,6 +17,7 @@ from wellsep.compute.density import provide_density
 from wellsep.compute.extremes import NAMES as EXTREMES
 from wellsep.compute.extremes import provide_extremes, provide_linkage
 from wellsep.compute.moments import provide_spectrum
+from wellsep.compute.noise import provide_noise
 from wellsep.compute.quadrics import provide_quadric_separation
 from wellsep.compute.representatives import provide_represented
 from wellsep.compute.selection import provide_selected
@@ -45,6 +46,7 @@ def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
 PROVIDERS: dict[str, Provider] = {
     "objects": provide_objects,
     **dict.fromkeys(CENTRES, provide_clusters),
+    "noise": provide_noise,
     "spectrum": provide_spectrum,
     **dict.fromkeys(("spread", "balls"), provide_density),
     **dict.fromkeys(("widths", "within_distances", "between_distances"), provide_pairs),

@@ -134,6 +134,7 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
         no_space_admitted=passed.none_passed,
         n_clusters=scores.n_clusters,
         coverage=scores.coverage,
+        noise=None if scores.settings is None else scores.settings.noise,
         undefined=gaps,
         undefined_value=fill,
         notes=_notes(scores, options.dip),

@@ -167,7 +167,7 @@ def input_scores(
     runs: Any,
     *,
     index: Any = "silhouette",
-    noise: str = "error",
+    noise: str = "priced",
     convention: str | None = None,
     device: Any = None,
     n_jobs: int | None = None,

@@ -80,8 +80,9 @@ def partition_details(
         The best one by default (of several that tie, the first by name).
     space : str, optional
         By default the space that counts most in the answer.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        As in :func:`wellsep.score_partitions`.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        As in :func:`wellsep.score_partitions`. A price is of scores: noise objects have no values
+        here, with "priced" as with "exclude".
     device : str, optional
         Where to compute: "cuda" for the GPU.
 

@@ -181,11 +181,16 @@ def _answer(result: AceResult) -> Iterator[str]:
     if result.coverage is not None:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
-            share = min(result.coverage[i] for i in low)
-            yield (
-                f"It puts {share:.0%} of the objects into clusters and calls the other "
-                f"{1 - share:.0%} noise; noise is not scored."
-            )
+            yield describe_coverage(min(result.coverage[i] for i in low), result.noise)
+
+
+def describe_coverage(share: float, noise: str | None) -> str:
+    """Say how much of the data the best partition puts into clusters, and what the rest costs."""
+    cost = "which lowers its scores" if noise == "priced" else "which is not scored"
+    return (
+        f"It puts {share:.0%} of the objects into clusters and calls the other {1 - share:.0%} "
+        f"noise, {cost}."
+    )
 
 
 def _baselines(result: AceResult) -> Iterator[str]:

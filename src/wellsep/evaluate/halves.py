@@ -15,8 +15,9 @@ from wellsep._checks import UndefinedIndex, check_data
 from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather
-from wellsep.compute.half_moments import half_moments
+from wellsep.compute.half_moments import HalfMoments, half_moments
 from wellsep.compute.half_sums import Halves, half_widths, sums_known
+from wellsep.compute.noise import Noise
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
@@ -154,6 +155,13 @@ def _half_values(
     """The values, given the widths in the full sample where not all objects are looked at."""
     if len(halves.chosen) == 0:
         return np.empty((0, len(task.partitions)))
+    some = np.flatnonzero(task.partitions.n_clusters).tolist()
+    if len(some) < len(task.partitions):  # noise only: there is nothing to follow
+        table = np.full((len(halves.chosen), len(task.partitions)), np.nan)
+        if some:
+            kept = [full[m] for m in some]
+            table[:, some] = _half_values(task.subset(some), index, params, halves, kept)
+        return table
     widths = _widths(index, params)
     if widths is not None:
         return _width_values(task, index, params, widths, halves, full)
@@ -182,11 +190,17 @@ def _width_values(
         return values
     part = task._replace(partitions=task.partitions.subset(which))
     totals, mass, _ = half_widths(part, widths, halves, None if every else [full[m] for m in which])
+    size = halves.chosen @ np.bincount(halves.group, minlength=halves.chosen.shape[1])  # (B,)
     for m, (a, b) in zip(which, pairwise(part.partitions.offsets), strict=True):
         usable = _defined(mass[:, a:b])
         if usable.any():
             found = WidthTotals(totals[usable, a:b], mass[usable, a:b])
-            values[usable, m] = INDICES[index].formula(widths=found, **params)
+            value = INDICES[index].formula(widths=found, **params)
+            price = INDICES[index].price_for(task.partitions, m)
+            if price is not None:
+                counted = found.mass.sum(axis=1)
+                value = price.apply(value, {"noise": Noise(size[usable] - counted, counted)})
+            values[usable, m] = value
     return values
 
 
@@ -205,8 +219,12 @@ def _centroid_values(
     power = next((w.get("q", 1) for w in wants.values() if w.name == "radii"), None)
     counts, sums, within, radii = half_moments(task, halves, power)
     values = np.full((len(counts), len(task.partitions)), np.nan)
+    prices = [INDICES[index].price_for(task.partitions, m) for m in range(len(task.partitions))]
+    apart = None
+    if any(price is not None for price in prices):  # the noise of each partition, as one cluster
+        apart = half_moments(task._replace(partitions=task.partitions.noise_only()), halves, None)
     for m, (a, b) in enumerate(pairwise(task.partitions.offsets)):
-        for draw in np.flatnonzero(_defined(counts[:, a:b])):
+        for draw in np.flatnonzero(_defined(counts[:, a:b])).tolist():
             keep = a + np.flatnonzero(counts[draw, a:b])
             mass, total = counts[draw, keep], sums[draw, keep]
             mean = total.sum(axis=0) / mass.sum()
@@ -217,5 +235,17 @@ def _centroid_values(
             }
             statistics = {name: known[w.name] for name, w in wants.items()}
             with contextlib.suppress(UndefinedIndex):
-                values[draw, m] = INDICES[index].formula(**statistics, **params)
+                value = INDICES[index].formula(**statistics, **params)
+                price = prices[m]
+                if price is not None and apart is not None:
+                    known["noise"] = _noise(apart, draw, m, mean, mass)
+                    value = price.apply(value, {name: known[name] for name in price.wants})
+                values[draw, m] = value
     return values
+
+
+def _noise(apart: HalfMoments, draw: int, m: int, mean: np.ndarray, mass: np.ndarray) -> Noise:
+    """Noise of a half-sample: its scatter about the mean of the counted objects."""
+    count, total = float(apart.counts[draw, m]), apart.sums[draw, m]
+    gap = total / max(count, 1.0) - mean
+    return Noise(count, float(mass.sum()), float(apart.within[draw, m] + count * (gap @ gap)))

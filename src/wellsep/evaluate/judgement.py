@@ -158,7 +158,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
-    partitions = encode_runs(runs, options.noise)
+    partitions = encode_runs(runs, options)
     plan = job = None
     if options.n_draws:
         plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)

@@ -75,9 +75,11 @@ class Settings(Checked):
 
     Parameters
     ----------
-    noise : {"error", "exclude", "cluster", "singletons"}
-        What the label -1 means. An error by default: a run that calls most objects noise must not
-        win unnoticed. With "exclude" the coverage of each partition is shown.
+    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+        What the label -1 means. By default such objects are not counted and lower the score, so
+        that a run that calls most objects noise does not win by it; an index that has no price
+        for them is refused. "exclude": they are not counted and cost nothing. "cluster": they are
+        one cluster. "singletons": each is a cluster. "error": they are refused.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     dip : bool
@@ -88,7 +90,7 @@ class Settings(Checked):
         Objects whose coordinates are kept for drawing; 0 for none.
     """
 
-    noise: str = _option("error", _one_of(NOISE_POLICIES))
+    noise: str = _option("priced", _one_of(NOISE_POLICIES))
     convention: str | None = None
     dip: bool = True
     projection: str = _option("pca", _one_of(PROJECTIONS))

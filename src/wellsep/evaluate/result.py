@@ -57,6 +57,7 @@ class AceResult(Record):
     baselines : dict of str to (M,) scores: "own_space" (if every partition has one),
         "mean_admitted", "mean_all"
     n_clusters, coverage : per partition, where known
+    noise : str or None, how the scores treat the label -1, where known
     undefined : tuple of (space, partition, reason)
     notes : sentences on what was unusual
     """
@@ -88,6 +89,7 @@ class AceResult(Record):
     outlier_test: Mapping[str, float] | None = None
     n_clusters: np.ndarray | None = None
     coverage: np.ndarray | None = None
+    noise: str | None = None
     undefined: tuple[tuple[str, str, str], ...] = ()
     undefined_value: float | None = None
     notes: tuple[str, ...] = field(default=())
@@ -106,10 +108,16 @@ class AceResult(Record):
         return "\n".join(explain_ace(self))
 
     def to_frame(self) -> Any:
-        """A pandas frame: one row per partition with ACE's score and the baselines."""
+        """A pandas frame: one row per partition with ACE's score and the baselines.
+
+        Where some partition has noise, its coverage stands beside the score.
+        """
         import pandas as pd
 
-        columns = {"ace": self.scores, **self.baselines}
+        columns = {"ace": self.scores}
+        if self.coverage is not None and (self.coverage < 1).any():
+            columns["coverage"] = self.coverage
+        columns |= self.baselines
         return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
 
     def _repr_html_(self) -> str:

@@ -24,6 +24,7 @@ from wellsep.evaluate.options import (
 )
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
 from wellsep.indices import score_partitions
+from wellsep.indices.record import refuse_unpriced
 from wellsep.indices.scoring import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -72,11 +73,11 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
-    return score_spaces(runs, encode_runs(runs, options.noise), options)[0]
+    return score_spaces(runs, encode_runs(runs, options), options)[0]
 
 
-def encode_runs(runs: Any, noise: str) -> Partitions:
-    """The labels of all runs, encoded once; refuses what are no runs, or too few."""
+def encode_runs(runs: Any, options: ScoreOptions) -> Partitions:
+    """The labels of all runs, encoded once; refuses what are no runs, too few, or unpriced."""
     if not isinstance(runs, Runs):
         raise TypeError(
             f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
@@ -84,7 +85,9 @@ def encode_runs(runs: Any, noise: str) -> Partitions:
     if not runs.spaces or not runs.partitions:
         missing = "space (embedding)" if not runs.spaces else "partition (labels)"
         raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
-    return Partitions.from_labels(dict(runs.partitions), noise=noise)
+    partitions = Partitions.from_labels(dict(runs.partitions), noise=options.noise)
+    refuse_unpriced(options.parsed.values(), partitions)
+    return partitions
 
 
 def score_spaces(
@@ -150,6 +153,7 @@ class _Job:
         """Everything but the partitions that the values of a space depend on."""
         settings = self.settings
         facts = (__version__, embedding_digest, tuple(self.indices),
+                 settings.noise == "priced",  # "exclude" has the same codes
                  settings.dip and settings.projection, digest(self.drawn),
                  str(self.computing.device))  # fmt: skip
         return digest(repr(facts))

@@ -23,6 +23,7 @@ from wellsep.indices.scoring import one_task, score_one
     range=(0, np.inf),
     cost="n·d",
     sparse=True,
+    price="variance",
     citation="Caliński & Harabasz, A dendrite method for cluster analysis, "
     "Communications in Statistics 3 (1974)",
     caution="Grows with n and favours round clusters of equal size.",
@@ -56,8 +57,10 @@ def calinski_harabasz_score(
     labels : array-like of shape (n,)
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "priced": not counted, and the value is multiplied by
+        c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
+        centres, and N of noise to the mean of the counted objects.
     device : str, optional
 
     Returns
@@ -95,6 +98,7 @@ def calinski_harabasz_score(
     range=(0, np.inf),
     cost="n·d",
     sparse=True,
+    price="inverse",
     citation="Davies & Bouldin, A cluster separation measure, IEEE PAMI 1 (1979)",
     caution="Only centres and radii count: it cannot see shape, and rewards clusters of one.",
 )
@@ -131,7 +135,9 @@ def davies_bouldin_score(
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
-    noise : {"exclude", "cluster", "singletons", "error"}
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "priced": not counted, and the value v becomes (1 + v)/c − 1,
+        with the coverage c.
     device : str, optional
 
     Returns
@@ -176,6 +182,7 @@ def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
     range=(0, np.inf),
     cost="n·K·d",
     sparse=True,
+    price="variance",
     citation="Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
     "clustering using counterfactual distances, Discovery Science (2025)",
     caution="Made for centroid-based clusters: it cannot see other shapes.",
@@ -228,7 +235,10 @@ def cfq_score(
         Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
-    noise : {"exclude", "cluster", "singletons", "error"}
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "priced": not counted, and the value is multiplied by
+        c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
+        centres, and N of noise to the mean of the counted objects.
     device : str, optional
 
     Returns
@@ -372,6 +382,7 @@ def margins_and_cfq(
     range=(-1, 1),
     cost="n·K·d",
     sparse=True,
+    price="zero",
     citation="Hruschka, de Castro & Campello, Evolutionary algorithms for clustering "
     "gene-expression data, ICDM (2004)",
     caution="Not the silhouette: distances to centres stand in for mean distances to members.",
@@ -405,7 +416,9 @@ def simplified_silhouette_score(
     labels : array-like of shape (n,)
     average : {"point", "cluster"}
     sample_weight : array-like of shape (n,), optional
-    noise : {"exclude", "cluster", "singletons", "error"}
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "priced": not counted, and a positive value is multiplied by the
+        coverage, as if noise objects had the width 0.
     device : str, optional
 
     Returns

@@ -15,7 +15,7 @@ from wellsep.compute.neighbours import distances_to
 from wellsep.compute.space import on_device
 from wellsep.compute.witnesses import best_supported, cluster_witnesses
 from wellsep.indices.record import index
-from wellsep.partitions import NOISE, Partitions, encode
+from wellsep.partitions import NOISE, VALUE_POLICIES, Partitions, encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,7 @@ def local_connectivity(
         to_numpy(data).astype(np.float64, copy=False),
         data if on_device(data) else None,
     )
+    check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
     t = check_count("n_neighbors", n_neighbors)
     prototypes = prototypes_of(X, partition, centers)

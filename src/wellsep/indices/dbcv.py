@@ -25,7 +25,7 @@ def _wants_dbcv() -> dict[str, Want]:
     range=(-1, 1),
     cost="n²·d",
     weighted=False,
-    counts_noise=True,
+    price="included",
     citation="Moulavi, Jaskowiak, Campello, Zimek & Sander, Density-based clustering validation, "
     "SDM (2014)",
     caution="Core distances are powers of distances to the d: in many dimensions the nearest "
@@ -65,8 +65,9 @@ def dbcv_score(X: Any, labels: Any, *, noise: str = "exclude", device: Any = Non
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means. "exclude" leaves such objects out of the clusters and in n.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "exclude" leaves such objects out of the clusters and in n;
+        "priced" is the same here.
     device : str, optional
 
     Returns

@@ -50,6 +50,7 @@ def _wants_silhouette(
     cost="n²·d",
     metrics=TAKEN,
     sparse_sums=True,
+    price="zero",
     citation=_ROUSSEEUW,
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
@@ -73,6 +74,7 @@ def _silhouette(
     metrics=(COSINE,),
     laws=("labels", "order", "rotation", "scale"),
     sparse=True,
+    price="zero",
     citation=_ROUSSEEUW,
     caution="Depends on where the origin is.",
 )
@@ -114,8 +116,9 @@ def silhouette_score(
     sample_weight : array-like of shape (n,), optional
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "priced": not counted, and a positive value is multiplied by the
+        coverage, as if noise objects had the width 0.
     device : str, optional
         "cuda" computes NumPy data on the GPU.
 

@@ -10,6 +10,7 @@ from scipy import stats
 
 from wellsep._checks import (
     UndefinedIndex,
+    check_choice,
     check_count,
     check_data,
     check_number,
@@ -23,7 +24,7 @@ from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
 from wellsep.compute.twins import choose
 from wellsep.indices.scoring import drop_weightless
-from wellsep.partitions import Partitions
+from wellsep.partitions import VALUE_POLICIES, Partitions
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def silhouette_estimate(
     n_sampled = check_count("n_sampled", n_sampled, 2)
     level = check_number("level", level, 0, 0.9999, open_left=True)
     check_number("singleton", singleton, -1, 1)
+    check_choice("noise", noise, VALUE_POLICIES)
     entry = need_coordinates(metric, "for a silhouette from a sample")
     open_rows = _on_dask if is_dask(X) else _in_memory
     rows = open_rows(X, labels, sample_weight, noise)

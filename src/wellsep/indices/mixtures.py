@@ -47,6 +47,7 @@ def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> d
     range=(0, np.inf),
     cost="n·K·d",
     laws=("labels", "order", "translation", "scale"),
+    price="variance",
     citation="Vardakas, Karra, Pitoura & Likas, Evaluating clustering quality in centroid-based "
     "clustering using counterfactual distances, Discovery Science (2025)",
     caution="Variances of small clusters are guesses, and so are the boundaries drawn from them.",

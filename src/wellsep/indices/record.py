@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.wants import Want, want
+from wellsep.indices.prices import PRICES, Price
+from wellsep.partitions import Partitions
 
 LAWS = (
     "labels",  # the names of the clusters do not matter
@@ -48,6 +50,9 @@ class Index:
         Changes of the input that leave the value alone.
     sparse, weighted : bool
         Whether sparse X and sample weights are accepted.
+    price : str or None
+        What noise costs under ``noise="priced"``: "zero", "variance", "inverse", "included" (the
+        value counts noise already), or None where noise has no price.
     citation, caution : str
         Where it comes from; when not to trust it.
     """
@@ -67,7 +72,7 @@ class Index:
     sparse_sums: bool = False  # sparse X is accepted under metrics that sum without pairs
     weighted: bool = True
     minimum_clusters: int = 2
-    counts_noise: bool = False  # excluded objects still enter the value, as in DBCV
+    price: str | None = None
     caution: str = ""
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,6 +84,12 @@ class Index:
                 f"parameters of {self.name!r} must be among: {known}; got {unknown[0]!r}."
             )
         return {**self.params, **given}
+
+    def price_for(self, partitions: Partitions, m: int) -> Price | None:
+        """What the noise of a partition costs; None where it has none, or noise is not priced."""
+        if not partitions.priced or self.price is None or partitions.coverage[m] == 1:
+            return None
+        return PRICES[self.price]
 
     def label(self, params: Mapping[str, Any]) -> str:
         """The name as shown: parameters that differ from the default are spelled out."""
@@ -118,11 +129,36 @@ class Registry(Mapping[str, Index]):
         check_choice("direction", index.direction, (1, -1))
         for law in index.laws:
             check_choice("laws", law, LAWS)
+        _check_price(index)
         self._entries[index.name] = index
         return index
 
 
+def _check_price(index: Index) -> None:
+    check_choice("price", index.price, (None, *PRICES))
+    if index.price is not None and not PRICES[index.price].suits(index.direction, index.range):
+        raise ValueError(
+            f"price must be None or suit direction and range of {index.name!r}, got "
+            f"{index.price!r}; that is for indices of this kind: {PRICES[index.price].rule}."
+        )
+
+
 INDICES = Registry()
+
+
+def refuse_unpriced(asked: Iterable[tuple[Index, Any]], partitions: Partitions) -> None:
+    """An index without a price cannot compare partitions that have noise."""
+    noisy = np.flatnonzero(partitions.coverage < 1)
+    if not partitions.priced or not len(noisy):
+        return
+    for index, _ in asked:
+        if index.price is None:
+            usable = ", ".join(name for name in INDICES if INDICES[name].price)
+            raise ValueError(
+                f"noise must not be 'priced' for {index.name!r}, which has no price for the noise "
+                f"(label -1) in {partitions.names[noisy[0]]!r}; choose noise='exclude', or an "
+                f"index that has one: {usable}."
+            )
 
 
 def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]]:
@@ -156,6 +192,7 @@ def register_index(
     laws: tuple[str, ...] = (),
     cost: str = "fits",
     citation: str = "",
+    price: str | None = None,
     overwrite: bool = False,
 ) -> Index:
     """Add an index of your own: any ``function(X, labels) -> float``.
@@ -171,6 +208,9 @@ def register_index(
         1 if greater is better.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    price : {None, "zero", "variance", "inverse"}
+        What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
+        noise are then refused.
 
     Examples
     --------
@@ -203,6 +243,7 @@ def register_index(
             sparse=True,
             weighted=False,
             minimum_clusters=1,
+            price=price,
         ),
         overwrite=overwrite,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
-from wellsep.indices.record import INDICES, Index
-from wellsep.partitions import Partitions
+from wellsep.indices.prices import Price
+from wellsep.indices.record import INDICES, Index, refuse_unpriced
+from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.gather import AnyTask
@@ -155,8 +156,10 @@ def score_partitions(
         "ace" computes what the authors of ACE computed.
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What the label -1 means. "exclude": such objects are not counted. "priced": they are not
+        counted and lower the score; an index that has no price for them is refused. "cluster":
+        they are one cluster. "singletons": each is a cluster. "error": they are refused.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional
@@ -200,9 +203,9 @@ def drop_weightless(
     """An object of weight 0 is not counted; a cluster of such objects does not exist."""
     if weights is None or (weights > 0).all():
         return partitions, weights
-    codes = np.where(weights > 0, partitions.codes, -1)
-    bare = Partitions(codes, partitions.classes, partitions.names, partitions.coverage)
-    return bare.take(np.arange(bare.n_objects)), weights
+    bare = replace(partitions, codes=np.where(weights > 0, partitions.codes, -1))
+    kept = bare.take(np.arange(bare.n_objects))
+    return replace(kept, coverage=partitions.coverage), weights
 
 
 def evaluate(task: AnyTask, asked: list[ParsedIndex], *, coverage: np.ndarray) -> PartitionScores:
@@ -214,6 +217,7 @@ def evaluate_and_keep(
     task: AnyTask, asked: list[ParsedIndex], keep: Want | None, *, coverage: np.ndarray
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
+    refuse_unpriced(asked, task.partitions)
     n_partitions = len(task.partitions)
     labels = [index.label(params) for index, params in asked]
     values = np.full((n_partitions, len(asked)), np.nan)
@@ -231,7 +235,7 @@ def evaluate_and_keep(
     kept: list[Any] = [None] * n_partitions
     if alive:
         also = [] if keep is None else [keep]
-        found = gather(_restrict(task, alive), _all_wants(asked) + also)
+        found = gather(_restrict(task, alive), _all_wants(asked, task.partitions) + also)
         for w in also:
             for m, statistic in zip(alive, found[w], strict=True):
                 kept[m] = statistic
@@ -240,9 +244,9 @@ def evaluate_and_keep(
                 key = (task.partitions.names[m], labels[column])
                 if key in reasons:
                     continue
-                statistics = {name: found[w][position] for name, w in index.wants(**params).items()}
+                price = index.price_for(task.partitions, m)
                 try:
-                    values[m, column] = index.formula(**statistics, **params)
+                    values[m, column] = _value(index, params, price, found, position)
                 except UndefinedIndex as reason:
                     reasons[key] = str(reason)
     scores = PartitionScores(
@@ -257,8 +261,24 @@ def evaluate_and_keep(
     return scores, kept
 
 
-def _all_wants(asked: list[ParsedIndex]) -> list[Want]:
-    return [w for index, params in asked for w in index.wants(**params).values()]
+def _value(
+    index: Index, params: dict[str, Any], price: Price | None, found: Any, position: int
+) -> Any:
+    """The formula on the statistics of one partition; noise is paid for where it has a price."""
+    own = {name: found[w][position] for name, w in index.wants(**params).items()}
+    value = index.formula(**own, **params)
+    if price is None:
+        return value
+    return price.apply(value, {name: found[w][position] for name, w in price.wants.items()})
+
+
+def _all_wants(asked: list[ParsedIndex], partitions: Partitions) -> list[Want]:
+    wanted = [w for index, params in asked for w in index.wants(**params).values()]
+    for index, _ in asked:
+        prices = (index.price_for(partitions, m) for m in range(len(partitions)))
+        price = next((p for p in prices if p is not None), None)
+        wanted += [] if price is None else price.wants.values()
+    return wanted
 
 
 def _restrict(task: AnyTask, alive: list[int]) -> AnyTask:
@@ -312,15 +332,23 @@ def score_one(
 ) -> float:
     """One index of one partition; raises ``UndefinedIndex`` where it has no value."""
     task, index, params = one_task(
-        name, X, labels, sample_weight, noise, device, centers=centers, params=params
+        name,
+        X,
+        labels,
+        sample_weight,
+        noise,
+        device,
+        centers=centers,
+        params=params,
+        policies=NOISE_POLICIES,
     )
+    refuse_unpriced([(index, params)], task.partitions)
     reason = _not_scorable(task, 0, index)
     if reason:
         raise UndefinedIndex(reason + ".")
-    wanted = index.wants(**params)
-    found = gather(task, wanted.values())
+    found = gather(task, _all_wants([(index, params)], task.partitions))
     try:
-        return float(index.formula(**{k: found[w][0] for k, w in wanted.items()}, **params))
+        return float(_value(index, params, index.price_for(task.partitions, 0), found, 0))
     except UndefinedIndex as error:
         raise UndefinedIndex(f"{error}.") from None
 
@@ -335,8 +363,10 @@ def one_task(
     *,
     centers: Any = None,
     params: Mapping[str, Any] | None = None,
+    policies: tuple[str, ...] = VALUE_POLICIES,
 ) -> tuple[AnyTask, Index, dict[str, Any]]:
     """Checked input of a single index, with its centres in the order of the sorted labels."""
+    check_choice("noise", noise, policies)
     index = INDICES[name]
     full = index.with_params(params or {})
     if is_dask(X):

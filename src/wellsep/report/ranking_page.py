@@ -20,6 +20,7 @@ from wellsep.evaluate import (
     partition_details,
     rank,
 )
+from wellsep.evaluate.explain import describe_coverage
 from wellsep.evaluate.truth import scores_by_ranking
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
@@ -309,10 +310,7 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
     if ranking.coverage is not None:
         low = min(float(ranking.coverage[ranking.names.index(name)]) for name in ranking.winners)
         if low < 1:
-            found.append(
-                f"It puts {low:.0%} of the objects into clusters and calls the other {1 - low:.0%} "
-                "noise; noise is not scored."
-            )
+            found.append(describe_coverage(low, result.noise))
     return tuple(found)
 
 

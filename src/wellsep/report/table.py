@@ -50,6 +50,11 @@ def ranking_table(
             1,
         ),
     ]
+    if ranking.coverage is not None and (np.asarray(ranking.coverage) < 1).any():
+        said = "Share of the objects that are not noise."
+        columns.append(
+            Column("coverage", "coverage", "share", _take(ranking.coverage, order), said)
+        )
     if ranking.confidence is not None:
         sure = ranking.confidence
         low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
@@ -61,11 +66,6 @@ def ranking_table(
     if ranking.n_clusters is not None:
         said = "Number of clusters."
         columns.append(Column("k", "K", "int", _take(ranking.n_clusters, order), said))
-    if ranking.coverage is not None and (np.asarray(ranking.coverage) < 1).any():
-        said = "Share of the objects that are not noise."
-        columns.append(
-            Column("coverage", "coverage", "share", _take(ranking.coverage, order), said)
-        )
     known = None if ranking.n_clusters is None else _take(ranking.n_clusters, order)
     varied, same = _param_columns([ranking.names[i] for i in order], params or {}, known)
     columns += varied

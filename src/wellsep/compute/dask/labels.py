@@ -67,6 +67,7 @@ def encode_chunks(
         names=tuple(vectors),
         coverage=np.array([covered for *_, covered, _ in found]),
         counted=np.array([counted for *_, counted in found]),
+        priced=noise == "priced",
     )
 
 
@@ -131,6 +132,7 @@ def _from_memory(known: Partitions, weights: da.Array | None, chunks: Chunks) ->
         names=known.names,
         coverage=known.coverage,
         counted=(codes >= 0).sum(axis=1),
+        priced=known.priced,
     )
 
 
@@ -149,7 +151,7 @@ def _encode(
     if has_noise and noise == "error":
         raise ValueError(
             f"{label} must not hold the noise label -1, got {n_noise} such objects; "
-            "choose noise='exclude', 'cluster' or 'singletons'."
+            "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
         )
     counted = int(counts.sum())
     covered, alone = 1.0, 0
@@ -157,10 +159,10 @@ def _encode(
         kept = classes != NOISE
         counted -= 0 if noise == "singletons" else int(counts[~kept].sum())
         classes = classes[kept]
-        if noise == "exclude":
-            covered = 1 - n_noise / chunks.n
-        else:
+        if noise == "singletons":
             alone = int(noisy.sum())
+        else:
+            covered = 1 - n_noise / chunks.n
     before = None
     if alone:
         before = dict(zip(column.starts.tolist(), np.cumsum(noisy) - noisy, strict=True))

@@ -24,13 +24,14 @@ from wellsep.compute.moments import (
     square_moments,
     within_squares,
 )
+from wellsep.compute.noise import Noise, noise_of
 from wellsep.compute.space import Space
 from wellsep.compute.sums import without_pairs
 from wellsep.compute.wants import Task, Want, want
 from wellsep.partitions import Partitions
 
 CENTRES = ("within", "radii", "separation", "to_centres", "simplified")
-ROW_WISE = ("clusters", "spread", "balls", "spectrum", *CENTRES)
+ROW_WISE = ("clusters", "spread", "balls", "spectrum", "noise", *CENTRES)
 
 
 class FirstPass(NamedTuple):
@@ -157,6 +158,9 @@ def _from_first(
             found[w] = _spectra(task, statistics, w.get("centred", True))
         elif w.name == "within_distances":
             found[w] = _within_squares(task, _metric(w))
+        elif w.name == "noise" and not w.get("scatter") and task.weights is None:
+            n = float(task.space.n)
+            found[w] = [Noise(n - c, float(c)) for c in task.partitions.n_counted]
     return found
 
 
@@ -211,8 +215,11 @@ def _row_sums(
 ) -> dict[Want, list[Any]]:
     """The second pass over one portion."""
     task = known.task(X, codes, weights)
-    found = _from_centres(task, known, [w for w in wants if w.name != "balls"])
+    found = _from_centres(task, known, [w for w in wants if w.name not in ("balls", "noise")])
     for w in wants:
+        if w.name == "noise":
+            means = [c.mean for c in known.clusters] if w.get("scatter") else None
+            found[w] = noise_of(task, means)
         if w.name == "balls":
             members = [_Members(task, task.space.on_host().X, m) for m in range(len(codes))]
             found[w] = [ball_counts(x, s, w) for x, s in zip(members, known.spreads, strict=True)]

@@ -1,0 +1,87 @@
+"""What noise costs under ``noise="priced"``: one rule for each kind of index.
+
+A price leaves a partition without noise alone, never makes a value better, and does not let a few
+dense objects win. A multiple of the coverage alone would: the value of an index without an upper
+bound grows faster than the coverage falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep.compute.noise import Noise
+from wellsep.compute.wants import Want, want
+
+
+@dataclass(frozen=True)
+class Price:
+    """How noise changes the value of an index.
+
+    Attributes
+    ----------
+    formula : callable
+        ``formula(value, **statistics) -> float``, of one value or of those of many samples.
+    wants : mapping
+        Parameter of the formula → the statistic it needs.
+    suits : callable
+        Whether an index with this direction and range may have the price.
+    rule : str
+        What such an index must be.
+    """
+
+    formula: Callable[..., Any]
+    wants: Mapping[str, Want]
+    suits: Callable[[int, tuple[float, float]], bool]
+    rule: str
+
+    def apply(self, value: Any, statistics: Mapping[str, Any]) -> Any:
+        """The value with the noise paid for; without noise to the last bit the value itself."""
+        if not self.wants:
+            return value
+        priced = self.formula(value, **statistics)
+        return np.where(np.asarray(statistics["noise"].mass) > 0, priced, value)[()]
+
+
+def _zero(value: Any, noise: Noise) -> Any:
+    """Every noise object counts 0; below 0 it does not count, or noise would help."""
+    return np.where(value >= 0, noise.coverage * value, value)
+
+
+def _variance(value: Any, noise: Noise, within: np.ndarray) -> Any:
+    """c · W/(W + N): noise is variance that the clusters do not explain."""
+    inside = within.sum(axis=-1)
+    return value * noise.coverage * inside / (inside + noise.scatter)
+
+
+def _inverse(value: Any, noise: Noise) -> Any:
+    """1/(1 + v) lies in (0, 1]; it is multiplied by the coverage and turned back."""
+    return (1 + value) / noise.coverage - 1
+
+
+_NOISE = want("noise", scatter=False)
+
+PRICES: dict[str, Price] = {
+    "zero": Price(
+        _zero,
+        {"noise": _NOISE},
+        lambda direction, ends: direction == 1 and bool(np.isfinite(ends[1])),
+        "greater is better, with an upper bound",
+    ),
+    "variance": Price(
+        _variance,
+        {"noise": want("noise", scatter=True), "within": want("within")},
+        lambda direction, ends: direction == 1 and ends[0] >= 0,
+        "greater is better, never negative",
+    ),
+    "inverse": Price(
+        _inverse,
+        {"noise": _NOISE},
+        lambda direction, ends: direction == -1 and ends[0] >= 0,
+        "smaller is better, never negative",
+    ),
+    "included": Price(lambda value: value, {}, lambda direction, ends: True, "any"),
+}
