@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,14 @@ def read_table(path: str | os.PathLike[str], what: str | None = None) -> Table:
         names, columns = _read_parquet(path, what)
         header, separator = True, None
     else:
-        rows, separator = _read_rows(path, _SEPARATORS[kind], what)
-        names, columns, header = _columns_of(rows, path.name.split(".")[0], what)
+        stem = path.name.split(".")[0]
+        floats = _read_floats(path, _SEPARATORS[kind])
+        if floats is not None:
+            first, matrix, header, separator = floats
+            names, columns = _names_of(first, stem, what, header), list(matrix.T)
+        else:
+            rows, separator = _read_rows(path, _SEPARATORS[kind], what)
+            names, columns, header = _columns_of(rows, stem, what)
     place = _place_of_ids(names, columns)
     if place is None:
         return Table(tuple(names), tuple(columns), None, None, header, separator)
@@ -272,6 +279,41 @@ def _rows(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
     raise ValueError(f"{name} must be a vector or an (M, n) array, got shape {array.shape}.")
 
 
+def _read_floats(
+    path: Path, usual: str | None
+) -> tuple[list[str], np.ndarray, bool, str | None] | None:
+    """First row, numbers, whether that row is a header, separator; None for any other table.
+
+    NumPy's own reader is several times as fast, and refuses what is not a number. It is asked
+    where the first lines show that no column holds integers.
+    """
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            lines = list(islice(stream, _SNIFFED))
+        if not lines or any('"' in line or not line.strip() for line in lines):
+            return None
+        separator = _separator_of(lines, usual)
+        rows = _split(lines, separator)
+        header = len(rows) > 1 and _is_header(rows[0], rows[1:])
+        cells = rows[header:]
+        if len({len(row) for row in rows}) > 1 or not all(
+            map(_has_fraction, zip(*cells, strict=True))
+        ):
+            return None
+        matrix = np.loadtxt(
+            path, comments=None, delimiter=separator, skiprows=int(header),
+            encoding="utf-8-sig", ndmin=2,
+        )  # fmt: skip
+    except (ValueError, csv.Error):
+        return None
+    return (rows[0], matrix, header, separator) if matrix.shape[1] == len(rows[0]) else None
+
+
+def _has_fraction(cells: tuple[str, ...]) -> bool:
+    return any("." in cell for cell in cells)
+
+
 def _read_rows(path: Path, usual: str | None, what: str) -> tuple[list[list[str]], str | None]:
     """All rows of a text file, and the separator of their cells."""
     opener: Any = gzip.open if path.suffix == ".gz" else open
@@ -323,21 +365,23 @@ def _columns_of(
     rows: list[list[str]], stem: str, what: str
 ) -> tuple[list[str], list[np.ndarray], bool]:
     header = len(rows) > 1 and _is_header(rows[0], rows[1:])
-    width = len(rows[0])
-    if header:
-        names, rows = rows[0], rows[1:]
-        seen: set[str] = set()
-        for name in names:
-            if name in seen:
-                raise ValueError(f"{what} must name each column once, got {name!r} twice.")
-            seen.add(name)
-    else:
-        names = [stem] if width == 1 else [f"{stem}[{j}]" for j in range(width)]
+    names = _names_of(rows[0], stem, what, header)
     columns = [
         _parse(name, cells, what)
-        for name, cells in zip(names, zip(*rows, strict=True), strict=True)
+        for name, cells in zip(names, zip(*rows[header:], strict=True), strict=True)
     ]
-    return list(names), columns, header
+    return names, columns, header
+
+
+def _names_of(first: list[str], stem: str, what: str, header: bool) -> list[str]:
+    if not header:
+        return [stem] if len(first) == 1 else [f"{stem}[{j}]" for j in range(len(first))]
+    seen: set[str] = set()
+    for name in first:
+        if name in seen:
+            raise ValueError(f"{what} must name each column once, got {name!r} twice.")
+        seen.add(name)
+    return list(first)
 
 
 def _is_header(first: list[str], below: list[list[str]]) -> bool:

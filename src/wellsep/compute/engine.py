@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -30,11 +33,38 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+class _Limit:
+    """The one limit on BLAS in this program."""
+
+    lock = threading.Lock()
+    threads_before: int | None = None
+    held = False
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, our own threads share out the blocks, so BLAS must not start its own."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Inside, our own threads share out the blocks, so BLAS must not start its own.
+
+    The number of BLAS threads belongs to the program, not to a thread of it: who finds it limited
+    leaves it so, and only who limited it restores it.
+    """
+    with _Limit.lock:
+        mine = not _Limit.held
+        if mine:
+            _Limit.threads_before, _Limit.held = _blas_threads(), True
+    if not mine:
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _Limit.held = False
+
+
+def _blas_threads() -> int | None:
+    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+    return min(blas, default=None)
 
 
 def effective_jobs(n_jobs: int | None) -> int:
@@ -44,8 +74,8 @@ def effective_jobs(n_jobs: int | None) -> int:
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return max(1, min([cores or 1, *blas]))
+    blas = _Limit.threads_before if _Limit.held else _blas_threads()
+    return max(1, min(cores or 1, blas or 1 << 20))
 
 
 def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> None:
@@ -63,6 +93,58 @@ def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> N
         for items in rounds:
             for done in [pool.submit(task, *item) for item in items]:
                 done.result()
+
+
+def some_at_once(
+    threads: int, task: Callable[..., Any], items: Iterable[tuple], *, first_alone: bool = False
+) -> Generator[Any, None, None]:
+    """``task(*item)`` of every item, in their order, computed in so many threads.
+
+    BLAS has one thread, also where there is one here, so that results are the same to the bit.
+    With ``first_alone`` the others wait for the first item: it compiles what all of them need.
+    """
+    items = iter(items)
+    with one_blas_thread():
+        if threads == 1:
+            for item in items:
+                yield task(*item)
+            return
+        if first_alone:
+            for item in items:
+                yield task(*item)
+                break
+        run = _as_here(task)
+        waiting: deque[Future] = deque()
+        pool = ThreadPoolExecutor(threads)
+        try:
+            for item in items:
+                waiting.append(pool.submit(run, *item))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _as_here(task: Callable[..., Any]) -> Callable[..., Any]:
+    """The task with what belongs to the calling thread: scikit-learn's settings, the CUDA card."""
+    from sklearn import config_context, get_config
+
+    settings = get_config()
+    torch = sys.modules.get("torch")
+    card = None
+    if torch is not None and torch.cuda.is_initialized():
+        card = torch.cuda.current_device()
+
+    def run(*item: Any) -> Any:
+        with ExitStack() as stack:
+            stack.enter_context(config_context(**settings))
+            if card is not None:
+                stack.enter_context(torch.cuda.device(card))  # type: ignore[union-attr]
+            return task(*item)
+
+    return run
 
 
 def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:

@@ -243,8 +243,8 @@ def prepare(
     zero = None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
-    elif sp.issparse(X):
-        offset, values = None, X
+    elif sp.issparse(X):  # never centred: far from the origin nothing of float32 would be left
+        offset, values = None, X.astype(np.float64, copy=False)
     else:
         offset = _mean(X, weights) if frame is None else frame.offset
         values = X if offset is None else _shifted(X, offset)

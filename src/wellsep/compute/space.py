@@ -131,7 +131,7 @@ class Space:
 
 
 class SparseSpace(Space):
-    """A sparse matrix: never centred, so that it stays sparse."""
+    """A sparse matrix: never centred, so that it stays sparse, and float64 for that reason."""
 
     own_from_products = True
 
@@ -254,7 +254,8 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
         X = _to_torch(X, device)
     if sp.issparse(X):
-        return SparseSpace(X, effective_jobs(n_jobs))
+        # About the origin squares cancel: far from it nothing of float32 would be left.
+        return SparseSpace(X.astype(np.float64, copy=False), effective_jobs(n_jobs))
     if isinstance(X, np.ndarray):
         return Space(X, effective_jobs(n_jobs))
     return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)

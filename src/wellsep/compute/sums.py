@@ -84,10 +84,27 @@ def memberships(
 
         beside = space.asarray(codes.astype(np.int64))
         return member_table(beside, n_clusters, codes.shape[1], dtype)
+    if sparse and weights is None:
+        return _unit_members(codes, n_clusters, dtype)
     table = one_hot(codes, n_clusters, weights)
     if sparse:
         return sp.csr_array(table.T).astype(dtype)
     return space.asarray(table.toarray().T, dtype=dtype)
+
+
+def _unit_members(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any) -> sp.csr_array:
+    """(ΣK, b) ones, without the detour over objects × clusters; members in ascending order."""
+    b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
+    small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
+    order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
+    places = codes + offsets[:-1, None]
+    if codes.min(initial=0) < 0:  # those that are not counted come first
+        order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
+        places = places[codes >= 0]
+    sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
+    pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    entries = (np.ones(order.size, dtype), order.ravel(), pointer)
+    return sp.csr_array(entries, shape=(int(offsets[-1]), b))
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:

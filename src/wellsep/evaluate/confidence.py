@@ -13,10 +13,10 @@ import numpy as np
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
-from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
-from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, takes_options
+from wellsep.evaluate.halves import Resampled, Resampling, draw_halves
+from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, takes_options
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
-from wellsep.evaluate.scoring import each_space
+from wellsep.evaluate.scoring import resample_spaces
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class RankConfidence(Record):
     spaces_left_out : int, spaces left out of each draw
     objects_per_draw : int, objects of a half-sample whose widths were computed anew; the others
         keep those of the full sample
-    seconds : float, spent on the half-samples
+    seconds : float, spent on the half-samples; those of spaces worked on at once are added
     notes : sentences
     partitions : tuple of str, names of the M partitions
     """
@@ -120,10 +120,7 @@ def rank_confidence(
     test = result.options.dip and scores.dip is not None and options.redo_dip
     spec = scores.index_specs[result.index]
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
-    computing = options.part(Computing)
-    own = {space: (space, computing) for space in scores.spaces}
-    shared = partitions, job
-    resampled = dict(each_space(runs, scores.spaces, resample, shared, own, options))
+    resampled = dict(resample_spaces(runs, partitions, job, options))
     return rank_draws(plan, job, scores, result, resampled, options.level, begin=begin)
 
 

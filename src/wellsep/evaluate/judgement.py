@@ -67,7 +67,7 @@ class Judgement(Record):
         )
 
     def explain(self) -> str:
-        """Plain sentences: what fell out and why, which group won, and how sure one can be."""
+        """Say in plain sentences what was left out and why, what decided, and how sure it is."""
         return "\n".join((*self.ranking.explanation, *self.notes))
 
     def to_dict(self) -> dict[str, Any]:

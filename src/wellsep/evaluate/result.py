@@ -102,7 +102,7 @@ class AceResult(Record):
         return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
 
     def explain(self) -> str:
-        """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
+        """Say in plain sentences which spaces were left out and why, and which group decided."""
         from wellsep.evaluate.explain import explain_ace
 
         return "\n".join(explain_ace(self))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_r
 from wellsep.evaluate.options import (
     Calling,
     Computing,
-    Progress,
     ScoreOptions,
     Settings,
     takes_options,
 )
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+from wellsep.evaluate.sharing import SAVING, named, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
 from wellsep.indices.scoring import ParsedIndex
@@ -163,15 +163,11 @@ def _score_here(
     runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
     job: _Job, options: ScoreOptions,
 ) -> list[_Outcome]:  # fmt: skip
-    found = []
-    for done, name in enumerate(spaces):
-        _tell(options.progress, done, len(spaces), name)
-        try:
-            found.append(_score_space(runs, name, partitions, digests, job, options.cache))
-        except (ValueError, TypeError) as error:
-            raise _named(error, name) from error
-    _tell(options.progress, len(spaces), len(spaces), "")
-    return found
+    def score(name: str, computing: Computing) -> _Outcome:
+        mine = replace(job, computing=computing)
+        return _score_space(runs, name, partitions, digests, mine, options.cache)
+
+    return [one for _, one in over_spaces_here(runs, spaces, partitions, score, options)]
 
 
 def _score_remotely(
@@ -191,15 +187,15 @@ def _score_remotely(
     left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
     own = {name: (name, missing[name], _without_values(known[name])) for name in left}
     done = len(spaces) - len(left)
-    _tell(options.progress, 0, len(spaces), "")
+    tell(options.progress, 0, len(spaces), "")
     for name, (fresh, resampled[name]) in over_spaces(
         client, runs, left, _compute, partitions, digests, job, own=own
     ):
         known[name] = _joined(known[name], fresh, folders[name])
         done += 1
-        _tell(options.progress, done, len(spaces), name)
+        tell(options.progress, done, len(spaces), name)
     if not left:
-        _tell(options.progress, done, len(spaces), "")
+        tell(options.progress, done, len(spaces), "")
     return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
 
 
@@ -248,7 +244,8 @@ def _joined(
         return known  # type: ignore[return-value]
     both = fresh if known is None else _merge(known, fresh)
     if folder is not None:
-        both.save(folder)
+        with SAVING:
+            both.save(folder)
     return both
 
 
@@ -320,33 +317,27 @@ def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
     return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))
 
 
-def each_space(
-    runs: Runs,
-    spaces: tuple[str, ...],
-    function: _Step,
-    shared: tuple[Any, ...],
-    own: dict[str, tuple[Any, ...]],
-    options: Calling,
-) -> Iterator[tuple[str, Any]]:
-    """``function(X, *shared, *own[space])``, here in order or on a cluster as each is done."""
+def resample_spaces(
+    runs: Runs, partitions: Partitions, job: Resampling, options: Calling
+) -> Iterator[tuple[str, Resampled]]:
+    """The half-samples of every space, here in order or on a cluster as each is done."""
+    spaces = tuple(runs.spaces)
+
+    def here(name: str, computing: Computing) -> Resampled:
+        return resample(runs.spaces[name], partitions, job, name, computing)
+
     with open_client(options.scheduler) as client:
         if client is None:
-            for done, name in enumerate(spaces):
-                _tell(options.progress, done, len(spaces), name)
-                yield name, function(runs.spaces[name], *shared, *own[name])
-        else:
-            _tell(options.progress, 0, len(spaces), "")
-            found = over_spaces(client, runs, spaces, function, *shared, own=own)
-            for done, (name, result) in enumerate(found, 1):
-                yield name, result
-                if done < len(spaces):
-                    _tell(options.progress, done, len(spaces), name)
-        _tell(options.progress, len(spaces), len(spaces), "")
-
-
-def _tell(progress: Progress | None, done: int, total: int, name: str) -> None:
-    if progress is not None:
-        progress(done, total, name)
+            yield from over_spaces_here(runs, spaces, partitions, here, options)
+            return
+        tell(options.progress, 0, len(spaces), "")
+        own = {name: (name, options.part(Computing)) for name in spaces}
+        found = over_spaces(client, runs, spaces, resample, partitions, job, own=own)
+        for done, (name, result) in enumerate(found, 1):
+            yield name, result
+            if done < len(spaces):
+                tell(options.progress, done, len(spaces), name)
+        tell(options.progress, len(spaces), len(spaces), "")
 
 
 def over_spaces(
@@ -396,7 +387,7 @@ def over_spaces(
                     "finished spaces are kept. Start it again and repeat the call."
                 ) from None
             except (ValueError, TypeError, OSError) as error:
-                raise _named(error, name) from error
+                raise named(error, name) from error
             # Released, or the scheduler would compute it again if its worker were lost later.
             future.release()
             yield name, result
@@ -410,10 +401,3 @@ def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _on_space(part: Part, function: _Step, shared: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
     return function(part.open(), *shared, *own)
-
-
-def _named(error: Exception, space: str) -> Exception:
-    text = str(error)
-    if repr(space) in text:
-        return error
-    return type(error)(f"space {space!r}: {text}")

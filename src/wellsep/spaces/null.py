@@ -6,7 +6,7 @@ whose samples have (asymptotically) the largest dips.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from math import factorial
 from typing import Any, NamedTuple
@@ -118,9 +118,20 @@ def table_pvalue(n: int, statistic: float) -> float:
     Rows of neighbouring n are mixed in proportion to 1/sqrt(n); n beyond the last row uses the
     last. Between columns p is linear above .05 and log p below.
     """
-    table = null_table()
-    if n < table.n[0] or statistic * 2 * n <= 1 + ROUNDING:
+    if n < null_table().n[0] or statistic * 2 * n <= 1 + ROUNDING:
         return 1.0
+    knots, p, log_p = _knots(n)
+    t = np.sqrt(n) * statistic
+    if t >= knots[-1]:
+        return null_table().bound
+    linear = float(np.interp(t, knots, p))
+    return linear if linear > 0.05 else float(np.exp(np.interp(t, knots, log_p)))
+
+
+@lru_cache(maxsize=64)
+def _knots(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of sqrt(n)·D for samples of size n, their p and its logarithm."""
+    table = null_table()
     scale = -1 / np.sqrt(table.n)
     at = min(-1 / np.sqrt(n), scale[-1])
     above = int(np.clip(np.searchsorted(scale, at), 1, len(scale) - 1))
@@ -131,8 +142,4 @@ def table_pvalue(n: int, statistic: float) -> float:
     past = table.probabilities < start  # columns inside the jump at 1/(2n) say nothing more
     knots = np.concatenate(([1 / (2 * np.sqrt(n))], quantiles[past]))
     p = np.concatenate(([start], table.probabilities[past]))
-    t = np.sqrt(n) * statistic
-    if t >= knots[-1]:
-        return table.bound
-    linear = float(np.interp(t, knots, p))
-    return linear if linear > 0.05 else float(np.exp(np.interp(t, knots, np.log(p))))
+    return knots, p, np.log(p)
