@@ -17,7 +17,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
+from wellsep.compute.nearest import Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -29,6 +29,7 @@ from wellsep.compute.points import (
     labels_of,
     prepare,
 )
+from wellsep.compute.space import is_host, open_space
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -137,7 +138,8 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
-    return to_like(points.frame.leave(centers), points.like)
+    like = points.like
+    return open_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
 
 
 def _loop(

@@ -13,6 +13,22 @@ import scipy.sparse as sp
 from wellsep._checks import is_torch, to_numpy
 from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, effective_jobs
 from wellsep.compute.metrics import Prepared, find
+from wellsep.compute.nearest import (
+    DEVICE_BLOCK,
+    Nearest,
+    NearestTwo,
+    dense_products,
+    host_code_sums,
+    host_nearest,
+    host_nearest_two,
+    positive,
+    row_blocks,
+    sparse_products,
+    tensor_code_sums,
+    tensor_nearest,
+    tensor_nearest_two,
+)
+from wellsep.compute.twins import choose
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +54,7 @@ class Space:
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
+    centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
 
     @cached_property
     def xp(self) -> Any:
@@ -123,6 +140,81 @@ class Space:
         gap = rows[keep] - points.astype(rows.dtype)[codes]
         return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
 
+    def beside(self, values: np.ndarray) -> Any:
+        """Host values beside X in its float type; the host computes with them as they are."""
+        return values
+
+    def narrow(self, values: Any) -> Any:
+        """Values beside X in its float type."""
+        return values.astype(self.X.dtype, order="C", copy=False)
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Some rows by number, beside X."""
+        return self.X[rows]
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows by number, in float64 on the host."""
+        return self.X[rows].astype(np.float64)
+
+    def norms(self) -> Any:
+        """(n,) squared length of each row, beside X; float64 on the host."""
+        return self.square_lengths(self.X)
+
+    def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
+        """The nearest of (k, d) centres for each row; ``norms`` if they are known.
+
+        >>> import numpy as np
+        >>> open_space(np.array([[0.0], [5.0]])).nearest(np.array([[1.0], [7.0]]))
+        Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
+        """
+        return host_nearest(self, centers, self.norms() if norms is None else norms)
+
+    def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
+        """The nearest and the second nearest of at least two centres, in one pass.
+
+        >>> import numpy as np
+        >>> open_space(np.array([[0.0], [6.0]])).nearest_two(np.array([[1.0], [7.0], [9.0]]))
+        NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
+near=array([1., 1.]), far=array([49.,  9.]))
+        """
+        return host_nearest_two(self, centers, self.norms() if norms is None else norms)
+
+    def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
+        """(k, n) squared distances from a few centres to all rows."""
+        own = np.einsum("ij,ij->i", centers, centers)
+        products = self._center_products(centers.astype(self.X.dtype))
+        return np.maximum(norms - 2.0 * products + own[:, None], 0.0)
+
+    def _center_products(self, centers: np.ndarray) -> np.ndarray:
+        return centers @ self.X.T
+
+    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
+        """(n,) float64 squared distances of the rows from their centres, beside X.
+
+        From differences: no cancellation. ``zero`` marks rows that have an axis of their own.
+        """
+        squares = np.empty(self.n)
+        for rows in row_blocks(self.n, self.d, 1 << 18):
+            gap = self.X[rows] - centers[codes[rows]]
+            squares[rows] = np.einsum("ij,ij->i", gap, gap)
+        return squares if zero is None else squares + zero
+
+    def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        """(n_codes, d) weighted sum of the rows of each code, in float64 on the host.
+
+        ``codes`` and ``weights`` (None: all one) are (n,) or, for rows that count under several
+        codes, (n, m).
+        """
+        return host_code_sums(self, *_columns(codes, weights), n_codes)
+
+    def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        """(n_codes,) summed weights (None: counts) of each code, in float64 on the host."""
+        given = None if weights is None else host(weights)
+        return np.bincount(host(codes), given, n_codes).astype(np.float64)
+
+    def running_sum(self, values: Any) -> Any:
+        return np.cumsum(values)
+
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
         rows = int(budget_bytes() / (8 * max(width, 1) * copies))
@@ -134,6 +226,7 @@ class SparseSpace(Space):
     """A sparse matrix: never centred, so that it stays sparse."""
 
     own_from_products = True
+    centre_products = staticmethod(sparse_products)
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -161,7 +254,24 @@ class SparseSpace(Space):
         return sums.toarray()
 
     def square_lengths(self, rows: Any) -> np.ndarray:
-        return np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1)
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
+
+    def narrow(self, values: Any) -> Any:
+        return values.astype(self.X.dtype, copy=False)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        return self.X[rows].toarray().astype(np.float64)
+
+    def _center_products(self, centers: np.ndarray) -> np.ndarray:
+        return np.asarray((self.X @ centers.T).T)
+
+    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
+        # Entry by entry: centres of all rows side by side would be a dense table.
+        row = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
+        terms = self.X.data * centers[codes[row], self.X.indices]
+        products = np.bincount(row, weights=terms, minlength=self.n)
+        own = np.einsum("ij,ij->i", centers, centers)[codes]
+        return np.maximum(norms - 2.0 * products + own, 0.0)
 
 
 class TensorSpace(Space):
@@ -237,11 +347,61 @@ class TensorSpace(Space):
         gap = rows - xp.take(near, self.asarray(codes.astype(np.int64)), axis=0)
         return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
 
+    def beside(self, values: np.ndarray) -> Any:
+        return self.asarray(values, dtype=self.X.dtype)
+
+    def narrow(self, values: Any) -> Any:
+        return self.xp.astype(values, self.X.dtype)
+
+    def take(self, rows: np.ndarray) -> Any:
+        return self.xp.take(self.X, self.asarray(rows.astype(np.int64)), axis=0)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        return host(self.take(rows)).astype(np.float64)
+
+    def norms(self) -> Any:
+        return self.xp.sum(self.X * self.X, axis=1)
+
+    def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
+        norms = self.norms() if norms is None else norms
+        return choose(tensor_nearest, self.X, len(centers))(self, centers, norms)
+
+    def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
+        norms = self.norms() if norms is None else norms
+        return choose(tensor_nearest_two, self.X)(self, centers, norms)
+
+    def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
+        own = self.beside(np.einsum("ij,ij->i", centers, centers)[:, None])
+        return positive(norms[None, :] - 2.0 * (self.beside(centers) @ self.X.T) + own, self.xp)
+
+    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
+        xp, near, parts = self.xp, self.beside(centers), []
+        for rows in row_blocks(self.n, self.d, DEVICE_BLOCK):
+            gap = self.X[rows, :] - xp.take(near, codes[rows], axis=0)
+            parts.append(xp.astype(xp.sum(gap * gap, axis=1), xp.float64))
+        squares = xp.concat(parts)
+        return squares if zero is None else squares + xp.astype(zero, xp.float64)
+
+    def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        return choose(tensor_code_sums, self.X)(self, *_columns(codes, weights), n_codes)
+
+    def running_sum(self, values: Any) -> Any:
+        return self.xp.cumulative_sum(values)
+
 
 class DeviceSpace(TensorSpace):
     """A torch tensor on an accelerator, with the passes of ``compute/device``."""
 
     on_device = True
+
+    def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        given = None if weights is None else self.xp.astype(weights, self.xp.float64)
+        return host(self.xp.bincount(codes, given, n_codes)).astype(np.float64)
+
+
+def is_host(X: Any) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix."""
+    return sp.issparse(X) or isinstance(X, np.ndarray)
 
 
 def on_device(X: Any) -> bool:
@@ -273,6 +433,13 @@ def _to_torch(X: Any, device: Any) -> Any:
     if sp.issparse(X):
         raise TypeError(f"X must be dense on device {device!r}, got a sparse matrix.")
     return torch.as_tensor(X, device=device)
+
+
+def _columns(codes: Any, weights: Any) -> tuple[Any, Any]:
+    """Codes and weights with a column for each code of a row."""
+    if codes.ndim == 2:
+        return codes, weights
+    return codes[:, None], None if weights is None else weights[:, None]
 
 
 def host(array: Any) -> np.ndarray:
