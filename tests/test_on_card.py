@@ -135,10 +135,10 @@ def _as_card_anywhere(monkeypatch):
     """Functions that look at the tensor itself see an accelerator too."""
     from wellsep._checks import is_torch
     from wellsep.cluster import lofkmeans
-    from wellsep.compute import neighbours, space
+    from wellsep.compute import space
     from wellsep.indices import connectivity
 
-    for module in (space, neighbours, connectivity, lofkmeans):
+    for module in (space, connectivity, lofkmeans):
         monkeypatch.setattr(module, "on_device", is_torch)
 
 

@@ -6,7 +6,6 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from wellsep._checks import (
     check_choice,
@@ -27,6 +26,7 @@ from wellsep.compute.points import (
     inertia,
     label_sums,
     labels_of,
+    mean_variance,
     prepare,
 )
 from wellsep.compute.space import is_host, open_space
@@ -199,13 +199,7 @@ def _compiled_loop(
     from sklearn.exceptions import ConvergenceWarning
 
     values = points.X
-    if sp.issparse(values):
-        unweighted = values.multiply(values).mean(axis=0) - np.asarray(values.mean(axis=0)) ** 2
-    elif points.weights is not None:
-        unweighted = values.var(axis=0, dtype=np.float64)
-    else:
-        unweighted = np.full(1, points.spread)
-    unit = float(np.mean(unweighted))
+    unit = points.spread if points.weights is None else mean_variance(values)
     model = KMeans(
         len(centers),
         init=centers.astype(values.dtype),

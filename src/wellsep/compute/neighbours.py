@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.compute.space import on_device
+from wellsep.compute.space import open_space
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -81,10 +81,13 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    if on_device(X) and method in ("exact", "brute"):
-        from wellsep.compute.device.neighbours import neighbours_on_device
+    return open_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
 
-        return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors), "brute", 1.0)
+
+def find_graph(
+    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """``nearest_neighbours`` of checked arguments, on the host."""
     X = to_numpy(X)
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"

@@ -238,7 +238,7 @@ def prepare(
     else:
         offset = _mean(X, weights) if frame is None else frame.offset
         values = X if offset is None else _shifted(X, offset)
-    spread = _spread(values, weights) if frame is None else frame.spread
+    spread = mean_variance(values, weights) if frame is None else frame.spread
     made = Frame(metric, offset, spread)
     norms, there = open_space(values).norms(), _beside(weights, values)
     if zero is None:
@@ -322,7 +322,8 @@ def _shifted(X: Any, offset: np.ndarray) -> Any:
     return replace(open_space(X), origin=offset).centred
 
 
-def _spread(values: Any, weights: np.ndarray | None) -> float:
+def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
+    """Of all features."""
     mean = _mean(values, weights)
     return float(np.mean(np.maximum(_mean(values, weights, squared=True) - mean**2, 0.0)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ class Space:
     origin: np.ndarray | None = None
     _views: dict = field(default_factory=dict)
 
-    on_device: ClassVar[bool] = False  # what follows from X stays on its accelerator
+    on_device: ClassVar[bool] = False  # X lies on an accelerator
     one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
@@ -214,6 +214,10 @@ near=array([1., 1.]), far=array([49.,  9.]))
 
     def running_sum(self, values: Any) -> Any:
         return np.cumsum(values)
+
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """A pass as this kind of space makes it; the reference where it has no way of its own."""
+        return reference
 
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
@@ -393,6 +397,11 @@ class DeviceSpace(TensorSpace):
     """A torch tensor on an accelerator, with the passes of ``compute/device``."""
 
     on_device = True
+
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        from wellsep.compute.device.passes import PASSES
+
+        return PASSES.get(reference, reference)
 
     def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
         given = None if weights is None else self.xp.astype(weights, self.xp.float64)

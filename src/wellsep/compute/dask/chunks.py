@@ -63,6 +63,12 @@ class Chunks:
     source: Any
     _settled: dict = field(default_factory=dict)
 
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """A pass of the host as it is made over chunks."""
+        from wellsep.compute.dask.passes import PASSES
+
+        return PASSES[reference]
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from wellsep.compute import neighbours
 from wellsep.compute.device.batches import row_parts, to_device
+from wellsep.compute.neighbours import NeighbourGraph
 from wellsep.compute.space import host
 from wellsep.compute.triton.fused import fused_usable
 
@@ -93,6 +95,15 @@ class Search:
         k = min(k, candidates.shape[1])
         order = distance.argsort(dim=1, stable=True)[:, :k]
         return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
+
+
+def find_graph(
+    X: torch.Tensor, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """By brute force; trees and approximate searches are for the host."""
+    if method not in ("exact", "brute"):
+        return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
+    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors), "brute", 1.0)
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
