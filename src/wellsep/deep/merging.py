@@ -8,38 +8,21 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks import check_count, to_numpy
-
-_BLOCK = 2**24  # entries of a distance block
+from wellsep.compute import neighbours as graphs
 
 
 class Neighbours(NamedTuple):
     """Each object's nearest others, nearest first."""
 
-    indices: np.ndarray  # (n, k) int64
+    indices: np.ndarray  # (n, k)
     squared: np.ndarray  # (n, k) float64, squared distances
 
 
 def nearest_neighbours(X: Any, n_neighbors: int) -> Neighbours:
-    """The exact nearest neighbours of every row among the other rows.
-
-    Distances come from one matrix product per block on X's own device; those that are kept are
-    taken again as sums of squared differences, so that near duplicates keep their digits.
-
-    Parameters
-    ----------
-    X : array or tensor of shape (n, d)
-        Points; a tensor stays on its device.
-    n_neighbors : int
-        How many neighbours, below n.
-
-    Returns
-    -------
-    Neighbours
-        Indices and squared distances, nearest first.
+    """The exact nearest neighbours of every row among the other rows, below n of them.
 
     Examples
     --------
@@ -47,31 +30,8 @@ def nearest_neighbours(X: Any, n_neighbors: int) -> Neighbours:
     >>> nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1).indices.ravel().tolist()
     [1, 0, 1]
     """
-    points = torch.as_tensor(X)
-    if not points.is_floating_point():
-        points = points.to(torch.float32)
-    n = len(points)
-    k = check_count("n_neighbors", n_neighbors, 1, n - 1)
-    points = points - points.mean(dim=0)
-    norms = (points * points).sum(dim=1)
-    indices = np.empty((n, k), dtype=np.int64)
-    squared = np.empty((n, k))
-    step = max(1, _BLOCK // n)
-    for start in range(0, n, step):
-        rows = points[start : start + step]
-        block = norms[None, :] - 2.0 * (rows @ points.T)  # the row's own norm orders nothing
-        own = torch.arange(len(rows), device=points.device)
-        block[own, own + start] = torch.inf
-        near = torch.topk(block, k, dim=1, largest=False).indices
-        exact = torch.stack([_squared(rows, points[near[:, j]]) for j in range(k)], dim=1)
-        order = torch.argsort(exact, dim=1, stable=True)
-        indices[start : start + step] = near.gather(1, order).cpu().numpy()
-        squared[start : start + step] = exact.gather(1, order).cpu().numpy()
-    return Neighbours(indices, squared)
-
-
-def _squared(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return ((a - b) ** 2).sum(dim=1, dtype=torch.float64)
+    graph = graphs.nearest_neighbours(X, n_neighbors)
+    return Neighbours(graph.indices, graph.distances**2)
 
 
 def gaussian_weights(neighbours: Neighbours, scale: float = 1.0) -> sp.csr_array:
