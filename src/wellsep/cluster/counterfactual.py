@@ -12,6 +12,7 @@ import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
 from wellsep.compute.loop import update
+from wellsep.compute.metrics import product_squares
 from wellsep.compute.nearest import NearestTwo
 from wellsep.compute.points import Points, PointSet
 
@@ -156,7 +157,7 @@ def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -
 
 def _squared_gaps(centers: Any) -> Any:
     norms = (centers * centers).sum(axis=1)
-    gaps = (norms[:, None] - 2.0 * centers @ centers.T + norms[None, :]).clip(0.0)
+    gaps = product_squares(centers, centers, norms[:, None] + norms[None, :]).clip(0.0)
     each = range(len(centers))
     gaps[each, each] = 0.0
     return gaps

@@ -234,15 +234,20 @@ def _measured(X, wanted, found):
     height = max(1, _ROWS * 8 // found.shape[1])
     for start in range(0, len(wanted), height):
         part = slice(start, start + height)
-        squares = np.zeros(found[part].shape)
-        for column in X.T:
-            theirs = column[found[part]].astype(np.float64, copy=False)
-            difference = theirs - column[wanted[part], None]
-            squares += difference * difference
+        squares = gap_squares(X, wanted[part], found[part])
         order = np.argsort(squares, axis=1, kind="stable")
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
         found[part] = np.take_along_axis(found[part], order, axis=1)
     return found, distances
+
+
+def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(b, k) float64 squared distances of b rows to k others each, feature by feature."""
+    squares = np.zeros(others.shape)
+    for column in X.T:
+        difference = column[others].astype(np.float64, copy=False) - column[rows, None]
+        squares += difference * difference
+    return squares
 
 
 def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:

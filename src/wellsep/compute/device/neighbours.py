@@ -10,6 +10,7 @@ import torch
 
 from wellsep.compute import neighbours
 from wellsep.compute.device.batches import row_parts, to_device
+from wellsep.compute.metrics import product_squares
 from wellsep.compute.neighbours import NeighbourGraph
 from wellsep.compute.space import host
 from wellsep.compute.triton.fused import fused_usable
@@ -69,7 +70,8 @@ class Search:
 
     def _table(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
         """A block of plain products; one more than asked for bounds the others."""
-        table = self.square[rows, None] + self.square - 2 * self.X[rows] @ self.X.T
+        lengths = self.square[rows, None] + self.square
+        table = product_squares(self.X[rows], self.X, lengths)
         table[torch.arange(len(self.X), device=rows.device) >= limits[:, None]] = torch.inf
         table.scatter_(1, rows[:, None], torch.inf)
         values, candidates = table.topk(min(k + 1, len(self.X)), dim=1, largest=False)
