@@ -317,7 +317,7 @@ def width_pass(
                 got = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                width = np.where(codes >= 0, got.width, np.nan)
+                width = np.where(codes >= 0, got, np.nan)
                 found[w][m].append(width)
     return {w: join_widths(task, w, found[w]) for w in wants}
 

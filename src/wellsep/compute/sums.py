@@ -162,7 +162,7 @@ def reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, lis
             for w in wants:
                 if w.name == "widths":
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
-                    found[w][m].append(np.where(codes >= 0, host(got.width), np.nan))
+                    found[w][m].append(np.where(codes >= 0, host(got), np.nan))
                 else:
                     found[w][m].append(sum_pairs(w, host(width_args[0]), codes, weights[rows]))
     return {

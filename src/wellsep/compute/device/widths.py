@@ -142,7 +142,7 @@ class _Part(NamedTuple):
             other=means.amin(dim=1),
             singleton=singleton,
             xp=xp,
-        ).width
+        )
         return torch.where(self.batch.codes >= 0, width, torch.nan)
 
     def by_group(self, singleton: float, groups: torch.Tensor, xp: Any) -> np.ndarray:
