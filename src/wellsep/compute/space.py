@@ -74,6 +74,11 @@ class Space:
         """Threads for work that is done on the host whatever X is."""
         return self.n_jobs
 
+    @property
+    def device_rows(self) -> Any:
+        """X where it lies on an accelerator, for searches that are made there; else None."""
+        return None
+
     @cached_property
     def shift(self) -> np.ndarray:
         """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
@@ -397,6 +402,10 @@ class DeviceSpace(TensorSpace):
     """A torch tensor on an accelerator, with the passes of ``compute/device``."""
 
     on_device = True
+
+    @property
+    def device_rows(self) -> Any:
+        return self.X
 
     def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         from wellsep.compute.device.passes import PASSES
