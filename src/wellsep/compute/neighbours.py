@@ -31,7 +31,7 @@ class NeighbourGraph:
     distances : ndarray of shape (n, k), float64
         Euclidean, rising in every row, whatever the search: an approximate search may miss a
         neighbour, it never misstates a distance.
-    method : {"kd-tree", "brute", "faiss-ivf", "faiss-flat"}
+    method : {"kd-tree", "brute", "blocks", "faiss-ivf", "faiss-flat"}
     recall : float
         Share of the true neighbours found: 1 for an exact search, otherwise estimated on 256
         objects.
@@ -39,12 +39,29 @@ class NeighbourGraph:
 
     indices: np.ndarray
     distances: np.ndarray
-    method: str
-    recall: float
+    method: str = "brute"
+    recall: float = 1.0
 
     @property
     def exact(self) -> bool:
         return self.method != "faiss-ivf"
+
+    @classmethod
+    def merged(cls, parts: list[NeighbourGraph]) -> NeighbourGraph:
+        """The k nearest of what searches among several sets of objects found."""
+        k = parts[0].indices.shape[1]
+        indices = np.concatenate([p.indices for p in parts], axis=1)
+        distances = np.concatenate([p.distances for p in parts], axis=1)
+        # Who was in several sets was found in each: of the same index all but one go.
+        by_index = np.argsort(indices, axis=1, kind="stable")
+        ordered = np.take_along_axis(indices, by_index, axis=1)
+        again = np.zeros(indices.shape, dtype=bool)
+        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+        np.put_along_axis(again, by_index[:, 1:], same, axis=1)
+        distances = np.where(again, np.inf, distances)
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        indices = np.take_along_axis(indices, order, axis=1)
+        return cls(indices, np.take_along_axis(distances, order, axis=1), parts[0].method)
 
 
 def nearest_neighbours(

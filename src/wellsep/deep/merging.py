@@ -4,64 +4,45 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks import check_count, to_numpy
-from wellsep.compute import neighbours as graphs
+from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
 
 
-class Neighbours(NamedTuple):
-    """Each object's nearest others, nearest first."""
-
-    indices: np.ndarray  # (n, k)
-    squared: np.ndarray  # (n, k) float64, squared distances
-
-
-def nearest_neighbours(X: Any, n_neighbors: int) -> Neighbours:
-    """The exact nearest neighbours of every row among the other rows, below n of them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1).indices.ravel().tolist()
-    [1, 0, 1]
-    """
-    graph = graphs.nearest_neighbours(X, n_neighbors)
-    return Neighbours(graph.indices, graph.distances**2)
-
-
-def gaussian_weights(neighbours: Neighbours, scale: float = 1.0) -> sp.csr_array:
+def gaussian_weights(graph: NeighbourGraph, scale: float = 1.0) -> sp.csr_array:
     """Directed graph W_ij = exp(−d_ij²/σ²) over each row's neighbours, σ² = scale · mean(d²).
 
     Examples
     --------
-    >>> near = Neighbours(np.array([[1], [0]]), np.array([[4.0], [4.0]]))
+    >>> near = NeighbourGraph(np.array([[1], [0]]), np.array([[2.0], [2.0]]))
     >>> gaussian_weights(near).toarray().round(4).tolist()
     [[0.0, 0.3679], [0.3679, 0.0]]
     """
-    n, k = neighbours.indices.shape
-    sigma = scale * float(neighbours.squared.mean())
+    n, k = graph.indices.shape
+    squared = graph.distances**2
+    sigma = scale * float(squared.mean())
     # All neighbours are duplicates: every weight is exp(0).
-    weights = np.exp(-neighbours.squared / (sigma if sigma > 0 else 1.0))
+    weights = np.exp(-squared / (sigma if sigma > 0 else 1.0))
     pointers = np.arange(0, n * k + 1, k)
-    return sp.csr_array((weights.ravel(), neighbours.indices.ravel(), pointers), shape=(n, n))
+    return sp.csr_array((weights.ravel(), graph.indices.ravel(), pointers), shape=(n, n))
 
 
-def chains(neighbours: Neighbours) -> np.ndarray:
+def chains(graph: NeighbourGraph) -> np.ndarray:
     """Clusters that join every object to its nearest neighbour, numbered by first member.
 
     Examples
     --------
-    >>> near = Neighbours(np.array([[1], [0], [3], [2], [3]]), np.ones((5, 1)))
+    >>> near = NeighbourGraph(np.array([[1], [0], [3], [2], [3]]), np.ones((5, 1)))
     >>> chains(near).tolist()
     [0, 0, 1, 1, 1]
     """
-    n = len(neighbours.indices)
-    edges = sp.csr_array((np.ones(n), (np.arange(n), neighbours.indices[:, 0])), shape=(n, n))
+    n = len(graph.indices)
+    edges = sp.csr_array((np.ones(n), (np.arange(n), graph.indices[:, 0])), shape=(n, n))
     return renumbered(connected_components(edges, directed=False)[1])
 
 

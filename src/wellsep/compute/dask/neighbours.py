@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import uuid
-from typing import NamedTuple
 
 import dask
 import numpy as np
@@ -33,8 +32,10 @@ def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
     graph[name] = (list, parts)
     layer = HighLevelGraph.from_collections(name, graph, dependencies=[rows.array, mask])
     found = dask.compute(Delayed(name, layer, layer=name))[0]
-    indices, distances = (np.concatenate(column) for column in zip(*found, strict=True))
-    return NeighbourGraph(indices, distances, "blocks", 1.0)
+    indices, distances = (
+        np.concatenate([getattr(part, of) for part in found]) for of in ("indices", "distances")
+    )
+    return NeighbourGraph(indices, distances, "blocks")
 
 
 def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
@@ -52,51 +53,25 @@ def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
     return best
 
 
-class Near(NamedTuple):
-    """Neighbours of some rows, nearest first."""
-
-    indices: np.ndarray  # (b, t) among all counted rows
-    distances: np.ndarray  # (b, t)
-
-    @classmethod
-    def merged(cls, parts: list[Near]) -> Near:
-        """The nearest of what several pairs found; who shares a block was found in each."""
-        t = parts[0].indices.shape[1]
-        indices = np.concatenate([p.indices for p in parts], axis=1)
-        distances = np.concatenate([p.distances for p in parts], axis=1)
-        by_index = np.argsort(indices, axis=1, kind="stable")
-        sorted_indices = np.take_along_axis(indices, by_index, axis=1)
-        again = np.zeros(indices.shape, dtype=bool)
-        np.put_along_axis(
-            again,
-            by_index[:, 1:],
-            (sorted_indices[:, 1:] == sorted_indices[:, :-1]) & (sorted_indices[:, 1:] >= 0),
-            axis=1,
-        )
-        distances = np.where(again, np.inf, distances)
-        order = np.lexsort((indices, distances), axis=1)[:, :t]
-        return cls(*(np.take_along_axis(c, order, axis=1) for c in (indices, distances)))
-
-
 def _kept(X: np.ndarray, mask: np.ndarray, first: int) -> tuple[np.ndarray, int]:
     return X[mask > 0], first
 
 
-def _search(left: tuple[np.ndarray, int], right: tuple[np.ndarray, int], t: int) -> list[Near]:
-    """Neighbours among two blocks together, for the rows of either."""
+def _search(
+    left: tuple[np.ndarray, int], right: tuple[np.ndarray, int], t: int
+) -> list[NeighbourGraph]:
+    """Neighbours among two blocks together, for the rows of either; -1 where there are fewer."""
     same = left[1] == right[1]
     blocks = [left] if same else [left, right]
     numbers = np.concatenate([first + np.arange(len(X)) for X, first in blocks])
     X = np.concatenate([X for X, _ in blocks])
-    missing = t - max(0, min(t, len(X) - 1))
-    if missing == t:
-        found = Near(np.full((len(X), t), -1), np.full((len(X), t), np.inf))
-    else:
-        graph = nearest_neighbours(X, t - missing, n_jobs=1)
-        pad = ((0, 0), (0, missing))
-        found = Near(
-            np.pad(numbers[graph.indices], pad, constant_values=-1),
-            np.pad(graph.distances, pad, constant_values=np.inf),
-        )
+    indices, distances = np.full((len(X), t), -1), np.full((len(X), t), np.inf)
+    some = min(t, len(X) - 1)
+    if some > 0:
+        graph = nearest_neighbours(X, some, n_jobs=1)
+        indices[:, :some], distances[:, :some] = numbers[graph.indices], graph.distances
     cut = len(left[0])
-    return [Near(*(c[:cut] for c in found)), Near(*(c[cut:] for c in found))]
+    return [
+        NeighbourGraph(indices[rows], distances[rows], "blocks")
+        for rows in (slice(cut), slice(cut, None))
+    ]

@@ -105,7 +105,7 @@ def find_graph(
     """By brute force; trees and approximate searches are for the host."""
     if method not in ("exact", "brute"):
         return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
-    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors), "brute", 1.0)
+    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
