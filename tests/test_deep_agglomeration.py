@@ -14,13 +14,13 @@ from sklearn.neighbors import NearestNeighbors
 
 pytest.importorskip("torch", reason="needs the extra deep")
 
+from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.deep import degree_linkage, path_integral
 from wellsep.deep.jule_linkage import DegreeLinkage
 from wellsep.deep.merging import (
     chains,
     gaussian_weights,
     merge_clusters,
-    nearest_neighbours,
     renumbered,
 )
 
@@ -145,7 +145,7 @@ def test_neighbours_are_the_exact_ones():
     distances, indices = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()
     found = nearest_neighbours(X + 1e4, 6)
     np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_allclose(found.squared, distances**2, rtol=1e-6)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
 
 
 @pytest.mark.parametrize("agglomerate", [degree_linkage, path_integral])

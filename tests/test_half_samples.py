@@ -188,8 +188,8 @@ def test_a_judgement_has_the_scores_of_score_runs_to_the_bit(seen, dtype, monkey
 def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     monkeypatch.setattr(half_sums, "SEEN", seen)
     runs, passes, strips = made(), [], []
-    whole, part = sums._strips, half_sums.PairSums
-    monkeypatch.setattr(sums, "_strips", lambda *a: passes.append(1) or whole(*a))
+    whole, part = sums.strips, half_sums.PairSums
+    monkeypatch.setattr(sums, "strips", lambda *a: passes.append(1) or whole(*a))
     monkeypatch.setattr(half_sums, "PairSums", lambda *a: strips.append(1) or part(*a))
     ws.judge(runs, n_draws=20, details=False)
     assert len(passes) == len(strips) == len(runs.spaces)

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+from array_api_compat import is_array_api_obj
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, is_dask, to_numpy
 from wellsep.compute.loop import publish
-from wellsep.compute.nearest import is_host
 from wellsep.compute.points import (
     METRICS,
     Frame,
@@ -141,7 +140,7 @@ class CentroidClusterer(
             skeleton = X._meta if hasattr(X, "to_dask_array") else np.empty((1, chunks.d))
             validate_data(self, skeleton, reset=reset, skip_check_array=True)
             return chunks
-        if is_array_api_obj(X) and not is_host(X):
+        if is_array_api_obj(X) and not isinstance(X, np.ndarray):
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
@@ -196,10 +195,8 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
     if points.frame.directions:
         distances = 0.5 * squared
     else:
-        distances = np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)
-    if is_host(distances):
-        return np.ascontiguousarray(distances, dtype=points.X.dtype)
-    return distances
+        distances = points.space.xp.sqrt(squared)
+    return points.space.narrow(distances)
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

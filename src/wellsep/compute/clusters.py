@@ -41,11 +41,11 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
 
 def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
     """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
-    partitions, weights = task.partitions, task.weights
-    if space.on_device:
-        from wellsep.compute.device import clusters
+    return host(space.own_pass(sum_members)(task, rows_of))
 
-        return host(clusters.cluster_sums(task, rows_of))
+
+def sum_members(task: Task, rows_of: Callable[[slice], Any]) -> np.ndarray:
+    space, partitions, weights = task.space, task.partitions, task.weights
     total: Any = 0.0
     for rows in space.row_blocks(space.d + int(partitions.offsets[-1])):
         codes = partitions.codes[:, rows]
@@ -83,8 +83,8 @@ def describe_clusters(task: Task) -> list[Clusters]:
     return found
 
 
-_TABLES = ("separation", "margins", "simplified", "to_centres")
-NAMES = ("clusters", "within", "radii", *_TABLES)
+TABLES = ("separation", "margins", "simplified", "to_centres")
+NAMES = ("clusters", "within", "radii", *TABLES)
 
 
 def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
@@ -98,29 +98,17 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
-    sweep = _sweep_on_device if task.space.on_device else _sweep
-    found = sweep(task, clusters, wants)
+    found = task.space.own_pass(sweep_rows)(task, clusters, wants)
     for w in wants:
         if w.name == "simplified":
             found[w] = join_widths(task, w, [[width] for width in found[w]])
     return found
 
 
-def _sweep_on_device(
-    task: Task, clusters: list[Clusters], wants: list[Want]
-) -> dict[Want, list[Any]]:
-    from wellsep.compute.device.clusters import spread_pass, table_pass
-
-    tables = [w for w in wants if w.name in _TABLES]
-    rest = [w for w in wants if w.name not in _TABLES]
-    spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
-    return spread | (table_pass(task, clusters, tables) if tables else {})
-
-
-def _sweep(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
+def sweep_rows(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     space, partitions = task.space, task.partitions
     found: dict[Want, list[Any]] = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
-    tables = any(w.name in _TABLES for w in wants)
+    tables = any(w.name in TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
     for rows in space.row_blocks(len(stacked) + 2 * space.d):
         block = _Block(space, rows, stacked if tables or space.own_from_products else None)
@@ -294,14 +282,6 @@ _REDUCE = {
 def provide_summed_widths(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     """Silhouette widths without pairwise distances, from sums of rows over clusters: O(n ΣK d)."""
     summed: Any = metric.sums
-    if task.space.on_device:
-        from wellsep.compute.device import clusters, widths
-
-        placed = widths.TaskOnDevice(task)
-        sums_of_rows = clusters.cluster_sums(task, partial(summed.rows, task.space))
-        return widths.reduce_widths(
-            placed, wants, widths.summed_strips(placed, summed, sums_of_rows)
-        )
     sums = cluster_sums(task.space, partial(summed.rows, task.space), task)
     return width_pass(task, summed, sums, *cluster_masses(task), wants)
 
@@ -337,7 +317,7 @@ def width_pass(
                 got = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                width = np.where(codes >= 0, got.width, np.nan)
+                width = np.where(codes >= 0, got, np.nan)
                 found[w][m].append(width)
     return {w: join_widths(task, w, found[w]) for w in wants}
 

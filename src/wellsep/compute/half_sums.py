@@ -301,7 +301,9 @@ def _take_out_itself(
 def _members(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
     partitions = task.partitions
     codes = partitions.codes[:, objects]
-    return memberships(task.space, codes, partitions.n_clusters, None, dtype, sparse)
+    return task.space.own_pass(memberships)(
+        task.space, codes, partitions.n_clusters, None, dtype, sparse
+    )
 
 
 def compiled_widths(

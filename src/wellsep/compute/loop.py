@@ -6,7 +6,6 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from wellsep._checks import (
     check_choice,
@@ -17,7 +16,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
+from wellsep.compute.nearest import Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -27,8 +26,10 @@ from wellsep.compute.points import (
     inertia,
     label_sums,
     labels_of,
+    mean_variance,
     prepare,
 )
+from wellsep.compute.space import is_host, open_space
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -137,7 +138,8 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
-    return to_like(points.frame.leave(centers), points.like)
+    like = points.like
+    return open_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
 
 
 def _loop(
@@ -197,13 +199,7 @@ def _compiled_loop(
     from sklearn.exceptions import ConvergenceWarning
 
     values = points.X
-    if sp.issparse(values):
-        unweighted = values.multiply(values).mean(axis=0) - np.asarray(values.mean(axis=0)) ** 2
-    elif points.weights is not None:
-        unweighted = values.var(axis=0, dtype=np.float64)
-    else:
-        unweighted = np.full(1, points.spread)
-    unit = float(np.mean(unweighted))
+    unit = points.spread if points.weights is None else mean_variance(values)
     model = KMeans(
         len(centers),
         init=centers.astype(values.dtype),

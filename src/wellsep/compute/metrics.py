@@ -103,7 +103,7 @@ def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
     return found
 
 
-def pair_squares(i: Rows, r: np.ndarray, j: Rows, c: np.ndarray) -> np.ndarray:
+def pair_squares(i: Rows, r: np.ndarray | slice, j: Rows, c: np.ndarray) -> np.ndarray:
     """(p,) squared distances of pairs of different objects on the host, from differences."""
     gap = i.X[r].astype(np.float64, copy=False) - j.X[c]
     found = np.einsum("ij,ij->i", gap, gap)

@@ -13,10 +13,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_count, check_number
+from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.jule_linkage import degree_linkage
 from wellsep.deep.losses import sample_triplets, triplet_loss
-from wellsep.deep.merging import chains, nearest_neighbours
+from wellsep.deep.merging import chains
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
 from wellsep._checks import check_choice, check_count
+from wellsep.cluster.kmeans import KMeans
+from wellsep.compute.points import prepare
+from wellsep.compute.seeding import plus_plus
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.losses import reconstruction
 from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape
@@ -74,10 +76,8 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
     if init == "random":
         rows = np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)
         return points[rows]
-    from sklearn.cluster import kmeans_plusplus
-
     with threadpool_limits(limits=1):
-        return kmeans_plusplus(points, n_clusters, random_state=seed % 2**32)[0]
+        return points[plus_plus(prepare(points), n_clusters, np.random.RandomState(seed % 2**32))]
 
 
 # Settings of the autoencoder that come with a preset.

@@ -139,7 +139,7 @@ def silhouette_estimate(
     sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
     widths_of = choose(widths_from_sums, sums)
     found = widths_of(sums, sample.codes, sample.weights, mass, count, singleton, np)
-    return _summary(found.width, n, level, exact, rows.weighted)
+    return _summary(found, n, level, exact, rows.weighted)
 
 
 def _draw(

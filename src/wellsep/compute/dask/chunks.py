@@ -63,6 +63,12 @@ class Chunks:
     source: Any
     _settled: dict = field(default_factory=dict)
 
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """A pass of the host as it is made over chunks."""
+        from wellsep.compute.dask.passes import PASSES
+
+        return PASSES[reference]
+
     @property
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
@@ -202,8 +208,8 @@ class Chunks:
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
         common = (f"{name}-shared",)
         graph: dict = {common: Constants(*shared)}
-        rows = _keys(self.array)
-        others = [None if array is None else _keys(array) for array in beside]
+        rows = row_keys(self.array)
+        others = [None if array is None else row_keys(array) for array in beside]
         parts = []
         portions = self.portions(whole)
         for i in range(len(portions)) if which is None else which:
@@ -273,7 +279,7 @@ def _call(
         )
 
 
-def _keys(array: da.Array) -> list[tuple]:
+def row_keys(array: da.Array) -> list[tuple]:
     """Keys of the chunks along the one axis that has several."""
     return [key for key in dask.core.flatten(array.__dask_keys__())]
 
@@ -331,7 +337,7 @@ def settled(array: da.Array) -> da.Array:
     of which it warns. Never for what is given back: Dask puts that together when it is computed.
     """
     name = f"wellsep-{array.name.split('-')[0]}-{uuid.uuid4().hex}"
-    aliases: dict = {(name, *key[1:]): key for key in _keys(array)}
+    aliases: dict = {(name, *key[1:]): key for key in row_keys(array)}
     layer = HighLevelGraph.from_collections(name, aliases, dependencies=[array])
     graph = HighLevelGraph.from_collections(name, fused(layer, list(aliases)))
     return da.Array(graph, name, chunks=array.chunks, dtype=array.dtype, meta=array._meta)

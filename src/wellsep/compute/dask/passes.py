@@ -7,6 +7,7 @@ leaves the workers: widths of objects come back as totals by cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from wellsep.compute.clusters import Clusters, centre_pass, width_pass
 from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.density import Spread, _Members, ball_counts, balls_from, warn_of_empty
+from wellsep.compute.gather import make_passes, make_values
 from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import (
     RowOptions,
@@ -250,3 +252,9 @@ def _object_values(
     start: int,
 ) -> np.ndarray:
     return _from_centres(known.task(X, codes, weights), known, [wanted])[wanted][0]
+
+
+PASSES: dict[Callable[..., Any], Callable[..., Any]] = {
+    make_passes: gather_chunks,
+    make_values: lazy_values,
+}

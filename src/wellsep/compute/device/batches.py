@@ -83,6 +83,20 @@ def member_table(
     return table[:clusters]
 
 
+def memberships(
+    space: Space,
+    codes: np.ndarray,
+    n_clusters: np.ndarray,
+    weights: np.ndarray | None,
+    dtype: Any,
+    sparse: bool,
+) -> torch.Tensor:
+    """(ΣK, b) what objects weigh in all clusters, beside X."""
+    beside = space.asarray(codes.astype(np.int64))
+    table = member_table(beside, n_clusters, codes.shape[1], dtype)
+    return table if weights is None else table * space.asarray(weights, dtype=dtype)
+
+
 def totals(values: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
     """(g, K) sums over clusters of ``values`` (g, n); always added in the same order."""
     zero = torch.zeros((), dtype=values.dtype, device=values.device)
