@@ -10,20 +10,31 @@ from golden import ROOT
 
 SOURCE = ROOT / "src" / "wellsep"
 
-LEAVES = {"_checks", "_files", "_records", "partitions", "runs", "datasets", "tables", "_display"}
+LEAVES = {
+    "_checks",
+    "_arguments",
+    "_files",
+    "_records",
+    "partitions",
+    "runs",
+    "datasets",
+    "tables",
+    "_display",
+}
 BELOW = {
-    "_checks": set(),
-    "_files": set(),
-    "_records": {"_files", "_display"},
+    "_checks": {"_display"},
+    "_arguments": {"_checks", "_display"},
+    "_files": {"_display"},
+    "_records": {"_arguments", "_files", "_display"},
     "partitions": {"_checks"},
-    "tables": {"_checks", "_files"},
+    "tables": {"_checks", "_arguments", "_display", "_files"},
     "_display": set(),
-    "datasets": {"_checks", "_display"},
-    "runs": {"_checks", "_files", "partitions", "tables", "_display"},
+    "datasets": {"_checks", "_arguments", "_display"},
+    "runs": {"_checks", "_arguments", "_files", "partitions", "tables", "_display"},
     "adapters": LEAVES,
-    "compute": {"_checks", "partitions"},
-    "indices": {"_checks", "_display", "partitions", "compute"},
-    "spaces": {"_checks", "_display", "partitions", "compute"},
+    "compute": {"_checks", "_arguments", "_display", "partitions"},
+    "indices": {"_checks", "_arguments", "_display", "partitions", "compute"},
+    "spaces": {"_checks", "_arguments", "_display", "partitions", "compute"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces"},

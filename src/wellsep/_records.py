@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from wellsep._arguments import check_path
 from wellsep._display import Shown
 from wellsep._files import (
     digest,
@@ -55,7 +56,7 @@ class Record(Shown):
         A record that is there stays until the new one is complete, and is then replaced in one
         step. Other files in the folder are left alone.
         """
-        folder = Path(folder)
+        folder = check_path("folder", folder)
         arrays: dict[str, np.ndarray] = {}
         tree = _encode(self, arrays, "record")
 
@@ -69,7 +70,7 @@ class Record(Shown):
     @classmethod
     def load(cls: type[R], folder: str | os.PathLike[str]) -> R:
         """Read a record that `save` wrote."""
-        folder = Path(folder)
+        folder = check_path("folder", folder)
         content, arrays = load_parts(folder, MANIFEST, "record", FORMAT, _read_arrays)
         record = _decode(content["record"], arrays["arrays.npz"])
         if not isinstance(record, cls):

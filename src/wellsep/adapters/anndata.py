@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_mapping, check_names, check_path
 from wellsep._display import quoted
 from wellsep._files import Stored, to_json
 from wellsep.adapters.stores import matching, require
@@ -62,8 +63,10 @@ def runs_from_anndata(
       leiden_1  2 clusters
       leiden_2  3 clusters
     """
+    if pairs is not None:
+        check_mapping("pairs", pairs)
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = check_path("source", source)
         if not path.exists():
             raise FileNotFoundError(f"source must be an .h5ad file or .zarr folder, got {path}.")
         if path.is_file():
@@ -137,6 +140,8 @@ def _assemble(
             f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
         )
     # The matrix itself is a space only when it is named: "*" means the embeddings.
+    if spaces is not None and not isinstance(spaces, str):
+        spaces = check_names("spaces", spaces)
     named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces
     matrix = ["X"] if "X" in [name.strip() for name in named] else []
     chosen = keys if spaces is None else matching(spaces, keys + matrix, "spaces")

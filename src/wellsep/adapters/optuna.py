@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._display import quoted
+from wellsep._arguments import check_names, check_path, check_text
+from wellsep._display import quoted, shown
 from wellsep._files import stored_npy
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
@@ -67,8 +68,12 @@ def runs_from_optuna(
     (('trial-0', 'trial-1'), True)
     """
     require("optuna", "optuna")
+    if name is not None:
+        check_text("name", name)
+    states = check_names("states", states)
+    if cache is not None:
+        check_path("cache", cache)
     opened = _study(study, name)
-    states = tuple(states)
     runs, passed = [], 0
     for trial in opened.get_trials(deepcopy=False):
         run = _read(opened, trial, artifacts, cache) if trial.state.name in states else None
@@ -111,12 +116,15 @@ def attach_run(
     if (folder is None) == (artifact_store is None):
         raise ValueError(
             "folder or artifact_store must be given, and not both, got "
-            f"folder={folder!r}, artifact_store={artifact_store!r}."
+            f"folder={shown(folder)}, artifact_store={shown(artifact_store)}."
         )
+    if not all(hasattr(trial, fact) for fact in ("number", "params")):
+        raise TypeError(f"trial must be an Optuna trial, got {shown(trial)}.")
     called = f"trial-{trial.number}"
     given = {"params": trial.params, "metadata": metadata, "ids": ids}
     if folder is not None:
-        parent = Path(folder) / safe_name(trial.study.study_name)
+        folder = check_path("folder", folder)
+        parent = folder / safe_name(trial.study.study_name)
         place = save_run(parent, embedding, labels, name=called, overwrite=True, **given)
         relative = place.relative_to(folder).as_posix()
         trial.set_user_attr(ATTRIBUTE, {"folder": str(place.resolve()), "relative": relative})
@@ -136,6 +144,10 @@ def _study(study: Any, name: str | None) -> Any:
     storage = study
     if isinstance(study, str | os.PathLike):
         storage = _storage(optuna, str(study))
+    elif not isinstance(study, optuna.storages.BaseStorage):
+        raise TypeError(
+            f"study must be an Optuna study, its storage or a path, got {shown(study)}."
+        )
     names = sorted(optuna.get_all_study_names(storage))
     if name is None and len(names) != 1:
         raise ValueError(

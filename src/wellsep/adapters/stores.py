@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._display import quoted
+from wellsep._arguments import check_names
+from wellsep._display import quoted, shown
 
 
 def require(module: str, extra: str) -> Any:
@@ -37,12 +38,12 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
     ['batch', 'leiden_1', 'leiden_2']
     """
     there = list(there)
-    patterns = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+    patterns = wanted.split(",") if isinstance(wanted, str) else check_names(what, wanted)
     found: set[str] = set()
     for pattern in (p.strip() for p in patterns):
         fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
         if not fits:
-            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {pattern!r}.")
+            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {shown(pattern)}.")
         found.update(fits)
     if not found:
         raise ValueError(f"{what} must name at least one of {quoted(there, 20)}, got none.")

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from wellsep._checks import check_choice, to_numpy
+from wellsep._checks import check_choice, check_numbers, to_numpy
 from wellsep.compute.loop import run
 from wellsep.compute.nearest import is_host, to_like
 from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
@@ -54,7 +54,7 @@ def start_centers(
 
 def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     """Given centres as float64 on the host, refused where they do not fit."""
-    centers = to_numpy(centers).astype(np.float64)
+    centers = check_numbers("init", centers)
     if centers.shape != (n_clusters, n_features):
         raise ValueError(
             f"init must have shape (n_clusters, n_features) = ({n_clusters}, {n_features}), "

@@ -14,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_flag, check_path
+from wellsep._checks import (
+    to_numpy,
+)
 from wellsep._display import quoted
 from wellsep._files import (
     LEFT_BEHIND,
@@ -88,7 +92,7 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and np.ndim(embedding) == 1:
+    if embedding is not None and to_numpy(embedding, "embedding").ndim == 1:
         given = "None" if labels is None else "embedding"
         raise ValueError(
             "embedding must have a row per object and a column per feature, got one dimension; "
@@ -103,7 +107,12 @@ def save_run(
         ids=ids,
         space=space,
     )
-    return _save(Path(folder), run, overwrite=overwrite, choose=name is None)
+    return _save(
+        check_path("folder", folder),
+        run,
+        overwrite=check_flag("overwrite", overwrite),
+        choose=name is None,
+    )
 
 
 def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
@@ -289,7 +298,8 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
       k2   2 clusters
       k10  10 clusters
     """
-    path = Path(path)
+    path = check_path("path", path)
+    check_flag("verify", verify)
     if not path.exists():
         raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
     if path.is_dir():
