@@ -229,6 +229,11 @@ def printable(name: str, longest: int | None = None) -> str:
     return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"
 
 
+def printable_lines(text: str) -> str:
+    """A text of several lines as a terminal may show it."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 class Shown:
     """Base of result dataclasses: a repr of at most ten lines, and a table for notebooks."""
 

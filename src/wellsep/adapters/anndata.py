@@ -97,6 +97,7 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
             f"source must be a readable .h5ad file, got {path.name}: {error}."
         ) from None
     with file:
+        refuse_links(file, path)
         if "obs" not in file or isinstance(file["obs"], h5py.Dataset):
             if "obs" not in file:
                 raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
@@ -122,6 +123,29 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
             ids=np.asarray(read(obs[obs.attrs["_index"]]), dtype=np.str_),
             asked=(spaces, labels, pairs),
         )
+
+
+def refuse_links(group: Any, path: Path, seen: set[Any] | None = None) -> None:
+    """Refuse a file that takes its values from other files: it could show any file's bytes."""
+    import h5py
+
+    seen = set() if seen is None else seen
+    for key in group:
+        name = f"{group.name.rstrip('/')}/{key}"
+        if isinstance(group.get(key, getlink=True), h5py.ExternalLink):
+            raise ValueError(
+                f"source must hold its own data, got a link to another file at {name!r} in "
+                f"{path.name}."
+            )
+        item = group.get(key)
+        if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+            raise ValueError(
+                f"source must hold its own data, got values of another file at {name!r} in "
+                f"{path.name}."
+            )
+        if isinstance(item, h5py.Group) and item.id not in seen:
+            seen.add(item.id)
+            refuse_links(item, path, seen)
 
 
 def _assemble(
@@ -175,7 +199,7 @@ def _stored(path: Path, dataset: Any) -> Stored:
     """A dataset to be mapped where it lies in one piece, or else read when opened."""
     offset = dataset.id.get_offset() if dataset.chunks is None and dataset.size else None
     place = str(path.absolute())
-    if offset is None or dataset.external or dataset.is_virtual:
+    if offset is None:
         return Stored(dataset.shape, dataset.dtype, partial(_read, place, dataset.name))
     opener = partial(_map, place, dataset.dtype, dataset.shape, offset)
     return Stored(dataset.shape, dataset.dtype, opener)

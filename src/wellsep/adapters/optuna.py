@@ -11,6 +11,7 @@ from typing import Any
 from wellsep._arguments import check_names, check_path, check_text
 from wellsep._display import quoted, shown
 from wellsep._files import stored_npy
+from wellsep._reading import inside
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
 from wellsep.runs.folder import FILES, read_run_folder, write_run_files
@@ -201,7 +202,7 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         raise TypeError(f"{ATTRIBUTE} of run {name!r} must be a path, got {noted!r}.")
     places = []
     if isinstance(artifacts, str | os.PathLike) and "relative" in noted:
-        places.append(Path(artifacts) / noted["relative"])
+        places.append(_inside_or_itself(artifacts, noted["relative"], name))
     places += [Path(noted["folder"])] if "folder" in noted else []
     for place in places:
         if place.is_dir():
@@ -210,6 +211,13 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         f"The folder of run {name!r} was not found at "
         f"{' or '.join(str(place) for place in places)}. Pass artifacts=<the folder it is in now>."
     )
+
+
+def _inside_or_itself(artifacts: Any, relative: str, name: str) -> Path:
+    """A run folder below the given one; a path that attach_run made absolute stays itself."""
+    if os.path.isabs(relative):
+        return Path(relative)
+    return inside(artifacts, relative, f"{ATTRIBUTE} of run {name!r}")
 
 
 def _artifact_files(
@@ -227,9 +235,10 @@ def _artifact_files(
             "got None."
         )
     if isinstance(artifacts, str | os.PathLike):
-        return {kind: Path(artifacts) / key for kind, key in wanted.items()}
+        what = f"artifact_id of run {name!r}"
+        return {kind: inside(artifacts, key, what) for kind, key in wanted.items()}
     target = scratch_folder(cache, f"{safe_name(study.study_name)}-{name}")
-    files = {kind: target / f"{key}.npy" for kind, key in wanted.items()}
+    files = {kind: target / f"{safe_name(key)}.npy" for kind, key in wanted.items()}
     for kind, path in files.items():
         if not path.is_file():
             beside = path.with_suffix(".part")

@@ -16,6 +16,7 @@ import typer
 
 from wellsep.cli.output import (
     JsonOption,
+    print_error,
     print_json,
     print_line,
     print_table,
@@ -315,7 +316,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
     plain = to_json(findings, nan="null", other=str)
     write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"wrote {path}\n")
+    print_error(f"wrote {path}")
 
 
 def print_judgement(judgement: Judgement) -> None:

@@ -29,6 +29,7 @@ from wellsep._files import (
     temporary_folder,
     write_npy,
 )
+from wellsep._reading import read_bytes
 from wellsep.runs.archive import read_archive, write_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.large import stored_zarr
@@ -366,7 +367,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
 def _read_manifest(folder: Path) -> dict[str, Any]:
     what = f"run.json of run folder {folder.name!a}"
     try:
-        manifest = read_json((folder / MANIFEST).read_bytes(), what)
+        manifest = read_json(read_bytes(folder / MANIFEST, what), what)
     except FileNotFoundError:
         return {}
     return check_manifest(manifest, what)
@@ -422,7 +423,7 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
     manifest: dict[str, Any] = {}
     if "manifest" in files:
         what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
     arrays: dict[str, Any] = {}
     columns: list[np.ndarray] = []
     for kind in FILES:
