@@ -15,10 +15,16 @@ from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
-from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, takes_options
+from wellsep.evaluate.options import (
+    Computing,
+    ConfidenceOptions,
+    DrawOptions,
+    Progress,
+    takes_options,
+)
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
-from wellsep.evaluate.scoring import each_space
+from wellsep.evaluate.scoring import each_space, tell
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
@@ -126,7 +132,9 @@ def rank_confidence(
     own = {space: (space, computing) for space in scores.spaces}
     shared = partitions, job
     resampled = dict(each_space(runs, scores.spaces, resample, shared, own, options))
-    return rank_draws(plan, job, scores, result, resampled, options.level, begin=begin)
+    return rank_draws(
+        plan, job, scores, result, resampled, options.level, begin=begin, progress=options.progress
+    )
 
 
 class Plan(NamedTuple):
@@ -171,6 +179,7 @@ def rank_draws(
     level: float = 0.9,
     *,
     begin: float | None = None,
+    progress: Progress | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
     from wellsep.evaluate.adaptive import judge_by_ace
@@ -192,12 +201,14 @@ def rank_draws(
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
     places = []
     for draw in range(n_draws):
+        tell(progress, draw, n_draws, "half-samples")
         part = _sub_scores(scores, result.index, values[draw], pvalues[draw], plan.kept[draw], test)
         try:
             answer = judge_by_ace(part, result.options)
         except NothingToRank:
             continue
         places.append(ranks(answer.scores, tolerance=result.options.tie_tolerance))
+    tell(progress, n_draws, n_draws, "half-samples")
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
     notes: tuple[str, ...] = ()

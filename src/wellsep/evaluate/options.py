@@ -66,6 +66,11 @@ def _fraction_or_none(name: str, value: Any) -> float | None:
     return None if value is None else check_fraction(name, value)
 
 
+def _count_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        check_count(name, value)
+
+
 def _text_or_none(name: str, value: Any) -> None:
     if value is not None:
         check_text(name, value)
@@ -213,7 +218,8 @@ class Calling(Computing):
     Parameters
     ----------
     progress : callable, optional
-        Called as ``progress(done, total, space)`` before each space, and at the end.
+        Called as ``progress(done, total, space)`` before each space, and at the end; then the
+        same way for the half-samples, which are called "half-samples".
     random_state : int or Generator
         Chooses the objects whose coordinates are kept, and the half-samples.
     scheduler : str or distributed.Client, optional
@@ -240,12 +246,16 @@ class ScoreOptions(Calling, Settings):
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
+    max_spaces : int, optional
+        Score the partitions in at most so many spaces, drawn by ``random_state``. All partitions
+        are kept. The work grows with the number of spaces, and that of ACE with its square.
     cache : path, optional
         Folder that keeps finished spaces by content; an interrupted call continues from it, and
         only new partitions are scored again.
     """
 
     indices: Sequence[IndexSpec] | IndexSpec = field(default=("silhouette",), kw_only=False)
+    max_spaces: int | None = _option(None, _count_or_none)
     cache: str | os.PathLike[str] | None = _option(None, _path_or_none)  # noqa: RUF009
     # The indices by their labels, with all their parameters; parsed once.
     parsed: Mapping[str, ParsedIndex] = field(init=False, repr=False, compare=False)

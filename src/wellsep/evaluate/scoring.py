@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep import __version__
+from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
@@ -72,7 +73,18 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
-    return score_spaces(runs, encode_runs(runs, options.noise), options)[0]
+    partitions = encode_runs(runs, options.noise)
+    return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
+
+
+def with_drawn_spaces(runs: Runs, options: ScoreOptions) -> Runs:
+    """The runs with as many of their spaces as are wanted, drawn at random; all partitions."""
+    spaces = list(runs.spaces)
+    if options.max_spaces is None or len(spaces) <= options.max_spaces:
+        return runs
+    rng = check_generator(options.random_state)
+    drawn = sorted(rng.choice(len(spaces), options.max_spaces, replace=False).tolist())
+    return runs.subset(spaces=[spaces[i] for i in drawn])
 
 
 def encode_runs(runs: Any, noise: str) -> Partitions:
@@ -161,12 +173,12 @@ def _score_here(
 ) -> list[_Outcome]:  # fmt: skip
     found = []
     for done, name in enumerate(spaces):
-        _tell(options.progress, done, len(spaces), name)
+        tell(options.progress, done, len(spaces), name)
         try:
             found.append(_score_space(runs, name, partitions, digests, job, options.cache))
         except (ValueError, TypeError) as error:
             raise _named(error, name) from error
-    _tell(options.progress, len(spaces), len(spaces), "")
+    tell(options.progress, len(spaces), len(spaces), "")
     return found
 
 
@@ -187,15 +199,15 @@ def _score_remotely(
     left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
     own = {name: (name, missing[name], _without_values(known[name])) for name in left}
     done = len(spaces) - len(left)
-    _tell(options.progress, 0, len(spaces), "")
+    tell(options.progress, 0, len(spaces), "")
     for name, (fresh, resampled[name]) in over_spaces(
         client, runs, left, _compute, partitions, digests, job, own=own
     ):
         known[name] = _joined(known[name], fresh, folders[name])
         done += 1
-        _tell(options.progress, done, len(spaces), name)
+        tell(options.progress, done, len(spaces), name)
     if not left:
-        _tell(options.progress, done, len(spaces), "")
+        tell(options.progress, done, len(spaces), "")
     return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
 
 
@@ -328,19 +340,20 @@ def each_space(
     with open_client(options.scheduler) as client:
         if client is None:
             for done, name in enumerate(spaces):
-                _tell(options.progress, done, len(spaces), name)
+                tell(options.progress, done, len(spaces), name)
                 yield name, function(runs.spaces[name], *shared, *own[name])
         else:
-            _tell(options.progress, 0, len(spaces), "")
+            tell(options.progress, 0, len(spaces), "")
             found = over_spaces(client, runs, spaces, function, *shared, own=own)
             for done, (name, result) in enumerate(found, 1):
                 yield name, result
                 if done < len(spaces):
-                    _tell(options.progress, done, len(spaces), name)
-        _tell(options.progress, len(spaces), len(spaces), "")
+                    tell(options.progress, done, len(spaces), name)
+        tell(options.progress, len(spaces), len(spaces), "")
 
 
-def _tell(progress: Progress | None, done: int, total: int, name: str) -> None:
+def tell(progress: Progress | None, done: int, total: int, name: str) -> None:
+    """Call the user's function, if there is one."""
     if progress is not None:
         progress(done, total, name)
 
