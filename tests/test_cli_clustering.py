@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 import wellsep as ws
 from wellsep.cli.clustering import METHODS, parse_range
 from wellsep.cli.main import main
-from wellsep.tables import read_labels, write_table
+from wellsep.table_writer import write_table
+from wellsep.tables import read_labels
 
 
 @pytest.fixture

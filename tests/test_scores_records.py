@@ -336,7 +336,7 @@ def test_a_record_of_another_kind_is_named(tmp_path):
 
 
 def test_matrices_must_fit_the_names():
-    with pytest.raises(ValueError, match="names must be 2, one per space, got 1"):
+    with pytest.raises(ValueError, match="spaces must have 2 names, one per space, got 1"):
         Scores.from_matrix([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]], spaces=["a"])
     with pytest.raises(ValueError, match="got 'a' twice"):
         Scores.from_matrix([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]], spaces=["a", "a"])

@@ -27,12 +27,17 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.lib import format as npy_format
 
+from wellsep._reading import check_depth, check_member, check_packed, check_regular, short_header
+
 OLD = ".old"
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{8})-(\d+)\.tmp")
 LEFT_BEHIND = 3600.0  # seconds without a change: then a writer on another machine is gone too
 _ATTEMPTS = 50  # at replacing a folder that other writers replace at the same time
 _VALUES = 1 << 22  # values of an array processed at a time
 
+_BAD_ARCHIVE = (
+    zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error, struct.error,
+)  # fmt: skip
 NanRule = Literal["null", "text", "keep"]
 
 
@@ -285,10 +290,18 @@ def to_json(
 def read_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; ``what`` opens the sentence of the error."""
     try:
-        return json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        check_depth(value, what)
+        return value
+    except RecursionError:
+        raise ValueError(f"{what} must not be nested so deeply, got JSON without an end.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{what} must be UTF-8 text, got other bytes; save it again.") from None
     except json.JSONDecodeError as error:
+        raise ValueError(f"{what} must be valid JSON, got {error}.") from None
+    except ValueError as error:  # a number of thousands of digits
+        if str(error).startswith(what):
+            raise
         raise ValueError(f"{what} must be valid JSON, got {error}.") from None
 
 
@@ -314,6 +327,7 @@ class Stored:
 def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
     """A .npy file, checked to be complete and free of pickles; data are memory-mapped later."""
     path = Path(path)
+    check_regular(path, what)
     try:
         with open(path, "rb") as stream:
             shape, order, dtype = _header(stream, what)
@@ -331,24 +345,30 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
 
 def members(path: str | os.PathLike[str], what: str) -> list[str]:
     """The names of what lies in a .npz archive."""
+    check_regular(path, what)
     try:
         with zipfile.ZipFile(path) as archive:
+            check_packed(archive, path, what)
             return archive.namelist()
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (*_BAD_ARCHIVE, OSError) as error:  # a damaged table of contents seeks anywhere
         raise _damaged(what, error) from None
 
 
 def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Stored:
     """An array in a .npz archive: memory-mapped where it is not compressed, else read."""
+    check_regular(path, what)
     try:
         with zipfile.ZipFile(path) as archive:
             info = archive.getinfo(member)
+            check_member(info, what)
             with archive.open(info) as stream:
                 shape, order, dtype = _header(stream, what)
                 head = stream.tell()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
+    except (*_BAD_ARCHIVE, OSError) as error:
         raise _damaged(what, error) from None
     _check_complete(info.file_size - head, shape, dtype, what)
     start = _data_offset(path, info) if info.compress_type == zipfile.ZIP_STORED else None
@@ -395,12 +415,14 @@ def _damaged(what: str, error: Exception) -> ValueError:
 def _header(stream: IO[bytes], what: str) -> tuple[tuple[int, ...], str, np.dtype]:
     try:
         version = npy_format.read_magic(stream)
+        if version in ((1, 0), (2, 0)):
+            stream = short_header(stream, version, what)
         read = {
             (1, 0): npy_format.read_array_header_1_0,
             (2, 0): npy_format.read_array_header_2_0,
         }[version]
         shape, fortran, dtype = read(stream)
-    except (ValueError, KeyError, SyntaxError, TypeError, tokenize.TokenError):
+    except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, tokenize.TokenError):
         raise ValueError(
             f"{what} must be a plain .npy array, got something else (a pickle, an empty or a "
             "truncated file); write it with numpy.save(..., allow_pickle=False)."
@@ -414,6 +436,8 @@ def _header(stream: IO[bytes], what: str) -> tuple[tuple[int, ...], str, np.dtyp
 
 
 def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str) -> None:
+    if any(size < 0 for size in shape):
+        raise ValueError(f"{what} must have a shape of sizes, got {shape}; the file is damaged.")
     wanted = dtype.itemsize * math.prod(shape)
     if got < wanted:
         raise ValueError(
@@ -446,5 +470,7 @@ def _read_member(path: str, member: str, what: str) -> np.ndarray:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             return npy_format.read_array(stream, allow_pickle=False)
-    except (zipfile.BadZipFile, EOFError, ValueError, zlib.error) as error:
+    except MemoryError as error:
+        raise OSError(errno.ENOMEM, f"{what} does not fit the memory: {error}.") from None
+    except (*_BAD_ARCHIVE, ValueError) as error:
         raise _damaged(what, error) from None

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, is_frame, is_series, to_numpy
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_positions,
+    is_frame,
+    is_series,
+    to_numpy,
+)
 
 NOISE = -1
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
@@ -66,6 +73,8 @@ class Partitions:
             _check_length(labels.codes.shape[1], n_objects, "labels")
             return labels
         check_choice("noise", noise, NOISE_POLICIES)
+        if n_objects is not None:
+            check_count("n_objects", n_objects)
         vectors = _named_vectors(labels, n_objects)
         if not vectors:
             raise ValueError("labels must hold at least one partition, got none.")
@@ -105,6 +114,7 @@ class Partitions:
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
+        which = check_positions("which", which, len(self))
         return Partitions(
             self.codes[which],
             tuple(self.classes[m] for m in which),
@@ -137,6 +147,7 @@ class Partitions:
 
     def take(self, objects: np.ndarray) -> Partitions:
         """The same partitions of a subset of the objects; clusters left empty disappear."""
+        objects = check_positions("objects", objects, self.n_objects)
         parts = [_compact(c[objects], k) for c, k in zip(self.codes, self.classes, strict=True)]
         codes = np.stack([c for c, _ in parts])
         classes = tuple(k for _, k in parts)

@@ -243,7 +243,7 @@ def _estimator(
 
 
 def _write_labels(path: Path, labels: Any) -> None:
-    from wellsep.tables import write_array, write_table
+    from wellsep.table_writer import write_array, write_table
 
     if path.suffix == ".npy":
         write_array(path, labels)
@@ -252,7 +252,7 @@ def _write_labels(path: Path, labels: Any) -> None:
 
 
 def _write_centers(path: Path, estimator: Any) -> None:
-    from wellsep.tables import write_array
+    from wellsep.table_writer import write_array
 
     found = getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None))
     if found is None:

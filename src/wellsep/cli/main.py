@@ -84,8 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _sentence(error: Exception) -> str:
     """Put the error on one line. An error in the program, not in the input, shows its class."""
+    from wellsep._display import printable
+
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-    text = " ".join(str(text).split())
+    text = printable(" ".join(str(text).split()))
     if isinstance(error, BAD_INPUT) and text:
         return text
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"

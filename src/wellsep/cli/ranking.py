@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ import typer
 
 from wellsep.cli.output import (
     JsonOption,
+    print_error,
     print_json,
     print_line,
     print_table,
@@ -92,6 +94,10 @@ def rank(
             help="Number of half-samples that show how certain the ranking is; 0: none.",
         ),
     ] = 100,
+    max_spaces: Annotated[
+        int | None,
+        typer.Option(help="Score in at most so many embeddings, drawn at random; default: all."),
+    ] = None,
     dip: Annotated[
         bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
     ] = True,
@@ -260,19 +266,41 @@ def default_cache() -> Path:
 
 
 def _show_progress() -> Callable[[int, int, str], None]:
-    """One bar over the spaces, on stderr."""
+    """A bar over the spaces, then one over the half-samples, on stderr; and how long it takes."""
     bar = contextlib.ExitStack()
-    state: dict[str, Any] = {"advance": None, "done": 0}
+    state: dict[str, Any] = {"advance": None, "done": 0, "start": 0.0, "told": False}
 
     def told(done: int, total: int, name: str) -> None:
+        draws = name == "half-samples"
         if state["advance"] is None:
-            state["advance"] = bar.enter_context(progress("Scoring spaces", total))
+            title = "Judging half-samples" if draws else "Scoring spaces"
+            state["advance"] = bar.enter_context(progress(title, total))
+            state.update(start=time.perf_counter(), told=False, done=0)
+        left = _time_left(time.perf_counter() - state["start"], done, total)
+        if done > 0 and left and not state["told"]:
+            state["told"] = True
+            what = "half-samples" if draws else "spaces"
+            remedy = "--draws and --max-spaces make it less."
+            print_error(f"{total:,} {what}: about {left} left. {remedy}")
         state["advance"](done - state["done"])
         state["done"] = done
         if done == total:
             bar.close()
+            state["advance"] = None
 
     return told
+
+
+def _time_left(spent: float, done: int, total: int) -> str | None:
+    """The rest of the time in words, if it is more than a minute.
+
+    Examples
+    --------
+    >>> _time_left(3.0, 1, 2000), _time_left(0.5, 1, 20)
+    ('100 minutes', None)
+    """
+    rest = spent / done * (total - done) if done else 0.0
+    return f"{rest / 60:,.0f} minutes" if rest > 60 else None
 
 
 def _parse_alpha(text: str) -> float | None:
@@ -316,7 +344,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
     plain = to_json(findings, nan="null", other=str)
     write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"wrote {path}\n")
+    print_error(f"wrote {path}")
 
 
 def print_judgement(judgement: Judgement) -> None:

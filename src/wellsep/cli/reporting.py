@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from wellsep.cli.output import print_error
 
 
 def report(
@@ -53,7 +54,7 @@ def report(
         layout=layout,
         title=title,
     )
-    sys.stderr.write(f"wrote {page}\n")
+    print_error(f"wrote {page}")
 
 
 def load_result(folder: Path) -> Any:

@@ -129,7 +129,7 @@ def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
 
 
@@ -193,7 +193,7 @@ def print_scores(scores: PartitionScores) -> None:
 
 
 def _write(path: Path, scores: PartitionScores) -> None:
-    from wellsep.tables import write_table
+    from wellsep.table_writer import write_table
 
     columns: dict[str, Any] = {
         "partition": list(scores.names),

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, console, print_json, print_line, print_table, progress
+from wellsep.cli.output import (
+    JsonOption,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+    progress,
+)
 
 METHODS = {
     "deep-k-means": "DeepKMeans",
@@ -119,7 +126,7 @@ def train(
     else:
         _show(result)
     if result.trials and len(result.failed) == len(result.trials):
-        console(stderr=True).print(f"Error: every trial failed. {result.failed[0].error}")
+        print_error(f"Error: every trial failed. {result.failed[0].error}")
         raise typer.Exit(1)
 
 
@@ -168,7 +175,7 @@ def read_objects(path: Path) -> Any:
     """Read the objects in a file; arrays of npy and npz files keep their shape, as images need."""
     from wellsep.tables import read_array, read_matrix
 
-    if path.suffix in (".npy", ".npz") and path.exists():
+    if path.suffix in (".npy", ".npz") and path.is_file():
         return read_array(path)
     return read_matrix(path)
 
@@ -176,7 +183,7 @@ def read_objects(path: Path) -> Any:
 def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
 
 

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import is_array_api_obj
 from sklearn.base import (
     BaseEstimator,
@@ -17,7 +18,15 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks import check_data, check_weights, is_dask, to_numpy
+from wellsep._checks import (
+    check_data,
+    check_weights,
+    is_dask,
+    is_frame,
+    name_x,
+    to_numpy,
+    to_table,
+)
 from wellsep.compute.loop import publish
 from wellsep.compute.points import (
     METRICS,
@@ -144,7 +153,10 @@ class CentroidClusterer(
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(
+        if not sp.issparse(X) and not is_frame(X):
+            X = to_table(X)
+        return name_x(
+            validate_data,
             self,
             X,
             reset=reset,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
+from wellsep._arguments import check_random_state
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number
+from wellsep._arguments import check_random_state
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_number,
+)
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
 from wellsep.compute.loop import Ended, lower, publish, run
 from wellsep.compute.points import METRICS, PointSet, RowValues, open_points

@@ -9,9 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number, to_numpy
+from wellsep._arguments import check_random_state
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_number,
+    to_numpy,
+)
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
 from wellsep.compute.loop import publish

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
@@ -23,15 +24,26 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from wellsep._checks import check_weights
+from wellsep._arguments import check_jobs
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_weights,
+    is_dask,
+    is_frame,
+    to_table,
+)
+from wellsep._display import shown
 from wellsep.cluster.candidates import (
     Fitted,
+    check_estimator,
     fit_labels,
     last_step,
     prefix_of,
     scoring_space,
 )
 from wellsep.indices.scoring import PartitionScores, parse_indices, score_partitions
+from wellsep.partitions import NOISE_POLICIES
 
 
 def _best_has(name: str) -> Any:
@@ -154,10 +166,18 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         ClusterSearch
             The fitted search.
         """
-        asked = [index.label(params) for index, params in parse_indices(self.scoring)]
+        check_estimator(self.estimator)
+        check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose, 0)
+        check_choice("noise", self.noise, NOISE_POLICIES)
+        asked = [
+            index.label(params) for index, params in parse_indices(self.scoring, what="scoring")
+        ]
         decider = self._decider(asked)
         error_score = check_error_score(self.error_score)
         settings = list_settings(self.param_grid)
+        if not is_frame(X) and not sp.issparse(X) and not is_dask(X):
+            to_table(X)  # what is no table is refused before the first fit
         weights = check_weights(sample_weight, _num_samples(X))
         routed = self._routed(sample_weight, fit_params)
 
@@ -289,10 +309,10 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
             return self.refit or None
         if self.refit is True:
             return asked[0]
-        if self.refit not in asked:
+        if not isinstance(self.refit, str) or self.refit not in asked:
             raise ValueError(
                 f"refit must be True, False, a function or one of {', '.join(asked)}, "
-                f"got {self.refit!r}."
+                f"got {shown(self.refit)}."
             )
         return self.refit
 
@@ -302,7 +322,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         self.scoring_ = decider if isinstance(decider, str) else self.scores_.indices[0]
         scores = self.results_[f"score_{self.scoring_}"]
         if callable(decider):
-            self.best_index_ = int(decider(self.results_))
+            self.best_index_ = check_count("refit", decider(self.results_), 0, len(settings) - 1)
         else:
             at = self.scores_.indices.index(self.scoring_)
             signed = np.where(np.isnan(scores), -np.inf, scores * self.scores_.directions[at])
@@ -370,17 +390,25 @@ def fit_setting(search, estimator, setting, X, fit_params, context) -> Fitted | 
 
 
 def list_settings(param_grid: Any) -> list[dict[str, Any]]:
-    as_grid = isinstance(param_grid, Mapping | list | tuple)
-    settings = list(ParameterGrid(param_grid) if as_grid else param_grid)
+    try:
+        as_grid = isinstance(param_grid, Mapping | list | tuple)
+        settings = list(ParameterGrid(param_grid) if as_grid else param_grid)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"param_grid must be values by parameter, or a list of such: {shown(str(error))}."
+        ) from None
+    for setting in settings:
+        if not isinstance(setting, Mapping):
+            raise TypeError(f"param_grid must hold settings (dicts), got {shown(setting)}.")
     if not settings:
         raise ValueError("param_grid must hold at least one setting, got none.")
     return settings
 
 
 def check_error_score(value: Any) -> Any:
-    if value == "raise" or isinstance(value, numbers.Real):
+    if isinstance(value, numbers.Real) or (isinstance(value, str) and value == "raise"):
         return value
-    raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
+    raise ValueError(f"error_score must be 'raise' or a number, got {shown(value)}.")
 
 
 def report_failures(errors: list, settings: list, error_score: Any) -> None:

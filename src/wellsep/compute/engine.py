@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_jobs
+
 ROWS = 500  # 2 MB of float64 stay in a core's cache; a power of two would transpose 6× slower
 TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger blocks
 
@@ -71,7 +73,7 @@ def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
     from joblib import effective_n_jobs
 
-    if n_jobs is not None:
+    if check_jobs(n_jobs) is not None:
         return effective_n_jobs(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = _Limit.threads_before if _Limit.held else _blas_threads()

@@ -6,6 +6,8 @@ there; a name of scikit-learn's or a function gets an entry made by ``find``.
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -16,6 +18,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
+from wellsep._display import shown
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -257,12 +260,29 @@ def find(metric: Any) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return METRICS.get(metric) or _made(metric, symmetric=True)
+        return METRICS.get(metric) or _made(_known_elsewhere(metric), symmetric=True)
     if callable(metric):
         return _made(metric, symmetric=False)
-    raise TypeError(
-        f"metric must be a name or a function of two rows, got {type(metric).__name__}."
-    )
+    raise TypeError(f"metric must be a name or a function of two rows, got {shown(metric)}.")
+
+
+@functools.cache
+def _known_elsewhere(metric: str) -> str:
+    """The name of a metric that scikit-learn has, tried on a few rows."""
+    from sklearn.metrics import pairwise_distances
+
+    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pairwise_distances(rows, metric=metric)
+    except ValueError:
+        listed = ", ".join(map(repr, METRICS))
+        raise ValueError(
+            f"metric must be one of {listed}, a metric of scikit-learn or a function of two rows, "
+            f"got {shown(metric)}."
+        ) from None
+    return metric
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:

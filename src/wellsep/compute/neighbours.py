@@ -9,6 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
+from wellsep._arguments import check_jobs
 from wellsep._checks import check_choice, check_count, to_numpy
 from wellsep.compute.space import open_space
 
@@ -109,7 +110,7 @@ def find_graph(
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
     wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
-    workers = effective_n_jobs(n_jobs)
+    workers = effective_n_jobs(check_jobs(n_jobs))
     recall = 1.0
     if method == "kd-tree":
         found = _tree(X, wanted, n_neighbors, workers)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import check_choice, to_numpy
+from wellsep._checks import check_choice, check_numbers, to_numpy
 from wellsep.compute.loop import run
 from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
 from wellsep.compute.space import Space
@@ -52,7 +52,7 @@ def start_centers(
 
 def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     """Given centres as float64 on the host, refused where they do not fit."""
-    centers = to_numpy(centers).astype(np.float64)
+    centers = check_numbers("init", centers)
     if centers.shape != (n_clusters, n_features):
         raise ValueError(
             f"init must have shape (n_clusters, n_features) = ({n_clusters}, {n_features}), "

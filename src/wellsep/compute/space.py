@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
+from wellsep._display import shown
 from wellsep.compute.engine import ROWS, budget_bytes, effective_jobs
 from wellsep.compute.metrics import Prepared, find
 from wellsep.compute.nearest import (
@@ -289,7 +291,8 @@ def on_device(X: Any) -> bool:
 
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
-    if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
+    device = check_device(device)
+    if device is not None and (device != "cpu" or is_torch(X)):
         X = _to_torch(X, device)
     if sp.issparse(X):
         # About the origin squares cancel: far from it nothing of float32 would be left.
@@ -301,7 +304,7 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)
 
 
-def _to_torch(X: Any, device: Any) -> Any:
+def _to_torch(X: Any, device: str) -> Any:
     try:
         import torch
     except ImportError:
@@ -309,11 +312,16 @@ def _to_torch(X: Any, device: Any) -> Any:
             f"device must be None or 'cpu' without PyTorch, got {device!r}; "
             "install it with: pip install 'wellsep[deep]'."
         ) from None
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
+    if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device must be available, got {device!r} and PyTorch sees no CUDA GPU.")
     if sp.issparse(X):
         raise TypeError(f"X must be dense on device {device!r}, got a sparse matrix.")
-    return torch.as_tensor(X, device=device)
+    try:
+        return torch.as_tensor(X, device=device)
+    except (RuntimeError, AssertionError) as error:  # a device that this PyTorch was not made for
+        raise ValueError(
+            f"device must be available, got {device!r}: {shown(str(error))}."
+        ) from None
 
 
 def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
+from wellsep._arguments import check_path
 from wellsep._files import replace_file, to_json
 from wellsep._records import load_parts, save_parts
 from wellsep.deep.data import Scaling, choose_device
@@ -220,7 +221,7 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     >>> type(again).__name__, bool((again.predict(X) == model.labels_).all())
     ('DeepKMeans', True)
     """
-    record = Path(folder) / _RECORD
+    record = check_path("folder", folder) / _RECORD
     if not record.exists():
         raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
     from wellsep.deep import METHODS

@@ -11,7 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wellsep._checks import check_choice, is_torch
+from wellsep._arguments import check_device
+from wellsep._checks import (
+    check_choice,
+    is_torch,
+)
 
 
 def choose_device(device: str | torch.device) -> torch.device:
@@ -22,14 +26,10 @@ def choose_device(device: str | torch.device) -> torch.device:
     >>> choose_device("cpu")
     device(type='cpu')
     """
-    if isinstance(device, str) and device == "auto":
+    name = check_device(device, auto=True)
+    if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}."
-        ) from None
+    chosen = torch.device(name)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device must be available, got {str(chosen)!r} and no CUDA device was found; "

@@ -127,6 +127,7 @@ class DeepCluster(DeepClusterer):
     }  # fmt: skip
 
     def _settings(self, device: torch.device) -> dict[str, Any]:
+        check_count("n_clusters", self.n_clusters)
         settings = super()._settings(device) | {"precision": self.precision}
         # Clusters differ in fewer dimensions than there are clusters; the rest is mostly noise.
         return {"n_components": 2 * self.n_clusters} | {

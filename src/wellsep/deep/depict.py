@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks import check_choice, check_number
+from wellsep._checks import check_choice, check_number, to_numpy
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
@@ -285,7 +285,7 @@ def _reconstructions(network: Any, x: Tensor, noisy: Tensor) -> Tensor:
 
 
 def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:
-    labels = np.asarray(init)
+    labels = to_numpy(init, "init")
     whole = labels.dtype.kind in "iu" and labels.shape == (n_objects,)
     if not whole or not np.array_equal(np.unique(labels), np.arange(n_clusters)):
         raise ValueError(

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice, check_count
+from wellsep._checks import check_choice, check_count, check_numbers
 from wellsep.cluster.kmeans import KMeans
 from wellsep.compute.points import prepare
 from wellsep.compute.seeding import plus_plus
@@ -52,12 +52,7 @@ def check_centers(init: Any, n_clusters: int, n_latent: int) -> None:
     if isinstance(init, str):
         check_choice("init", init, INITS)
         return
-    try:
-        points = np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"init must be one of {', '.join(INITS)} or an array of centres, got {init!r}."
-        ) from None
+    points = check_numbers("init", init)
     if points.shape != (n_clusters, n_latent) or not np.isfinite(points).all():
         raise ValueError(
             f"init must hold finite centres of shape (n_clusters, n_latent) = "
@@ -68,7 +63,7 @@ def check_centers(init: Any, n_clusters: int, n_latent: int) -> None:
 def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -> np.ndarray:
     """Centres to start from: given ones, k-means (20 starts), one k-means++, or random objects."""
     if not isinstance(init, str):
-        return np.asarray(init, dtype=np.float64)
+        return check_numbers("init", init)
     check_choice("init", init, INITS)
     if init == "k-means":
         return kmeans(embedding, n_clusters, n_init=20, seed=seed).centers

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import Field, field
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
+from wellsep._arguments import check_items
+from wellsep._checks import check_count, check_number
+
 _T = TypeVar("_T", bound=type)
 _KEYWORD: Any = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -217,3 +220,18 @@ class Training:
     checkpoint_dir: Any = None
     checkpoint_every: int | None = None
     resume: bool = True
+
+
+def check_training(settings: dict[str, Any]) -> None:
+    """Refuse sizes, epochs and rates that no training can use."""
+    check_count("batch_size", settings["batch_size"], 2)
+    for key, value in settings.items():
+        if key.endswith("epochs"):
+            check_count(key, value, 0)
+        elif key.endswith("learning_rate"):
+            check_number(key, value, 0.0, open_left=True)
+        elif key in ("n_features", "n_latent", "n_components", "width"):
+            check_count(key, value)
+        elif key == "hidden":
+            for size in check_items("hidden", value, "integers"):
+                check_count("hidden", size)

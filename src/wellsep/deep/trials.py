@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep._arguments import check_flag, check_function, check_mapping, check_path, check_text
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    to_numpy,
+    to_table,
+)
+from wellsep._display import shown
 from wellsep._files import digest, to_json
 from wellsep.runs.names import safe_name
 
@@ -149,12 +156,28 @@ def sweep(
     """
     check_choice("sampler", sampler, SAMPLERS)
     check_count("n_jobs", n_jobs)
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator must be a deep clusterer, got {shown(estimator)}.")
+    check_mapping("grid", grid)
     _check_grid(estimator, grid)
-    folder = Path(out)
+    check_flag("retry_failed", retry_failed)
+    check_function("objective", objective)
+    check_function("on_trial", on_trial)
+    if storage is not None:
+        check_text("storage", storage)
+    if n_trials is not None:
+        check_count("n_trials", n_trials)
+    array = to_table(X)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
+    names = None if ids is None else to_numpy(ids, "ids")
+    if names is not None and names.shape != (len(array),):
+        raise ValueError(
+            f"ids must have one entry per object ({len(array)}), got shape {names.shape}."
+        )
+    folder = check_path("out", out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = TrialJob(
-        estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective
-    )
+    job = TrialJob(estimator, array, folder, names, objective)
     if sampler == "optuna":
         from wellsep.deep.study import run_study
 
@@ -173,11 +196,11 @@ def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> None:
     for name, values in grid.items():
         if name not in known:
             raise ValueError(
-                f"grid must name parameters of {type(estimator).__name__}, got {name!r}; "
+                f"grid must name parameters of {type(estimator).__name__}, got {shown(name)}; "
                 f"there are {', '.join(sorted(known))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
-            raise ValueError(f"grid must give {name} a list of values, got {values!r}.")
+            raise ValueError(f"grid must give {name} a list of values, got {shown(values)}.")
 
 
 class TrialJob:

@@ -6,22 +6,22 @@ import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._arguments import check_generator, check_kind
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.halves import Resampled, Resampling, draw_halves
-from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, takes_options
+from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
+from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import resample_spaces
+from wellsep.evaluate.sharing import tell
 from wellsep.partitions import Partitions
-
-if TYPE_CHECKING:
-    from wellsep.evaluate.result import AceResult
-    from wellsep.runs import Runs
+from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +107,9 @@ def rank_confidence(
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
+    check_kind("runs", runs, Runs, "load a folder with load_runs")
+    check_kind("scores", scores, Scores, "make them with score_runs")
+    check_kind("result", result, AceResult, "make one with ace")
     if (scores.spaces, scores.partitions) != (tuple(runs.spaces), tuple(runs.partitions)):
         raise ValueError("scores must be of these runs, got other spaces or partitions.")
     if scores.settings is None or result.index not in scores.index_specs:
@@ -121,7 +124,9 @@ def rank_confidence(
     spec = scores.index_specs[result.index]
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
     resampled = dict(resample_spaces(runs, partitions, job, options))
-    return rank_draws(plan, job, scores, result, resampled, options.level, begin=begin)
+    return rank_draws(
+        plan, job, scores, result, resampled, options.level, begin=begin, progress=options.progress
+    )
 
 
 class Plan(NamedTuple):
@@ -150,7 +155,7 @@ def draw_plan(
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
     most_clusters = int(partitions.n_clusters.max())
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
     kept = np.stack([np.sort(rng.permutation(n_spaces)[left_out:]) for _ in range(n_draws)])
@@ -166,6 +171,7 @@ def rank_draws(
     level: float = 0.9,
     *,
     begin: float | None = None,
+    progress: Progress | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
     from wellsep.evaluate.adaptive import judge_by_ace
@@ -187,12 +193,14 @@ def rank_draws(
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
     places = []
     for draw in range(n_draws):
+        tell(progress, draw, n_draws, "half-samples")
         part = _sub_scores(scores, result.index, values[draw], pvalues[draw], plan.kept[draw], test)
         try:
             answer = judge_by_ace(part, result.options)
         except NothingToRank:
             continue
         places.append(ranks(answer.scores, tolerance=result.options.tie_tolerance))
+    tell(progress, n_draws, n_draws, "half-samples")
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
     notes: tuple[str, ...] = ()

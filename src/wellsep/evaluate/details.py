@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_data, to_numpy
+from wellsep._arguments import check_kind
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_data,
+    to_numpy,
+)
 from wellsep._records import Record, freeze
 from wellsep.compute.planes import nearest_planes
 from wellsep.compute.space import open_space
@@ -100,8 +106,12 @@ def partition_details(
     >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
     ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """
+    check_kind("runs", runs, Runs, "load a folder with load_runs")
+    check_kind("result", result, AceResult, "make one with ace or judge")
     name = rank(result).best if partition is None else partition
     space = leading_space(result) if space is None else space
+    check_choice("partition", name, runs.partitions)
+    check_choice("space", space, runs.spaces)
     encoded = encode(runs.partitions[name], noise=noise, name=name)
     return object_details(runs.spaces[space], encoded, space, device=device)
 

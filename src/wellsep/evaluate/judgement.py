@@ -18,7 +18,7 @@ from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring import encode_runs, score_spaces
+from wellsep.evaluate.scoring import encode_runs, score_spaces, with_drawn_spaces
 from wellsep.runs import Runs
 
 
@@ -159,6 +159,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
     'three'
     """
     partitions = encode_runs(runs, options)
+    n_spaces = len(runs.spaces)
+    runs = with_drawn_spaces(runs, options)
     plan = job = None
     if options.n_draws:
         plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)
@@ -170,6 +172,11 @@ def judge(runs: Runs, options: Options) -> Judgement:
     answer = judge_by_ace(scores, by_ace)
     answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
+    if len(runs.spaces) < n_spaces:
+        notes = (
+            f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
+            "random (max_spaces).",
+        )
     for index_name in scores.indices:
         if index_name == answer.index:
             continue
@@ -179,7 +186,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     confidence = None
     if plan is not None and job is not None:
-        confidence = rank_draws(plan, job, scores, answer, resampled, options.level)
+        confidence = rank_draws(
+            plan, job, scores, answer, resampled, options.level, progress=options.progress
+        )
     in_input = None
     if options.X is not None:
         spec = scores.index_specs[answer.index]

@@ -9,6 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_items, check_kind
+from wellsep._checks import (
+    check_choice,
+    check_numbers,
+)
 from wellsep._records import Record, freeze
 from wellsep.evaluate.confidence import RankConfidence
 from wellsep.evaluate.correlation import ranks
@@ -112,8 +117,7 @@ class Ranking(Record):
     def ranks_by(self, name: str) -> np.ndarray:
         """Ranks by a baseline or by another index."""
         scores = {**self.baselines, **self.by_other_index}
-        if name not in scores:
-            raise ValueError(f"name must be one of {', '.join(scores)}, got {name!r}.")
+        check_choice("name", name, scores)
         return ranks(scores[name], tolerance=self.tie_tolerance)
 
     def table(self) -> dict[str, list[Any]]:
@@ -186,17 +190,20 @@ def rank(
     if not isinstance(result, AceResult):
         raise TypeError(f"result must be an AceResult, got {type(result).__name__}.")
     by_other_index = {}
-    for other in others:
+    for other in check_items("others", others, "results of ace"):
+        check_kind("others", other, AceResult, "make one with ace")
         if other.partitions != result.partitions:
             raise ValueError("others must rank the same partitions in the same order.")
         by_other_index[other.index] = freeze(other.scores)
+    if confidence is not None:
+        check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
     if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
         raise ValueError(
             f"confidence must be of the same {len(result.partitions)} partitions, "
             f"got {confidence.ranks.shape[1]}."
         )
     if input_scores is not None:
-        input_scores = freeze(input_scores, float)
+        input_scores = freeze(check_numbers("input_scores", input_scores))
         if input_scores.shape != result.scores.shape:
             raise ValueError(
                 f"input_scores must have one score per partition ({len(result.partitions)}), "

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep import __version__
+from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
@@ -73,7 +74,18 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
-    return score_spaces(runs, encode_runs(runs, options), options)[0]
+    partitions = encode_runs(runs, options)
+    return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
+
+
+def with_drawn_spaces(runs: Runs, options: ScoreOptions) -> Runs:
+    """The runs with as many of their spaces as are wanted, drawn at random; all partitions."""
+    spaces = list(runs.spaces)
+    if options.max_spaces is None or len(spaces) <= options.max_spaces:
+        return runs
+    rng = check_generator(options.random_state)
+    drawn = sorted(rng.choice(len(spaces), options.max_spaces, replace=False).tolist())
+    return runs.subset(spaces=[spaces[i] for i in drawn])
 
 
 def encode_runs(runs: Any, options: ScoreOptions) -> Partitions:

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
+from wellsep._arguments import check_kind
+from wellsep._checks import (
+    to_numpy,
+)
 from wellsep._display import html_box, html_table
 from wellsep._records import Record, freeze
+from wellsep.evaluate.baselines import partitions_of
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import NOISE
+from wellsep.partitions import NOISE, encode
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -90,8 +94,13 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     >>> found.picks["ace"], found.external["nmi"].tolist()
     (('good',), [1.0, 0.0])
     """
-    partitions = getattr(runs, "partitions", runs)
+    check_kind("ranking", ranking, Ranking, "make one with rank or judge")
+    partitions = partitions_of(runs)
+    for name in ranking.names:
+        if name not in partitions:
+            raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
+    truth = encode(truth, noise="cluster", name="truth").codes[0]
     rankings = scores_by_ranking(ranking)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
 
@@ -122,7 +131,7 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
-    classes = to_numpy(truth).reshape(-1)
+    classes = to_numpy(truth, "truth").reshape(-1)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     for name in names:
         labels = to_numpy(partitions[name])

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._arguments import check_jobs
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_data,
+    to_numpy,
+)
 from wellsep._display import Shown
 from wellsep.compute.neighbours import distances_to
 from wellsep.compute.space import open_space
@@ -131,7 +137,7 @@ def local_connectivity(
     codes = partition.codes[0]
     _warn_of_small_clusters(partition, t)
 
-    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs), device_rows)
+    found = _measure(X, codes, prototypes, t, effective_n_jobs(check_jobs(n_jobs)), device_rows)
     return LocalConnectivity(
         objects=found.objects,
         clusters=found.clusters,

@@ -63,7 +63,7 @@ def _refuse_unserved(index: Index, params: dict[str, Any]) -> None:
 
 
 def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:
-    table: np.ndarray = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
     if table.shape != (k, d):
         raise ValueError(
             f"centers must have one row per cluster and X's columns, ({k}, {d}), "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from wellsep._arguments import check_generator
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
@@ -133,7 +134,7 @@ def silhouette_estimate(
     n = int(count.sum())
     if n == len(mass):
         raise UndefinedIndex(f"every one of the {n} objects is a cluster of its own.")
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
     targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
     sample = rows.take(targets)
     sums = clear_itself(rows.sums(sample.X, entry), sample, entry)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from wellsep._checks import check_choice
 from wellsep.partitions import encode
 
 
@@ -15,6 +16,9 @@ def _pair(labels_true: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     truth = encode(labels_true, noise="cluster", name="labels_true").codes[0]
     found = encode(labels, noise="cluster", n_objects=len(truth)).codes[0]
     return truth, found
+
+
+AVERAGES = ("arithmetic", "geometric", "min", "max")
 
 
 def contingency(labels_true: Any, labels: Any) -> np.ndarray:
@@ -42,6 +46,7 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
     """
     from sklearn.metrics import normalized_mutual_info_score
 
+    check_choice("average", average, AVERAGES)
     return float(normalized_mutual_info_score(*_pair(labels_true, labels), average_method=average))
 
 

@@ -8,8 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
-from wellsep._display import Shown
+from wellsep._arguments import check_generator, check_items
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    to_numpy,
+)
+from wellsep._display import Shown, shown
 from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, want
@@ -127,7 +134,7 @@ def gap_statistic(
     n_references = check_count("n_references", n_references)
     check_choice("reference", reference, ("pca", "uniform"))
     model = _check_estimator(estimator)
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
 
     own = _log_within(data, ks, model, rng)
     draw = _Box(data, reference)
@@ -140,7 +147,7 @@ def gap_statistic(
 
 
 def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
-    ks = sorted({check_count("k_range", k) for k in k_range})
+    ks = sorted({check_count("k_range", k) for k in check_items("k_range", k_range, "integers")})
     if len(ks) < 2:
         raise ValueError(f"k_range must hold at least 2 numbers to compare, got {ks}.")
     if ks[-1] >= n:
@@ -152,9 +159,10 @@ def _check_estimator(estimator: Any) -> Any:
     from sklearn.cluster import KMeans
 
     model = KMeans(n_init=5) if estimator is None else estimator
-    if not hasattr(model, "get_params") or "n_clusters" not in model.get_params():
+    made = not isinstance(model, type) and hasattr(model, "get_params")
+    if not made or "n_clusters" not in model.get_params():
         raise TypeError(
-            f"estimator must be a clusterer with a parameter n_clusters, got {estimator!r}."
+            f"estimator must be a clusterer with a parameter n_clusters, got {shown(estimator)}."
         )
     return model
 

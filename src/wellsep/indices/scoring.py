@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
-from wellsep._display import Shown
+from wellsep._arguments import check_items
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_data,
+    check_weights,
+    is_dask,
+)
+from wellsep._display import Shown, shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
@@ -88,28 +95,32 @@ class PartitionScores(Shown):
         return f"PartitionScores({len(self.names)} partitions × {', '.join(self.indices)})"
 
 
-def parse_indices(indices: Any, convention: str | None = None) -> list[ParsedIndex]:
+def parse_indices(
+    indices: Any, convention: str | None = None, *, what: str = "indices"
+) -> list[ParsedIndex]:
     """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
     check_choice("convention", convention, (None, "ace"))
     if isinstance(indices, str) or _is_pair(indices):
         indices = (indices,)
     asked: dict[str, ParsedIndex] = {}
-    for spec in indices:
+    for spec in check_items(what, indices, "names or (name, parameters) pairs"):
+        if not isinstance(spec, str) and not _is_pair(spec):
+            raise TypeError(f"{what} must be names or (name, parameters) pairs, got {shown(spec)}.")
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
             known = ", ".join(INDICES)
-            raise ValueError(f"indices must be among {known}; got {name!r}.")
+            raise ValueError(f"{what} must be among {known}; got {shown(name)}.")
         index = INDICES[name]
         params = index.with_params({**_convention(name, convention), **given})
         asked[index.label(params)] = (index, params)
     if not asked:
-        raise ValueError("indices must name at least one index, got none.")
+        raise ValueError(f"{what} must name at least one index, got none.")
     return list(asked.values())
 
 
 def _is_pair(spec: Any) -> bool:
     return (
-        isinstance(spec, tuple)
+        isinstance(spec, tuple | list)
         and len(spec) == 2
         and isinstance(spec[0], str)
         and isinstance(spec[1], Mapping)
@@ -410,7 +421,7 @@ def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
     if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
         kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
         raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
-    table: np.ndarray = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
     if table.shape != (k, data.shape[1]):
         raise ValueError(
             f"centers must have one row per cluster and X's columns, ({k}, {data.shape[1]}), "

@@ -106,7 +106,7 @@ def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, trut
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
-        truth = to_numpy(truth).reshape(-1)
+        truth = to_numpy(truth, "truth").reshape(-1)
         if len(truth) != runs.n_objects:
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."

@@ -14,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_flag, check_path
+from wellsep._checks import (
+    to_numpy,
+)
 from wellsep._display import quoted
 from wellsep._files import (
     LEFT_BEHIND,
@@ -25,6 +29,7 @@ from wellsep._files import (
     temporary_folder,
     write_npy,
 )
+from wellsep._reading import read_bytes
 from wellsep.runs.archive import read_archive, write_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.large import stored_zarr
@@ -88,7 +93,7 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and np.ndim(embedding) == 1:
+    if embedding is not None and to_numpy(embedding, "embedding").ndim == 1:
         given = "None" if labels is None else "embedding"
         raise ValueError(
             "embedding must have a row per object and a column per feature, got one dimension; "
@@ -103,7 +108,12 @@ def save_run(
         ids=ids,
         space=space,
     )
-    return _save(Path(folder), run, overwrite=overwrite, choose=name is None)
+    return _save(
+        check_path("folder", folder),
+        run,
+        overwrite=check_flag("overwrite", overwrite),
+        choose=name is None,
+    )
 
 
 def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
@@ -289,7 +299,8 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
       k2   2 clusters
       k10  10 clusters
     """
-    path = Path(path)
+    path = check_path("path", path)
+    check_flag("verify", verify)
     if not path.exists():
         raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
     if path.is_dir():
@@ -356,7 +367,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
 def _read_manifest(folder: Path) -> dict[str, Any]:
     what = f"run.json of run folder {folder.name!a}"
     try:
-        manifest = read_json((folder / MANIFEST).read_bytes(), what)
+        manifest = read_json(read_bytes(folder / MANIFEST, what), what)
     except FileNotFoundError:
         return {}
     return check_manifest(manifest, what)
@@ -412,7 +423,7 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
     manifest: dict[str, Any] = {}
     if "manifest" in files:
         what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
     arrays: dict[str, Any] = {}
     columns: list[np.ndarray] = []
     for kind in FILES:

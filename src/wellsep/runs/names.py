@@ -8,6 +8,8 @@ import unicodedata
 from typing import Any
 from urllib.parse import quote
 
+from wellsep._display import shown
+
 _LONGEST = 150  # bytes; file systems allow 255, temporary siblings need a few more
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
@@ -15,7 +17,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 def check_name(name: Any, what: str = "name") -> str:
     """A run's name: any text but empty, unencodable or with control characters."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} must be a string, got {name!r}.")
+        raise TypeError(f"{what} must be a string, got {shown(name)}.")
     if not name:
         raise ValueError(f"{what} must not be empty, got ''.")
     try:

@@ -13,19 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._arguments import check_generator
 from wellsep.compute.twins import TWINS, Twin, choose
 from wellsep.spaces import kernels
 from wellsep.spaces.hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from None, an integer, a Generator or a RandomState."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state._bit_generator
-    return np.random.default_rng(random_state)
 
 
 def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.ndarray:
@@ -55,7 +49,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     >>> bool(dips.min() >= 0.01), bool(dips.max() <= 0.25)
     (True, True)
     """
-    rng = generator(random_state)
+    rng = check_generator(random_state)
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
