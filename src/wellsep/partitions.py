@@ -114,12 +114,12 @@ class Partitions:
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
-        which = check_positions("which", which, len(self))
+        rows = check_positions("which", which, len(self))
         return Partitions(
-            self.codes[which],
-            tuple(self.classes[m] for m in which),
-            tuple(self.names[m] for m in which),
-            self.coverage[which],
+            self.codes[rows],
+            tuple(self.classes[m] for m in rows),
+            tuple(self.names[m] for m in rows),
+            self.coverage[rows],
             self.priced,
         )
 

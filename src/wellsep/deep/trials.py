@@ -184,9 +184,8 @@ def sweep(
         count = check_count("n_trials", n_trials)
         trials = run_study(job, grid, count, storage=storage, n_jobs=n_jobs, on_trial=on_trial)
         return Sweep(folder, tuple(trials))
-    names = list(grid)
     settings = [
-        dict(zip(names, values, strict=True)) for values in itertools.product(*grid.values())
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
     return Sweep(folder, tuple(_run_grid(job, settings, n_jobs, retry_failed, on_trial)))
 
