@@ -84,6 +84,7 @@ def calls(folder: Path) -> dict[str, Call]:
     partitions = ws.Partitions.from_labels([LABELS, LABELS % 2])
     table = ws.score_partitions(X, {"k3": LABELS}, ["silhouette"])
     chosen = ws.choose_k(X, [2, 3], random_state=0)
+    chosen.save(folder / "chosen")
     report = ws.membership_report(X, LABELS)
     fitted = ws.KMeans(3, random_state=0).fit(X)
     np.save(folder / "x.npy", X)
@@ -127,7 +128,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "LOFKMeans": fit(ws.LOFKMeans, fitting=("sample_weight",), n_clusters=3),
         "choose_k": call(ws.choose_k, X=X, k_range=[2, 3], random_state=0),
         "ChosenK.labels_for": call(chosen.labels_for, k=2),
-        "ChosenK.load": call(ws.ChosenK.load, folder=folder / "absent"),
+        "ChosenK.load": call(ws.ChosenK.load, folder=folder / "chosen"),
         "ClusterSearch": fit(
             ws.ClusterSearch,
             fitting=("sample_weight",),
@@ -161,7 +162,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Scores.why": call(scores.why, space="a", partition="a"),
         "ace": call(ws.ace, scores=scores),
         "rank": call(ws.rank, result=result),
-        "Ranking.ranks_by": call(ranking.ranks_by, name="silhouette"),
+        "Ranking.ranks_by": call(ranking.ranks_by, name="mean_all"),
         "own_space_scores": call(ws.own_space_scores, scores=scores),
         "mean_scores": call(ws.mean_scores, scores=scores),
         "input_scores": call(ws.input_scores, X=X, runs=made),
@@ -203,7 +204,7 @@ def deep_calls(folder: Path) -> dict[str, Call]:
         "DeepKMeans.predict": call(model.predict, X=data),
         "DeepKMeans.transform": call(model.transform, X=data),
         "DeepKMeans.reconstruct": call(model.reconstruct, X=data),
-        "DeepKMeans.save_run": call(model.save_run, folder=folder / "deep run", name="r"),
+        "DeepKMeans.save_run": call(model.save_run, folder=folder / "deep run"),
         "load": call(deep.load, folder=folder / "model"),
         "degree_linkage": call(deep.degree_linkage, X=data, n_clusters=2, n_neighbors=3),
         "path_integral": call(deep.path_integral, X=data, n_clusters=2, n_neighbors=3),

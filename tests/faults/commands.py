@@ -48,7 +48,7 @@ def write_files(folder: Path) -> None:
 # Texts of Python and NumPy that tell a user nothing.
 INTERNAL = re.compile(
     r"object has no attribute|not subscriptable|unhashable|NoneType|to unpack|list index|"
-    r"must be integers or slices|truth value|not iterable|broadcast|Error: \S+$|Invalid argument",
+    r"must be integers or slices|truth value|not iterable|broadcast|Error: \S+$|Error: \[Errno",
     re.MULTILINE,
 )
 LINES: tuple[tuple[str, ...], ...] = (
