@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.compute.space import open_space
+from wellsep.compute.space import as_space
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -98,7 +98,7 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    return open_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
+    return as_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
 
 
 def find_graph(
