@@ -23,7 +23,7 @@ from wellsep.compute.loop import publish
 from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
 from wellsep.compute.points import open_points
 from wellsep.compute.seeding import check_init, start_centers
-from wellsep.compute.space import open_space
+from wellsep.compute.space import on_device
 
 SEARCHES = ("exact", "approximate")
 
@@ -220,8 +220,7 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    rows = open_space(X).device_rows
-    X = to_numpy(X) if rows is None else rows
+    X = X if on_device(X) else to_numpy(X)
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     return weigh(
         given,

@@ -29,7 +29,7 @@ from wellsep.compute.points import (
     mean_variance,
     prepare,
 )
-from wellsep.compute.space import is_host, open_space
+from wellsep.compute.space import as_space, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -139,7 +139,7 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
     like = points.like
-    return open_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
+    return as_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
 
 
 def _loop(

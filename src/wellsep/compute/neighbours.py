@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 
 from wellsep._arguments import check_jobs
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.compute.space import open_space
+from wellsep.compute.space import as_space
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -99,7 +99,7 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    return open_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
+    return as_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
 
 
 def find_graph(

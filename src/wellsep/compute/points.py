@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 from wellsep._checks import is_dask, to_numpy
 from wellsep.compute.metrics import COSINE, Prepared, unit_rows
 from wellsep.compute.nearest import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
-from wellsep.compute.space import Space, is_host, open_space
+from wellsep.compute.space import Space, as_space, is_host
 
 METRICS = ("euclidean", COSINE)
 
@@ -167,7 +167,7 @@ class Points(PointSet):
     @cached_property
     def space(self) -> Space:
         """The rows as their array library works on them."""
-        return open_space(self.X)
+        return as_space(self.X)
 
     @property
     def n(self) -> int:
@@ -240,7 +240,7 @@ def prepare(
         values = X if offset is None else _shifted(X, offset)
     spread = mean_variance(values, weights) if frame is None else frame.spread
     made = Frame(metric, offset, spread)
-    norms, there = open_space(values).norms(), _beside(weights, values)
+    norms, there = as_space(values).norms(), _beside(weights, values)
     if zero is None:
         return Points(values, weights, there, norms, made, None, weights, there, X, start)
     # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
@@ -251,7 +251,7 @@ def prepare(
 
 
 def _beside(weights: np.ndarray | None, values: Any) -> Any:
-    return None if weights is None else open_space(values).beside(weights)
+    return None if weights is None else as_space(values).beside(weights)
 
 
 def assign(points: Points, centers: np.ndarray) -> Nearest:
@@ -313,13 +313,13 @@ def check_directions(centers: np.ndarray) -> np.ndarray:
 
 def prepare_directions(X: Any) -> Prepared:
     """Rows of unit length in the float type of X; zero rows are marked."""
-    space = open_space(X)
+    space = as_space(X)
     unit, zero = unit_rows(X, space.xp)
     return Prepared(space.narrow(unit), zero)
 
 
 def _shifted(X: Any, offset: np.ndarray) -> Any:
-    return replace(open_space(X), origin=offset).centred
+    return replace(as_space(X), origin=offset).centred
 
 
 def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
@@ -351,9 +351,7 @@ def _mean_there(X: Any, weights: np.ndarray | None, squared: bool) -> np.ndarray
         wide = xp.astype(X[rows, :], xp.float64)
         wide = wide * wide if squared else wide
         some = (
-            xp.sum(wide, axis=0)
-            if weights is None
-            else open_space(wide).beside(weights[rows]) @ wide
+            xp.sum(wide, axis=0) if weights is None else as_space(wide).beside(weights[rows]) @ wide
         )
         total += to_numpy(some)
     return total / (X.shape[0] if weights is None else weights.sum())

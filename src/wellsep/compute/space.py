@@ -70,11 +70,6 @@ class Space:
         """Threads for work that is done on the host whatever X is."""
         return self.n_jobs
 
-    @property
-    def device_rows(self) -> Any:
-        """X where it lies on an accelerator, for searches that are made there; else None."""
-        return None
-
     @cached_property
     def shift(self) -> np.ndarray:
         """What was subtracted before Euclidean work: the mean in float64; 0 for sparse data."""
@@ -165,7 +160,7 @@ class Space:
         """The nearest of (k, d) centres for each row; ``norms`` if they are known.
 
         >>> import numpy as np
-        >>> open_space(np.array([[0.0], [5.0]])).nearest(np.array([[1.0], [7.0]]))
+        >>> as_space(np.array([[0.0], [5.0]])).nearest(np.array([[1.0], [7.0]]))
         Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
         """
         return host_nearest(self, centers, self.norms() if norms is None else norms)
@@ -174,7 +169,7 @@ class Space:
         """The nearest and the second nearest of at least two centres, in one pass.
 
         >>> import numpy as np
-        >>> open_space(np.array([[0.0], [6.0]])).nearest_two(np.array([[1.0], [7.0], [9.0]]))
+        >>> as_space(np.array([[0.0], [6.0]])).nearest_two(np.array([[1.0], [7.0], [9.0]]))
         NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
 near=array([1., 1.]), far=array([49.,  9.]))
         """
@@ -294,11 +289,16 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     device = check_device(device)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = _to_torch(X, device)
+    return as_space(X, effective_jobs(n_jobs))
+
+
+def as_space(X: Any, n_jobs: int = 1) -> Space:
+    """Rows that are ready for work, such as points, in the class of their array library."""
     if sp.issparse(X):
         # About the origin squares cancel: far from it nothing of float32 would be left.
-        return SparseSpace(X.astype(np.float64, copy=False), effective_jobs(n_jobs))
+        return SparseSpace(X.astype(np.float64, copy=False), n_jobs)
     if isinstance(X, np.ndarray):
-        return Space(X, effective_jobs(n_jobs))
+        return Space(X, n_jobs)
     from wellsep.compute.tensors import DeviceSpace, TensorSpace
 
     return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)

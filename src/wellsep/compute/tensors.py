@@ -145,10 +145,6 @@ class DeviceSpace(TensorSpace):
 
     on_device = True
 
-    @property
-    def device_rows(self) -> Any:
-        return self.X
-
     def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         from wellsep.compute.device.passes import PASSES
 

@@ -18,7 +18,7 @@ from wellsep._checks import (
 )
 from wellsep._display import Shown
 from wellsep.compute.neighbours import distances_to
-from wellsep.compute.space import open_space
+from wellsep.compute.space import on_device
 from wellsep.compute.witnesses import best_supported, cluster_witnesses
 from wellsep.indices.record import index
 from wellsep.partitions import NOISE, VALUE_POLICIES, Partitions, encode
@@ -130,7 +130,10 @@ def local_connectivity(
     """
     data = check_data(X)
     check_choice("noise", noise, VALUE_POLICIES)
-    X, device_rows = to_numpy(data).astype(np.float64, copy=False), open_space(data).device_rows
+    X, device_rows = (
+        to_numpy(data).astype(np.float64, copy=False),
+        data if on_device(data) else None,
+    )
     partition = encode(labels, n_objects=len(X), noise=noise)
     t = check_count("n_neighbors", n_neighbors)
     prototypes = prototypes_of(X, partition, centers)
@@ -205,7 +208,7 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     check_choice("aggregate", aggregate, ("mean", "max"))
     X = to_numpy(objects.X).astype(np.float64, copy=False)
     prototypes = _means(X, objects.codes, objects.n_clusters)
-    device_rows = open_space(objects.X).device_rows
+    device_rows = objects.X if on_device(objects.X) else None
     clusters = _measure(X, objects.codes, prototypes, t, device_rows=device_rows).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
