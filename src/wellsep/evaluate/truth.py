@@ -14,8 +14,9 @@ from wellsep._records import Record, freeze
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
+from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import NOISE
+from wellsep.partitions import NOISE, Partitions
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -67,8 +68,9 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """Compare ACE and every baseline with the true classes.
 
     NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
-    compared with the scores by Spearman's r_s and Kendall's τ_b. Noise (-1) counts as one more
-    cluster, so that leaving objects out is no advantage.
+    compared with the scores by Spearman's r_s and Kendall's τ_b. Besides the baselines there are
+    two rules that see the number of clusters alone: "more_clusters" and "middle_k". Noise
+    (-1) counts as one more cluster, so that leaving objects out is no advantage.
 
     Parameters
     ----------
@@ -92,8 +94,22 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """
     partitions = getattr(runs, "partitions", runs)
     labels = {name: partitions[name] for name in ranking.names}
-    rankings = scores_by_ranking(ranking)
+    rankings = {**scores_by_ranking(ranking), **trivial_rules(labels)}
+    if not ranking.votes:
+        found = plain_votes(labels)
+        beside = {name: found[m].scores for name, m in VOTES.items() if m in found}
+        rankings = {**rankings, **beside}
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
+
+
+def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """(M,) scores of two rules that look at the number of clusters alone.
+
+    They are shown beside the truth only: a judge that does not beat them has learnt nothing but K.
+    "more_clusters" is K; "middle_k" is minus the distance of K from the median.
+    """
+    clusters = Partitions.from_labels(dict(labels), noise="exclude").n_clusters.astype(float)
+    return {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
 
 
 def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:

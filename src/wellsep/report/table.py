@@ -16,6 +16,8 @@ BASELINES = {
     "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
     "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
     "input": ("input", "Rank by the score in the data that the runs were made from."),
+    "consensus": ("consensus", "Rank by the mean agreement (ARI) with the other runs."),
+    "consensus_nmi": ("consensus, NMI", "The same by NMI, which favours many clusters."),
 }
 
 
