@@ -55,8 +55,8 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "Consensus", "Judgement", "PartitionDetails", "RankConfidence",
-    "Ranking", "Scores",
+    "AceResult", "Agreement", "ChosenK", "Consensus", "Judgement", "PartitionDetails",
+    "RankConfidence", "Ranking", "Scores",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",
