@@ -32,12 +32,14 @@ class Agreement(Record):
     correlations : dict of ranking name ("ace", "own_space", "mean_admitted" …) to a dict with
         ``spearman_nmi``, ``kendall_nmi``, ``spearman_acc``, ``kendall_acc``
     picks : dict of ranking name to the partitions it puts first
+    scores : dict of ranking name to the (M,) scores that were compared
     """
 
     partitions: tuple[str, ...]
     external: Mapping[str, np.ndarray]
     correlations: Mapping[str, Mapping[str, float]]
     picks: Mapping[str, tuple[str, ...]]
+    scores: Mapping[str, np.ndarray]
 
     def table(self) -> dict[str, list[Any]]:
         """Columns: each way of ranking, its correlations, the partition it ranks first."""
@@ -94,11 +96,11 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """
     partitions = getattr(runs, "partitions", runs)
     labels = {name: partitions[name] for name in ranking.names}
-    rankings = {**scores_by_ranking(ranking), **trivial_rules(labels)}
+    rankings = scores_by_ranking(ranking)
     if not ranking.votes:
         found = plain_votes(labels)
-        beside = {name: found[m].scores for name, m in VOTES.items() if m in found}
-        rankings = {**rankings, **beside}
+        rankings |= {name: found[m].scores for name, m in VOTES.items() if m in found}
+    rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
 
 
@@ -106,10 +108,12 @@ def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """(M,) scores of two rules that look at the number of clusters alone.
 
     They are shown beside the truth only: a judge that does not beat them has learnt nothing but K.
-    "more_clusters" is K; "middle_k" is minus the distance of K from the median.
+    "more_clusters" is K; "middle_k" is minus the distance of K from the median. A rule that ranks
+    all alike is left out.
     """
     clusters = Partitions.from_labels(dict(labels), noise="exclude").n_clusters.astype(float)
-    return {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
+    rules = {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
+    return {name: scores for name, scores in rules.items() if np.ptp(scores) > 0}
 
 
 def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:
@@ -164,7 +168,8 @@ def compare_with_truth(
         name: tuple(names[i] for i in _first(scores, tolerance))
         for name, scores in rankings.items()
     }
-    return Agreement(names, external, correlations, picks)
+    compared = {name: freeze(scores) for name, scores in rankings.items()}
+    return Agreement(names, external, correlations, picks, compared)
 
 
 def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:

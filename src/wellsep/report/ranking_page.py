@@ -20,7 +20,6 @@ from wellsep.evaluate import (
     partition_details,
     rank,
 )
-from wellsep.evaluate.truth import scores_by_ranking
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
@@ -206,8 +205,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
 
 
 def _truth(evidence: Evidence) -> TruthPanels:
-    found = agreement(evidence.ranking, evidence.runs, evidence.truth)
-    return truth_panels(found, scores_by_ranking(evidence.ranking))
+    return truth_panels(agreement(evidence.ranking, evidence.runs, evidence.truth))
 
 
 def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> Scatters | None:
