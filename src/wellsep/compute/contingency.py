@@ -17,7 +17,7 @@ from wellsep.compute.engine import effective_jobs, in_threads
 from wellsep.partitions import Partitions, is_noise
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
-REACH = 12.0  # standard deviations of an overlap that chance is summed over; beyond: below 1e-30
+REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
 
 
 class PairCounts(NamedTuple):
@@ -172,23 +172,29 @@ def chance_information(counts: PairCounts) -> np.ndarray:
 def _chance_terms(sizes: np.ndarray, n: int) -> np.ndarray:
     """F(a, b) = Σ_t (t/n) ln(n t / (a b)) P(t), t hypergeometric: a of n objects, b of them marked.
 
-    t runs over the mean ± (12 sd + 12); what lies beyond is smaller than rounding.
+    t runs over the mean ± (9 sd + 12); what lies beyond is smaller than rounding.
     """
     terms = np.zeros((len(sizes), len(sizes)))
-    log = gammaln(np.arange(n + 2) + 1.0)
+    log = gammaln(np.arange(n + 2) + 1.0)  # of factorials
+    logs = np.log(np.maximum(np.arange(n + 1), 1))
     for i, a in enumerate(sizes.astype(np.int64)):
         b = sizes[i:].astype(np.int64)
         mean = a * b / n
         spread = np.sqrt(mean * (1 - a / n) * (1 - b / n) * n / max(n - 1, 1))
-        reach = REACH * spread + REACH
+        reach = REACH * spread + MORE
         low = np.maximum(np.maximum(1, a + b - n), np.floor(mean - reach)).astype(np.int64)
         high = np.minimum(np.minimum(a, b), np.ceil(mean + reach)).astype(np.int64)
         length = np.maximum(high - low + 1, 0)
         which = np.repeat(np.arange(len(b)), length)
         t = np.arange(length.sum()) - (np.cumsum(length) - length)[which] + low[which]
-        c = b[which]
-        chance = (log[a] + log[n - a] - log[n]) + (log[b] + log[n - b])[which]
-        chance -= log[t] + log[a - t] + log[c - t] + log[n - a - c + t]
-        shares = np.exp(chance) * (t / n) * np.log(t / a * (n / c))
-        terms[i, i:] = terms[i:, i] = np.bincount(which, shares, len(b))
+        rest = b[which] - t
+        chance = (log[a] + log[n - a] - log[n] + log[b] + log[n - b])[which]
+        chance -= log[t]
+        chance -= log[a - t]
+        chance -= log[rest]
+        chance -= log[n - a - rest]
+        shares = np.exp(chance, out=chance)
+        shares *= t
+        shares *= logs[t] + (logs[n] - logs[a] - logs[b])[which]
+        terms[i, i:] = terms[i:, i] = np.bincount(which, shares, len(b)) / n
     return terms
