@@ -84,6 +84,13 @@ def rank(
             help="How to treat objects labelled -1: error, exclude, cluster or singletons."
         ),
     ] = "error",
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="Who decides: ace, consensus (the clusterings vote for each other), "
+            "consensus_by_ace, consensus_twice or consensus_by_ace_twice."
+        ),
+    ] = "ace",
     n_draws: Annotated[
         int,
         typer.Option(
@@ -147,7 +154,7 @@ def rank(
         int, typer.Option("--seed", help="Random seed of the half-samples.")
     ] = 0,
 ) -> None:
-    """Rank clusterings (partitions) without true labels by ACE; say why, and how certain it is.
+    """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
     After an interruption the same command continues; finished embeddings (spaces) are kept.
 
@@ -319,7 +326,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
-    notes = " ".join(judgement.answer.notes)
+    notes = " ".join(judgement.by_ace.notes)
     if notes:  # what the answer rests on comes before the answer
         print_line(notes)
     table = judgement.ranking.table()
@@ -328,7 +335,7 @@ def print_judgement(judgement: Judgement) -> None:
     print_table(
         list(zip(*shown.values(), strict=True)),
         list(shown),
-        title=f"Ranking by ACE ({judgement.answer.index})",
+        title=f"Ranking by {judgement.ranking.title}",
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.ranking.explanation:
