@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,12 @@ from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import resample_spaces
 from wellsep.evaluate.sharing import tell
+from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+
+if TYPE_CHECKING:
+    from wellsep.evaluate.voting import ScoreDraw
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +35,7 @@ class RankConfidence(Record):
     Attributes
     ----------
     ranks : ndarray of shape (B, M), 1 = best
-    probability_best : ndarray of shape (M,), ties share a win
+    probability_best : ndarray of shape (M,), ties share a win; equal partitions are one
     interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the draws
     level : float
     n_draws, n_groups : int
@@ -110,7 +114,8 @@ def rank_confidence(
     check_kind("runs", runs, Runs, "load a folder with load_runs")
     check_kind("scores", scores, Scores, "make them with score_runs")
     check_kind("result", result, AceResult, "make one with ace")
-    if (scores.spaces, scores.partitions) != (tuple(runs.spaces), tuple(runs.partitions)):
+    there = set(scores.spaces) <= set(runs.spaces)  # copies count once and may have left
+    if not there or scores.partitions != tuple(runs.partitions):
         raise ValueError("scores must be of these runs, got other spaces or partitions.")
     if scores.settings is None or result.index not in scores.index_specs:
         raise ValueError(
@@ -172,18 +177,27 @@ def rank_draws(
     *,
     begin: float | None = None,
     progress: Progress | None = None,
+    score_draw: ScoreDraw | None = None,
 ) -> RankConfidence:
-    """Repeat ACE in every draw and summarise the ranks."""
+    """Repeat ACE in every draw and summarise the ranks; with ``score_draw`` those of its scores."""
     from wellsep.evaluate.adaptive import judge_by_ace
+    from wellsep.evaluate.copies import of_partitions
 
     start = time.perf_counter()
     n_draws, n_groups = plan.halves.chosen.shape
     n_spaces = len(scores.spaces)
-    values = np.full((n_draws, n_spaces, len(scores.partitions)), np.nan)
+    class_of = result.class_of  # equal partitions were judged as one
+    if class_of is None:
+        class_of = np.arange(len(scores.partitions))
+    first = first_of_class(class_of)
+    distinct = of_partitions(scores, first)
+    kept = np.zeros((n_draws, n_spaces), dtype=bool)
+    values = np.full((n_draws, n_spaces, len(first)), np.nan)
     pvalues = np.ones((n_draws, n_spaces))
     test = result.options.dip and scores.dip is not None
     for i, space in enumerate(scores.spaces):
-        values[job.draws[space], i] = resampled[space].values
+        kept[job.draws[space], i] = True
+        values[job.draws[space], i] = resampled[space].values[:, first]
         if resampled[space].pvalues is not None:
             pvalues[job.draws[space], i] = resampled[space].pvalues
         elif test:
@@ -194,12 +208,14 @@ def rank_draws(
     places = []
     for draw in range(n_draws):
         tell(progress, draw, n_draws, "half-samples")
-        part = _sub_scores(scores, result.index, values[draw], pvalues[draw], plan.kept[draw], test)
+        spaces = np.flatnonzero(kept[draw])
+        part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
             answer = judge_by_ace(part, result.options)
         except NothingToRank:
             continue
-        places.append(ranks(answer.scores, tolerance=result.options.tie_tolerance))
+        found = answer.scores if score_draw is None else score_draw(draw, answer)
+        places.append(ranks(found, tolerance=result.options.tie_tolerance))
     tell(progress, n_draws, n_draws, "half-samples")
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
@@ -207,6 +223,10 @@ def rank_draws(
     if len(places) < n_draws:
         notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
     size = int(plan.halves.chosen[0][plan.halves.group].sum())
+    if score_draw is not None:
+        counted = int(plan.halves.chosen[0][plan.halves.group[plan.halves.seen]].sum())
+        if counted < size:
+            notes += (f"Votes were counted on {counted:,} of its {size:,} objects.",)
     if job.objects_per_draw < size:
         notes += (
             f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "
@@ -222,6 +242,7 @@ def rank_draws(
         seconds=spent if begin is None else time.perf_counter() - begin,
         notes=notes,
         partitions=scores.partitions,
+        class_of=class_of,
     )
 
 
@@ -235,8 +256,12 @@ def summarise(
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
     partitions: tuple[str, ...] = (),
+    class_of: np.ndarray | None = None,
 ) -> RankConfidence:
     """Intervals and probabilities from the ranks of all draws.
+
+    With ``class_of`` the ranks are those of the distinct partitions, and each of M partitions gets
+    what its own has.
 
     Examples
     --------
@@ -246,13 +271,15 @@ def summarise(
     array([0.625, 0.375])
     """
     best = places == 1
+    if class_of is None:
+        class_of = np.arange(places.shape[1])
     tail = (1 - level) / 2
     low = np.quantile(places, tail, axis=0, method="inverted_cdf")
     high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
     return RankConfidence(
-        ranks=freeze(places),
-        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)),
-        interval=freeze(np.column_stack([low, high])),
+        ranks=freeze(places[:, class_of]),
+        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[class_of]),
+        interval=freeze(np.column_stack([low, high])[class_of]),
         level=level,
         n_draws=len(places),
         n_groups=n_groups,
@@ -260,7 +287,7 @@ def summarise(
         objects_per_draw=objects_per_draw,
         seconds=seconds,
         notes=notes,
-        partitions=partitions or tuple(f"partition {m}" for m in range(places.shape[1])),
+        partitions=partitions or tuple(f"partition {m}" for m in range(len(class_of))),
     )
 
 

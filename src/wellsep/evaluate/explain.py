@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
-from wellsep.evaluate.correlation import ranks
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
     from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.voting_result import Consensus
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",
     "mean_admitted": "Mean scores over the spaces that pass",
     "mean_all": "Mean scores over all spaces",
     "input": "Input scores (the data that the runs were made from)",
+    "consensus": "Mean agreement with the other runs (consensus, ARI)",
+    "consensus_nmi": "The same by NMI",
 }
 
 
-def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:
+def explain_ace(
+    result: AceResult,
+    confidence: RankConfidence | None = None,
+    votes: Mapping[str, np.ndarray] | None = None,
+) -> list[str]:
     """Explain the answer, one paragraph per step."""
     steps = (
         _question(result),
@@ -34,17 +40,40 @@ def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> 
         _groups(result),
         _winner(result),
         _answer(result),
-        _baselines(result),
+        _baselines(result, votes or {}),
         _how_sure(result, confidence),
     )
     paragraphs = (" ".join(step) for step in steps)
     return [paragraph for paragraph in paragraphs if paragraph]
 
 
+def explain_vote(
+    vote: Consensus, result: AceResult, confidence: RankConfidence | None = None
+) -> list[str]:
+    """Explain a vote that decides, one paragraph per step, and what ACE says."""
+    place = result.ranks_by(result.scores)
+    pick = listing(repr(result.partitions[i]) for i in np.flatnonzero(place == 1))
+    best = vote.partitions.index(vote.best)
+    ace = f"ACE picks {pick} by {result.index}"
+    if place[best] == 1:
+        ace += ", as the vote does."
+    else:
+        ace += f" and ranks {vote.best!r} {place[best]}."
+    steps = [*vote.explain().splitlines(), ace, *result.notes]
+    if confidence is None:
+        steps.append("How often each run is best was not computed (--draws).")
+    else:
+        steps.append("How sure: " + " ".join(describe_confidence(confidence, result, vote.scores)))
+    return steps
+
+
 def _question(result: AceResult) -> Iterator[str]:
     turned = "" if result.direction > 0 else ", negated because smaller is better"
+    different = ""
+    if result.class_of is not None:
+        different = f" ({len(np.unique(result.class_of))} different ones, equal ones count once)"
     yield (
-        f"{count(len(result.partitions), 'partition')} were judged in "
+        f"{count(len(result.partitions), 'partition')}{different} were judged in "
         f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
     )
 
@@ -147,7 +176,7 @@ def _winner(result: AceResult) -> Iterator[str]:
         else:
             yield "there is no group, and its mean score is the largest."
         return
-    mean = result.scores.mean()
+    mean = result.subgroups[result.winners[0]].mean
     if len(result.winners) > 1:
         yield f"{len(result.winners)} groups tie with the largest mean score ({mean:.4g}) and share"
         yield f"the answer: {listing(shown)}."
@@ -167,10 +196,13 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 
 def _answer(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    best = [repr(result.partitions[i]) for i in np.flatnonzero(place == 1)]
+    place = result.ranks_by(result.scores)
+    first = np.flatnonzero(place == 1)
+    best = [repr(result.partitions[i]) for i in first]
     top = result.scores.max()
-    if len(best) > 1:
+    if len(best) > 1 and result.equals(first[0])[first].all():
+        yield f"Best: {listing(best)}, the same partition (score {top:.4g})."
+    elif len(best) > 1:
         yield f"Best, tied: {listing(best)} (score {top:.4g})."
     else:
         yield f"Best: {best[0]} (score {top:.4g})."
@@ -193,17 +225,18 @@ def describe_coverage(share: float, noise: str | None) -> str:
     )
 
 
-def _baselines(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    for name, scores in result.baselines.items():
+def _baselines(result: AceResult, votes: Mapping[str, np.ndarray]) -> Iterator[str]:
+    place = result.ranks_by(result.scores)
+    for name, scores in {**result.baselines, **votes}.items():
         if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
             continue
-        pick = np.flatnonzero(ranks(scores, tolerance=result.options.tie_tolerance) == 1)
+        pick = np.flatnonzero(result.ranks_by(scores) == 1)
+        verb = "picks" if name in votes else "pick"
         if (place[pick] == 1).any():
-            yield f"{BASELINES[name]} pick the same."
+            yield f"{BASELINES[name]} {verb} the same."
         else:
             chosen = listing(repr(result.partitions[i]) for i in pick)
-            yield f"{BASELINES[name]} pick {chosen}, which ACE ranks {place[pick].min()}."
+            yield f"{BASELINES[name]} {verb} {chosen}, which ACE ranks {place[pick].min()}."
 
 
 def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
@@ -226,10 +259,12 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
         yield from describe_confidence(confidence, result)
 
 
-def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
+def describe_confidence(
+    confidence: RankConfidence, result: AceResult, scores: np.ndarray | None = None
+) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
+    place = result.ranks_by(result.scores if scores is None else scores)
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
     low, high = confidence.interval[best]
     yield (
@@ -238,7 +273,8 @@ def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterat
         f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    rival = int(max((i for i in range(len(chance)) if i != best), key=lambda i: chance[i]))
+    others = np.flatnonzero(~result.equals(best))
+    rival = int(max(others, key=lambda i: chance[i]))
     if chance[rival] > chance[best]:
         yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:
@@ -254,4 +290,4 @@ def ace_html(result: AceResult) -> str:
 def ranking_html(ranking: Ranking, most: int = 20) -> str:
     """A compact table for a notebook, best first."""
     table = html_table(ranking.table(), most=most)
-    return html_box(f"Ranking by ACE ({ranking.index})", ranking.explanation, table, fold=True)
+    return html_box(f"Ranking by {ranking.title}", ranking.explanation, table, fold=True)

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
-from wellsep.evaluate.adaptive import judge_by_ace
+from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
+from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
 from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring import encode_runs, score_spaces, with_drawn_spaces
+from wellsep.evaluate.voting import VOTES, draws_of, plain_votes, vote_of
+from wellsep.evaluate.voting_result import Consensus
 from wellsep.runs import Runs
 
 
@@ -29,8 +32,9 @@ class Judgement(Record):
     Attributes
     ----------
     scores : Scores
-    answers : dict of judge to dict of index to AceResult
-        What each judge says by each index. The only judge so far is "ace".
+    answers : dict of judge to dict of index to AceResult, or of agreement to Consensus
+        What each judge says: "ace" by each index, "consensus" (without a first judge) by "ari" and
+        "nmi".
     confidence : RankConfidence or None
         Of the deciding answer.
     details : PartitionDetails or None
@@ -39,11 +43,11 @@ class Judgement(Record):
         Scores in the data that the runs were made from, by the deciding index.
     notes : sentences on indices that could not rank the runs
     judge : str
-        The judge that decides.
+        The judge that decides; a key of `answers`.
     """
 
     scores: Scores
-    answers: Mapping[str, Mapping[str, AceResult]]
+    answers: Mapping[str, Mapping[str, Any]]
     confidence: RankConfidence | None = None
     details: PartitionDetails | None = None
     input_scores: np.ndarray | None = None
@@ -51,20 +55,36 @@ class Judgement(Record):
     judge: str = "ace"
 
     @property
-    def answer(self) -> AceResult:
-        """The deciding judge's answer by the deciding index, the first one."""
-        return next(iter(self.answers[self.judge].values()))
+    def answer(self) -> AceResult | Consensus:
+        """The deciding judge's answer, by the deciding index, the first one, or by a vote."""
+        answer: AceResult | Consensus = next(iter(self.answers[self.judge].values()))
+        return answer
+
+    @property
+    def by_ace(self) -> AceResult:
+        """ACE's answer by the deciding index."""
+        answer: AceResult = next(iter(self.answers["ace"].values()))
+        return answer
 
     @cached_property
     def ranking(self) -> Ranking:
         """The partitions in the order of the answer."""
-        others = list(self.answers[self.judge].values())[1:]
+        others = list(self.answers["ace"].values())[1:]
+        answer = self.answer
         return rank(
-            self.answer,
+            self.by_ace,
             others=others,
             confidence=self.confidence,
             input_scores=self.input_scores,
+            votes=self.votes,
+            decided_by=answer if isinstance(answer, Consensus) else None,
         )
+
+    @property
+    def votes(self) -> dict[str, np.ndarray]:
+        """Scores of the plain consensus, by its name beside the baselines."""
+        found = self.answers.get("consensus", {})
+        return {name: found[m].scores for name, m in VOTES.items() if m in found}
 
     def explain(self) -> str:
         """Say in plain sentences what was left out and why, what decided, and how sure it is."""
@@ -72,10 +92,11 @@ class Judgement(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
-        result, ranking = self.answer, self.ranking
+        result, ranking = self.by_ace, self.ranking
         names = result.spaces
         return {
             "best": list(ranking.winners),
+            "judge": self.judge,
             "index": result.index,
             "ranking": [
                 dict(zip(ranking.table(), row, strict=True))
@@ -136,7 +157,7 @@ def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
 
 @takes_options(Options)
 def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge by ACE, resample and rank: the main job in one call.
+    """Score, judge, resample and rank: the main job in one call.
 
     Parameters
     ----------
@@ -161,15 +182,17 @@ def judge(runs: Runs, options: Options) -> Judgement:
     partitions = encode_runs(runs, options)
     n_spaces = len(runs.spaces)
     runs = with_drawn_spaces(runs, options)
+    once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)
+        plan = draw_plan(partitions, len(once.spaces), options, options.random_state)
         index, params = options.deciding
         test = options.dip and options.redo_dip
-        job = plan.resampling(index.name, params, tuple(runs.spaces), options.projection, test=test)
-    scores, resampled = score_spaces(runs, partitions, options, job)
+        job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
+    scores, resampled = score_spaces(once, partitions, options, job)
+    scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
     by_ace = options.part(AceOptions)
-    answer = judge_by_ace(scores, by_ace)
+    answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
     if len(runs.spaces) < n_spaces:
@@ -181,18 +204,38 @@ def judge(runs: Runs, options: Options) -> Judgement:
         if index_name == answer.index:
             continue
         try:
-            answers[index_name] = judge_by_ace(scores, replace(by_ace, index=index_name))
+            answers[index_name] = judge_distinct(scores, replace(by_ace, index=index_name))
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
+    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    by_judge: dict[str, dict[str, Any]] = {"ace": answers}
+    if votes := plain_votes(counted):
+        by_judge["consensus"] = votes
+    score_draw = None
+    if options.judge != "ace":
+        if options.judge not in by_judge:
+            by_judge[options.judge] = {"ari": vote_of(options.judge, counted, answer)}
+        if plan is not None:
+            score_draw = draws_of(options.judge, partitions, plan.halves)
     confidence = None
     if plan is not None and job is not None:
         confidence = rank_draws(
-            plan, job, scores, answer, resampled, options.level, progress=options.progress
+            plan,
+            job,
+            scores,
+            answer,
+            resampled,
+            options.level,
+            score_draw=score_draw,
+            progress=options.progress,
         )
     in_input = None
     if options.X is not None:
         spec = scores.index_specs[answer.index]
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
-    details = details_of_best(runs, partitions, answer, options.device) if options.details else None
-    return Judgement(scores, {"ace": answers}, confidence, details, in_input, notes)
+    found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge)
+    if not options.details:
+        return found
+    best = found.ranking.best
+    return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))

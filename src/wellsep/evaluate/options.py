@@ -29,6 +29,7 @@ from wellsep._records import Record
 from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
+from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
@@ -235,6 +236,74 @@ class Calling(Computing):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VoteOptions(Checked):
+    """How partitions vote for each other; the result keeps it.
+
+    Parameters
+    ----------
+    agreement : {"ari", "ami", "nmi"}
+        How two partitions are compared. "nmi" favours many clusters: use it beside the others.
+    weighting : {"rank-squared", "top-quarter"}
+        What a partition's vote weighs by the first judge, where there is one: its rank squared
+        (worst 1, best D², ties share), or 1 for the best quarter (at least three) and 0 for others.
+    rounds : int
+        Rounds after the first take the scores of the round before as the first judge.
+    near : float or None
+        Partitions that agree by at least this share one vote; None: each has its own.
+    noise : {"cluster", "singletons"}
+        What the label -1 means: one more cluster, or each such object a cluster of its own (not
+        with "nmi", which would reward it).
+    tie_tolerance : float
+        Relative difference under which two scores are equal.
+    """
+
+    agreement: str = _option("ari", _one_of(AGREEMENTS))
+    weighting: str = _option("rank-squared", _one_of(("rank-squared", "top-quarter")))
+    rounds: int = _option(1, _count_from(1))
+    near: float | None = _option(0.9, _fraction_or_none)
+    noise: str = _option("cluster", _one_of(("cluster", "singletons")))
+    tie_tolerance: float = _option(TIE, _between(0.0, 0.1))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise == "singletons" and self.agreement == "nmi":
+            raise ValueError(
+                "noise must be 'cluster' with agreement='nmi', got 'singletons'; NMI rewards many "
+                "small clusters: choose agreement='ari' or 'ami'."
+            )
+
+
+# Who decides a ranking: ACE, or a vote by its first judge and number of rounds.
+JUDGES: dict[str, tuple[str | None, int] | None] = {
+    "ace": None,
+    "consensus": (None, 1),
+    "consensus_by_ace": ("ace", 1),
+    "consensus_twice": (None, 2),
+    "consensus_by_ace_twice": ("ace", 2),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsensusOptions(Computing, VoteOptions):
+    """The options of :func:`wellsep.consensus`.
+
+    Parameters
+    ----------
+    first_judge : None, "ace", "own_space", or scores, larger is better
+        Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
+        embeddings and use the silhouette. Scores are an array in the order of the runs, a mapping
+        of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
+        :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
+    n_jobs : int, optional
+        Threads that count; by default as many as BLAS would use. The result does not depend on it.
+    device : str, optional
+        "cuda" counts on the GPU through PyTorch, as labels that are CUDA tensors are.
+    """
+
+    first_judge: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConfidenceOptions(Calling, DrawOptions):
     """The options of :func:`wellsep.rank_confidence`."""
 
@@ -280,6 +349,10 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         Test every space for more than one mode, and leave out those in which the test finds one
         only. A space whose test is undefined (p is NaN) is kept. If no test finds more than one
         mode, all are kept. The explanation says which.
+    judge : {"ace", "consensus", "consensus_by_ace", "consensus_twice", "consensus_by_ace_twice"}
+        Who decides. "consensus": the partitions vote for each other, see :func:`wellsep.consensus`;
+        "by_ace": votes weigh by ACE's ranks squared; "twice": in a second round they weigh by the
+        ranks of the first. The others are shown next to it.
     X : array-like of shape (n, p), optional
         The data the runs were made from. If given, every partition is also scored there, as a
         baseline.
@@ -288,6 +361,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     """
 
     n_draws: int = _option(100, _count_from(0))
+    judge: str = _option("ace", _one_of(JUDGES))
     X: Any = None
     details: bool = _option(True, check_flag)
 

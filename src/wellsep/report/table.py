@@ -12,10 +12,13 @@ from wellsep.report.figures import Column, RankingTable, TruthPanels
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
+    "ace": ("ACE", "Rank by ACE."),
     "own_space": ("own space", "Rank by the score of each partition in the space it was made in."),
     "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
     "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
     "input": ("input", "Rank by the score in the data that the runs were made from."),
+    "consensus": ("consensus", "Rank by the mean agreement (ARI) with the other runs."),
+    "consensus_nmi": ("consensus, NMI", "The same by NMI, which favours many clusters."),
 }
 
 
@@ -46,7 +49,7 @@ def ranking_table(
             "score",
             "float",
             _take(ranking.score, order),
-            f"ACE's score by {ranking.index}, turned so that larger is better.",
+            f"Score by {ranking.title}, turned so that larger is better.",
             1,
         ),
     ]
@@ -92,13 +95,13 @@ def table_payload(table: RankingTable) -> dict[str, Any]:
     }
 
 
-def truth_panels(found: Agreement, scores: Mapping[str, np.ndarray]) -> TruthPanels:
+def truth_panels(found: Agreement) -> TruthPanels:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
     return TruthPanels(
         names=names,
         partitions=found.partitions,
-        scores=np.array([scores[name] for name in names]),
+        scores=np.array([found.scores[name] for name in names]),
         external=found.external,
         table=found.table(),
         picks=tuple(found.picks[name] for name in names),
