@@ -145,7 +145,8 @@ def test_spaces_worked_on_at_once_change_no_bit_and_keep_their_order(n_jobs):
         some.scores.plot_coordinates.planes, one.scores.plot_coordinates.planes, strict=True
     ):
         np.testing.assert_array_equal(ours, theirs)
-    assert [name for _, _, name in told] == [*(f"run {i}" for i in range(7)), ""]
+    scored = [name for _, _, name in told if name != "half-samples"]
+    assert scored == [*(f"run {i}" for i in range(7)), ""]
 
 
 def test_equal_spaces_worked_on_at_once_share_one_entry_of_the_cache(tmp_path):

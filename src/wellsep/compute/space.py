@@ -284,6 +284,11 @@ def on_device(X: Any) -> bool:
     return is_torch(X) and X.device.type != "cpu"
 
 
+def device_of(X: Any) -> Any:
+    """The accelerator that a tensor lies on; None for anything on the host."""
+    return X.device if on_device(X) else None
+
+
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
     device = check_device(device)

@@ -332,8 +332,8 @@ def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
 def resample_spaces(
     runs: Runs, partitions: Partitions, job: Resampling, options: Calling
 ) -> Iterator[tuple[str, Resampled]]:
-    """The half-samples of every space, here in order or on a cluster as each is done."""
-    spaces = tuple(runs.spaces)
+    """The half-samples of every space that has draws, in order or as a cluster is done with it."""
+    spaces = tuple(job.draws)
 
     def here(name: str, computing: Computing) -> Resampled:
         return resample(runs.spaces[name], partitions, job, name, computing)
