@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ugly import hdbscan_noise
 
 import wellsep as ws
 
@@ -173,6 +174,44 @@ def _as_kind(X, y, kind):
     return np.asfortranarray(X), y
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", ["np.matrix", "masked array without a mask", "objects"])
+def test_a_subclass_of_an_array_scores_as_the_array_does(name, kind):
+    X, y = _blobs(9)
+    makers = {"np.matrix": np.matrix, "objects": lambda X: X.astype(object)}
+    given_X = makers.get(kind, np.ma.masked_array)(X)
+    assert _value(name, given_X, y) == _value(name, X, y)
+
+
+def _malformed(kind):
+    X, _ = _blobs(9)
+    if kind == "masked values":
+        return np.ma.masked_array(X, mask=np.eye(*X.shape, dtype=bool))
+    if kind == "huge integers":
+        return np.where(np.eye(*X.shape, dtype=bool), 10**400, X.astype(object))
+    if kind == "complex":
+        return X + 1j
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    return torch.tensor(X).to_sparse() if kind == "sparse tensor" else torch.tensor(X) + 1j
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("masked values", r"X must not have masked values, got 3, first at \(0, 0\)"),
+        ("huge integers", "X must fit float64"),
+        ("complex", "X must be real, got complex"),
+        ("complex tensor", "X must be real, got complex"),
+        ("sparse tensor", "X must be a dense tensor, got one of layout torch.sparse_coo"),
+    ],
+)
+def test_data_whose_values_are_not_real_numbers_are_refused(name, kind, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        _value(name, _malformed(kind), _blobs(9)[1])
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].sparse])
 def test_sparse_data_score_as_dense_ones_do(name):
     import scipy.sparse as sp
@@ -239,3 +278,18 @@ def test_excluded_noise_scores_as_if_it_were_not_there(name):
     scores = ws.score_partitions(X, y, [name], noise="exclude")
     assert scores.values[0, 0] == pytest.approx(_value(name, X[kept], y[kept]), rel=1e-9)
     assert scores.coverage[0] == pytest.approx(kept.mean())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("noise", ["exclude", "cluster", "singletons"])
+def test_minus_two_and_minus_three_score_as_minus_one_does(name, noise):
+    X, y = _blobs(13)
+    one = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    three = hdbscan_noise(one)
+    assert sorted(set(three[three < 0].tolist())) == [-3, -2, -1]
+    scores = ws.score_partitions(X, {"one": one, "three": three}, [name], noise=noise)
+    assert scores.values[0, 0] == pytest.approx(scores.values[1, 0], rel=0, nan_ok=True)
+    assert scores.coverage[0] == scores.coverage[1]
+    assert scores.n_clusters[0] == scores.n_clusters[1]
+    with pytest.raises(ValueError, match="must not hold noise"):
+        ws.score_partitions(X, np.where(three == -2, -2, y), [name], noise="error")

@@ -93,11 +93,12 @@ def is_series(data: Any) -> bool:
     return nw.dependencies.is_into_series(data)
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: Any, name: str = "the array") -> np.ndarray:
     """A NumPy view or copy of any array kind: torch, CuPy, array-API, frame, list."""
     if isinstance(array, np.ndarray):
-        return array
+        return _plain(array, name)
     if is_torch(array):
+        _refuse_sparse_tensor(array, name)
         return np.asarray(array.detach().cpu().numpy())
     if is_frame(array) or is_series(array):
         return np.asarray(array.to_numpy())
@@ -108,6 +109,30 @@ def to_numpy(array: Any) -> np.ndarray:
     if hasattr(array, "__array_namespace__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
     return np.asarray(array)
+
+
+def _plain(array: np.ndarray, name: str) -> np.ndarray:
+    """Without the subclasses whose arithmetic differs: np.matrix and arrays with masked values."""
+    if isinstance(array, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(array)
+        if masked.any():
+            where = tuple(int(i) for i in np.argwhere(masked)[0])
+            place = where[0] if len(where) == 1 else where
+            raise ValueError(
+                f"{name} must not have masked values, got {int(masked.sum())}, first at {place}; "
+                "fill them with .filled(value), or leave such objects out."
+            )
+        return np.asarray(array.data)
+    return np.asarray(array) if isinstance(array, np.matrix) else array
+
+
+def _refuse_sparse_tensor(array: Any, name: str) -> None:
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise TypeError(
+            f"{name} must be a dense tensor, got one of layout {layout}; "
+            "pass .to_dense(), or a SciPy sparse matrix."
+        )
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -157,6 +182,8 @@ def check_data(
                 "use a centroid index, or pass X.toarray() if it fits in memory."
             )
         X = sp.csr_array(X)
+        if X.dtype.kind == "c":
+            raise TypeError(f"{name} must be real, got complex numbers.")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         _check_shape(X, name, minimum)
@@ -173,7 +200,7 @@ def check_data(
         except ValueError as error:
             raise ValueError(f"{name} must be a table of numbers, got {error}.") from None
     if isinstance(X, np.ndarray):
-        X = _numeric(X, name)
+        X = _numeric(_plain(X, name), name)
         _check_shape(X, name, minimum)
         X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
         _check_finite(X, name, names)
@@ -195,6 +222,10 @@ def _numeric(X: np.ndarray, name: str) -> np.ndarray:
             return X.astype(np.float64)
         except (TypeError, ValueError):
             pass
+        except OverflowError:
+            raise ValueError(
+                f"{name} must fit float64 (about 1e308), got a larger whole number; rescale it."
+            ) from None
     raise TypeError(
         f"{name} must be numeric, got an array of type {X.dtype}; convert its columns to numbers."
     )
@@ -236,9 +267,12 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
     from array_api_compat import array_namespace
 
     xp = array_namespace(X)
+    _refuse_sparse_tensor(X, name)
     if X.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s).")
     _check_shape(X, name, minimum)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise TypeError(f"{name} must be real, got complex numbers.")
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
     if not bool(xp.all(xp.isfinite(X))):
@@ -254,7 +288,7 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
 def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weights = to_numpy(sample_weight)
+    weights = to_numpy(sample_weight, name)
     if weights.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be numeric, got an array of type {weights.dtype}.")
     weights = weights.astype(np.float64)

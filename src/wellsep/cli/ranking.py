@@ -81,7 +81,7 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: error, exclude, cluster or singletons."
+            help="How to treat noise (labels -1, -2, -3): error, exclude, cluster or singletons."
         ),
     ] = "error",
     n_draws: Annotated[

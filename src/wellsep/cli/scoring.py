@@ -72,7 +72,7 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: exclude, cluster, singletons or error."
+            help="How to treat noise (labels -1, -2, -3): exclude, cluster, singletons or error."
         ),
     ] = "exclude",
     convention: Annotated[

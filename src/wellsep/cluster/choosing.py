@@ -85,7 +85,7 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and the subsamples.
     n_jobs : int, optional

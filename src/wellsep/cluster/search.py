@@ -67,7 +67,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.

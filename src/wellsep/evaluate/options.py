@@ -76,8 +76,9 @@ class Settings(Checked):
     Parameters
     ----------
     noise : {"error", "exclude", "cluster", "singletons"}
-        What the label -1 means. An error by default: a run that calls most objects noise must not
-        win unnoticed. With "exclude" the coverage of each partition is shown.
+        What noise (the labels -1, -2, -3) means. An error by default: a run that calls most
+        objects noise must not win unnoticed. With "exclude" the coverage of each partition is
+        shown.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     dip : bool

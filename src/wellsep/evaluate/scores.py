@@ -108,6 +108,7 @@ class Scores(Record):
         ----------
         matrix : array-like of shape (L, M)
             Value of every partition (column) in every space (row), with the index's own sign.
+            NaN: the value is undefined; ``why`` says that it was given so.
         index : its name
         direction : {1, -1}
             -1 if smaller values are better.
@@ -134,12 +135,25 @@ class Scores(Record):
         dip = None
         if dip_pvalues is not None:
             pvalue = freeze(dip_pvalues, float)
+            outside = (pvalue < 0) | (pvalue > 1)
+            if outside.any():
+                where = int(np.flatnonzero(outside)[0])
+                raise ValueError(
+                    f"dip_pvalues must lie between 0 and 1, got {pvalue[where]} at {where}."
+                )
             dip = Dip(freeze(np.full(n_spaces, np.nan)), pvalue, ("",) * n_spaces, "given")
+        space_names = _names(spaces, n_spaces, "space" if not paired else "run")
+        partition_names = _names(partitions, n_partitions, "partition" if not paired else "run")
+        missing = {
+            reason_key(space_names[row], partition_names[column]): "the value was given as NaN"
+            for row, column in np.argwhere(np.isnan(matrix))
+        }
         return cls(
             values={index: matrix},
             directions={index: direction},
-            spaces=_names(spaces, n_spaces, "space" if not paired else "run"),
-            partitions=_names(partitions, n_partitions, "partition" if not paired else "run"),
+            spaces=space_names,
+            partitions=partition_names,
+            reasons={index: missing} if missing else {},
             made_in=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
             dip=dip,
         )
@@ -183,6 +197,8 @@ class Scores(Record):
     def why(self, space: str, partition: str, index: str | None = None) -> str | None:
         """Why the index is undefined; None where it has a value."""
         index = self.check_index(index)
+        check_choice("space", space, self.spaces)
+        check_choice("partition", partition, self.partitions)
         value = self.values[index][self.spaces.index(space), self.partitions.index(partition)]
         if np.isfinite(value):
             return None

@@ -106,7 +106,7 @@ def c_index_score(
         and is here to repeat what was published with it.
     metric : str or callable, default "euclidean"
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns

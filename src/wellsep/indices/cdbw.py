@@ -100,7 +100,7 @@ def cdbw_score(
     order : {"sorted", "first"}
         How clusters are numbered for "fpc": by their sorted labels, or by first appearance.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns

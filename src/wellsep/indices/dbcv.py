@@ -66,7 +66,8 @@ def dbcv_score(X: Any, labels: Any, *, noise: str = "exclude", device: Any = Non
         Computed on the host in float64.
     labels : array-like of shape (n,)
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means. "exclude" leaves such objects out of the clusters and in n.
+        What noise (the labels -1, -2, -3) means. "exclude" leaves such objects out of the
+        clusters and in n.
     device : str, optional
 
     Returns

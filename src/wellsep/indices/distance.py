@@ -115,7 +115,7 @@ def silhouette_score(
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
         "cuda" computes NumPy data on the GPU.
 

@@ -75,7 +75,7 @@ def dunn_score(
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns
@@ -232,7 +232,7 @@ def generalized_dunn_score(
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns

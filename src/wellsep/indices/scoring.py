@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    check_weights,
+    is_dask,
+)
 from wellsep._display import Shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
@@ -54,9 +62,12 @@ class PartitionScores(Shown):
     reasons: Mapping[tuple[str, str], str]
 
     def why(self, name: str | int, index: str) -> str | None:
-        """Why a value is NaN; None if it is defined."""
-        key = self.names[name] if isinstance(name, int) else name
-        return self.reasons.get((key, index))
+        """Why a value is NaN; None if it is defined. A partition is named or numbered."""
+        check_choice("index", index, self.indices)
+        if isinstance(name, numbers.Integral):
+            name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
+        check_choice("name", name, self.names)
+        return self.reasons.get((name, index))
 
     def column(self, index: str) -> np.ndarray:
         """The values of one index, one per partition."""
@@ -156,7 +167,7 @@ def score_partitions(
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional
