@@ -73,6 +73,34 @@ def test_translation_does_not_matter(name, seed):
     assert _value(name, moved, y) == pytest.approx(_value(name, X, y), rel=1e-7, nan_ok=True)
 
 
+def _whole_numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Few places and many ties: equal distances, duplicates, objects just on a radius."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(3), np.arange(3), rng.integers(0, 3, 9)])
+    return rng.integers(0, 6, (15, 2)) + 2.0 * y[:, None], y
+
+
+@pytest.mark.parametrize("library", ["numpy", "accelerator"])
+@pytest.mark.parametrize("name", _obeying("translation"))
+def test_translation_does_not_matter_where_distances_tie(name, library, monkeypatch):
+    convert = _as_on_an_accelerator(monkeypatch) if library == "accelerator" else np.asarray
+    for X, y in [(SIX, [0, 0, 0, 1, 1, 1]), *map(_whole_numbers, range(4))]:
+        values = [_value(name, convert(X + step), y) for step in (0.0, 1.0, 1000.0)]
+        assert values == pytest.approx([values[0]] * 3, rel=1e-9, nan_ok=True)
+
+
+SIX = np.array([[5.0, 0], [3, 0], [2, 1], [0, 0], [5, 5], [0, 5]])
+
+
+def _as_on_an_accelerator(monkeypatch):
+    """Tensors in memory, worked on by the passes for accelerators."""
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    import wellsep.compute.space as space
+
+    monkeypatch.setattr(space, "on_device", space.is_torch)
+    return torch.asarray
+
+
 @pytest.mark.parametrize("name", _obeying("rotation"))
 @given(seed=seeds)
 def test_rotation_does_not_matter(name, seed):

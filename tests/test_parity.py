@@ -51,6 +51,7 @@ SPECS: dict[str, Spec] = {
             ("average", "average"),
             ("centroid", "complete"),
             ("to-centroids", "centroid"),
+            ("own-centroids", "complete"),
             ("hausdorff", "average"),
         )
     },
