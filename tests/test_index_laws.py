@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from ugly import hdbscan_noise
 
 import wellsep as ws
@@ -321,3 +322,54 @@ def test_minus_two_and_minus_three_score_as_minus_one_does(name, noise):
     assert scores.n_clusters[0] == scores.n_clusters[1]
     with pytest.raises(ValueError, match="must not hold noise"):
         ws.score_partitions(X, np.where(three == -2, -2, y), [name], noise="error")
+
+
+WITH_METRIC = [name for name in NAMES if "metric" in ws.INDICES[name].params]
+
+
+def _matrix(kind: str) -> np.ndarray:
+    D = cdist(*[_blobs(14)[0]] * 2)
+    if kind == "not square":
+        return np.hstack([D, D])
+    if kind == "diagonal":
+        return D + np.eye(len(D))
+    if kind == "negative":
+        return -D
+    D[0, 5] += 9
+    return D
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("not square", r"X must be a square matrix .* got shape \(60, 120\)"),
+        ("diagonal", "X must have zeros on its diagonal .* got 1.0 at 0"),
+        ("negative", "X must not have negative distances"),
+        ("asymmetric", r"X must be symmetric .* at \(0, 5\) and .* at \(5, 0\)"),
+    ],
+)
+@pytest.mark.parametrize("name", WITH_METRIC)
+def test_what_is_no_matrix_of_distances_is_refused(name, kind, sentence, library):
+    D, y = _matrix(kind), _blobs(14)[1]
+    if library == "torch":
+        D = pytest.importorskip("torch", reason="needs the extra deep").tensor(D)
+    with pytest.raises(ValueError, match=sentence):
+        ws.score_partitions(D, y, [(name, {"metric": "precomputed"})])
+
+
+@pytest.mark.parametrize("name", WITH_METRIC)
+def test_a_matrix_of_distances_in_float32_is_one(name):
+    X, y = _blobs(14)
+    D = cdist(X, X).astype(np.float32)
+    D[3, 4] *= np.float32(1 + 1e-6)
+    D[7, 7] = np.float32(1e-6)
+    given = ws.score_partitions(D, y, [(name, {"metric": "precomputed"})]).values
+    assert given[0, 0] == pytest.approx(_value(name, X, y), rel=1e-4)
+
+
+def test_x_is_not_distances_for_one_index_and_coordinates_for_another():
+    with pytest.raises(ValueError, match="must all have metric='precomputed' .* 'cfq', which"):
+        ws.score_partitions(
+            np.zeros((4, 4)), [0, 0, 1, 1], [("silhouette", {"metric": "precomputed"}), "cfq"]
+        )

@@ -11,7 +11,6 @@ from wellsep.compute.clusters import Clusters, centre_distances
 from wellsep.compute.extremes import Linkage
 from wellsep.compute.metrics import TAKEN
 from wellsep.compute.wants import Want, want
-from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 
@@ -104,7 +103,6 @@ def dunn_score(
     >>> ws.dunn_score([[0.0, 0], [0, 1], [5, 0], [5, 2]], [0, 0, 1, 1])
     2.5
     """
-    check_precomputed(X, metric)
     return score_one(
         "dunn",
         X,

@@ -114,7 +114,24 @@ def parse_indices(indices: Any, convention: str | None = None) -> list[ParsedInd
         asked[index.label(params)] = (index, params)
     if not asked:
         raise ValueError("indices must name at least one index, got none.")
+    _refuse_mixture(list(asked.values()))
     return list(asked.values())
+
+
+def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
+    """Whether X is a matrix of distances to this index, and not coordinates."""
+    return "metric" in params and not find(params["metric"]).coordinates
+
+
+def _refuse_mixture(asked: list[ParsedIndex]) -> None:
+    """X cannot be distances for one index and coordinates for another."""
+    given = [takes_distances(index, params) for index, params in asked]
+    if any(given) and not all(given):
+        index, params = asked[given.index(False)]
+        raise ValueError(
+            "indices must all have metric='precomputed' where one has, got "
+            f"{index.label(params)!r}, which needs coordinates; score it apart."
+        )
 
 
 def _is_pair(spec: Any) -> bool:
