@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +41,11 @@ def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> 
     return [paragraph for paragraph in paragraphs if paragraph]
 
 
+def _named(names: Sequence[str], which: Iterable[int]) -> str:
+    """Names in their own order, not in that of the runs."""
+    return listing(map(repr, sorted(names[i] for i in which)))
+
+
 def _question(result: AceResult) -> Iterator[str]:
     turned = "" if result.direction > 0 else ", negated because smaller is better"
     yield (
@@ -62,7 +67,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
             "care, next to the mean scores."
         )
     else:
-        gone = [d for d in result.dropped if d.step == "dip"]
+        gone = sorted((d for d in result.dropped if d.step == "dip"), key=lambda d: d.space)
         untested = result.untested
         passed = len(result.spaces) - len(gone) - len(untested)
         yield (
@@ -75,7 +80,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         if gone:
             names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
             yield f"Left out, because the test cannot rule out a single mode there: {names}."
-    constant = [d.space for d in result.dropped if d.step == "constant"]
+    constant = sorted(d.space for d in result.dropped if d.step == "constant")
     if constant:
         yield (
             f"Left out, because every partition scores the same there: "
@@ -86,7 +91,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
 def _undefined(result: AceResult) -> Iterator[str]:
     if not result.undefined:
         return
-    space, partition, reason = result.undefined[0]
+    space, partition, reason = min(result.undefined)
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
@@ -119,23 +124,21 @@ def _groups(result: AceResult) -> Iterator[str]:
     if not result.groups:
         yield "No two spaces form a group."
         return
-    sizes = [len(group) for group in result.groups]
+    sizes = sorted((len(group) for group in result.groups), reverse=True)
     spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
     how = "by the outlier rule, since density alone shows none" if result.fallback else ""
     yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
     if len(result.subgroups) > len(result.groups):
-        fine = listing(str(len(s.members)) for s in result.subgroups)
+        fine = listing(map(str, sorted((len(s.members) for s in result.subgroups), reverse=True)))
         yield f"The scores themselves split large groups further: {fine}."
     if result.outliers:
-        yield f"In no group: {listing(repr(result.spaces[i]) for i in result.outliers)}."
+        yield f"In no group: {_named(result.spaces, result.outliers)}."
 
 
 def _winner(result: AceResult) -> Iterator[str]:
     if result.won_by == "single space":
         return
-    heavy = np.argsort(-result.weights, kind="stable")
-    names = [result.spaces[result.winning_spaces[i]] for i in heavy]
-    weights = result.weights[heavy]
+    names, weights = result.heaviest_spaces
     shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
     if result.won_by == "outlier":
         yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
@@ -168,16 +171,14 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 def _answer(result: AceResult) -> Iterator[str]:
     place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    best = [repr(result.partitions[i]) for i in np.flatnonzero(place == 1)]
+    best = np.flatnonzero(place == 1)
     top = result.scores.max()
-    if len(best) > 1:
-        yield f"Best, tied: {listing(best)} (score {top:.4g})."
-    else:
-        yield f"Best: {best[0]} (score {top:.4g})."
+    tied = ", tied" if len(best) > 1 else ""
+    yield f"Best{tied}: {_named(result.partitions, best)} (score {top:.4g})."
     if len(best) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
-        names = listing(repr(result.partitions[i]) for i in second)
-        yield f"Next: {names} ({result.scores[second[0]]:.4g})."
+        names = _named(result.partitions, second)
+        yield f"Next: {names} ({result.scores[second].max():.4g})."
     if result.coverage is not None:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
@@ -197,7 +198,7 @@ def _baselines(result: AceResult) -> Iterator[str]:
         if (place[pick] == 1).any():
             yield f"{BASELINES[name]} pick the same."
         else:
-            chosen = listing(repr(result.partitions[i]) for i in pick)
+            chosen = _named(result.partitions, pick)
             yield f"{BASELINES[name]} pick {chosen}, which ACE ranks {place[pick].min()}."
 
 
@@ -225,7 +226,8 @@ def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterat
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
     place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
+    often = sorted(range(len(chance)), key=lambda i: (-chance[i], result.partitions[i]))
+    best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     yield (
         f"Over {confidence.n_draws} half-samples of the objects"
@@ -233,7 +235,7 @@ def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterat
         f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    rival = int(max((i for i in range(len(chance)) if i != best), key=lambda i: chance[i]))
+    rival = next(i for i in often if i != best)
     if chance[rival] > chance[best]:
         yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:

@@ -161,7 +161,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     partitions = encode_runs(runs, options.noise)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)
+        plan = draw_plan(partitions, tuple(runs.spaces), options, options.random_state)
         index, params = options.deciding
         test = options.dip and options.redo_dip
         job = plan.resampling(index.name, params, tuple(runs.spaces), options.projection, test=test)

@@ -94,10 +94,20 @@ class AceResult(Record):
 
     @property
     def untested(self) -> tuple[str, ...]:
-        """Spaces that stay because their dip test is undefined."""
+        """Spaces that stay because their dip test is undefined, by name."""
         if self.dip_adjusted is None:
             return ()
-        return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
+        names = (self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
+        return tuple(sorted(names))
+
+    @property
+    def heaviest_spaces(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """Spaces that give the answer and their weights, heaviest first; equal ones by name."""
+        names = [self.spaces[i] for i in self.winning_spaces]
+        order = sorted(
+            range(len(names)), key=lambda i: (-round(float(self.weights[i]), 9), names[i])
+        )
+        return tuple(names[i] for i in order), self.weights[order]
 
     def explain(self) -> str:
         """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""

@@ -66,8 +66,8 @@ class PartitionScores(Shown):
         check_choice("index", index, self.indices)
         if isinstance(name, numbers.Integral):
             name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
-        check_choice("name", name, self.names)
-        return self.reasons.get((name, index))
+        known: str = check_choice("name", name, self.names)
+        return self.reasons.get((known, index))
 
     def column(self, index: str) -> np.ndarray:
         """The values of one index, one per partition."""
