@@ -18,6 +18,7 @@ from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, 
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import each_space
 from wellsep.partitions import Partitions
+from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.result import AceResult
@@ -151,7 +152,7 @@ def draw_plan(
     The same spaces are left out in whatever order they come.
     """
     n_spaces = len(spaces)
-    by_name = np.array(sorted(range(n_spaces), key=spaces.__getitem__), dtype=np.intp)
+    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
     n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
     n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
@@ -162,7 +163,7 @@ def draw_plan(
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
     drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
-    kept = np.stack([np.sort(by_name[some]) for some in drawn])
+    kept = np.stack([np.sort(ordered[some]) for some in drawn])
     return Plan(halves, kept, left_out)
 
 

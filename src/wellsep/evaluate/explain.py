@@ -9,6 +9,7 @@ import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
 from wellsep.evaluate.correlation import ranks
+from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
@@ -43,7 +44,7 @@ def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> 
 
 def _named(names: Sequence[str], which: Iterable[int]) -> str:
     """Names in their own order, not in that of the runs."""
-    return listing(map(repr, sorted(names[i] for i in which)))
+    return listing(map(repr, sorted((names[i] for i in which), key=natural_key)))
 
 
 def _question(result: AceResult) -> Iterator[str]:
@@ -67,7 +68,9 @@ def _multimodality(result: AceResult) -> Iterator[str]:
             "care, next to the mean scores."
         )
     else:
-        gone = sorted((d for d in result.dropped if d.step == "dip"), key=lambda d: d.space)
+        gone = sorted(
+            (d for d in result.dropped if d.step == "dip"), key=lambda d: natural_key(d.space)
+        )
         untested = result.untested
         passed = len(result.spaces) - len(gone) - len(untested)
         yield (
@@ -80,11 +83,11 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         if gone:
             names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
             yield f"Left out, because the test cannot rule out a single mode there: {names}."
-    constant = sorted(d.space for d in result.dropped if d.step == "constant")
+    constant = [d.space for d in result.dropped if d.step == "constant"]
     if constant:
         yield (
             f"Left out, because every partition scores the same there: "
-            f"{listing(map(repr, constant))}."
+            f"{listing(map(repr, sorted(constant, key=natural_key)))}."
         )
 
 
@@ -226,7 +229,9 @@ def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterat
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
     place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    often = sorted(range(len(chance)), key=lambda i: (-chance[i], result.partitions[i]))
+    often = sorted(
+        range(len(chance)), key=lambda i: (-chance[i], natural_key(result.partitions[i]))
+    )
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     yield (

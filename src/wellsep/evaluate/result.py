@@ -10,6 +10,7 @@ import numpy as np
 
 from wellsep._records import Record
 from wellsep.evaluate.options import AceOptions
+from wellsep.runs.names import natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,15 +99,14 @@ class AceResult(Record):
         if self.dip_adjusted is None:
             return ()
         names = (self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
-        return tuple(sorted(names))
+        return tuple(sorted(names, key=natural_key))
 
     @property
     def heaviest_spaces(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Spaces that give the answer and their weights, heaviest first; equal ones by name."""
         names = [self.spaces[i] for i in self.winning_spaces]
-        order = sorted(
-            range(len(names)), key=lambda i: (-round(float(self.weights[i]), 9), names[i])
-        )
+        weights = np.round(self.weights, 9).tolist()
+        order = sorted(range(len(names)), key=lambda i: (-weights[i], natural_key(names[i])))
         return tuple(names[i] for i in order), self.weights[order]
 
     def explain(self) -> str:

@@ -33,6 +33,7 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.table import ranking_table, table_payload, truth_panels, truth_payload
 from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 from wellsep.spaces.planes import plane
 
 SURE = ((0.9, "Quite sure"), (0.6, "Fairly sure"), (0.0, "Not sure"))
@@ -288,7 +289,9 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
             f"and its rank is {_from_to(low, high)} in {sure.level:.0%} of them."
         )
         chances = sure.probability_best
-        order = sorted(range(len(chances)), key=lambda i: (-chances[i], ranking.names[i]))
+        order = sorted(
+            range(len(chances)), key=lambda i: (-chances[i], natural_key(ranking.names[i]))
+        )
         order.remove(first)
         if order and sure.probability_best[order[0]] >= 0.05:
             name, chance = ranking.names[order[0]], float(sure.probability_best[order[0]])
