@@ -208,3 +208,20 @@ def test_an_affinity_that_rounds_to_nothing_leaves_no_merged_cluster_behind():
     points = np.array([[0.0], [1.0], [3.0], [50.0]])
     labels = merge_clusters(_Rounded(), np.arange(4), 2, points=points, reach=0)
     assert labels.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("agglomerate", [degree_linkage, path_integral])
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"X": np.array([[0.0], [np.nan], [2.0], [3.0]])}, "X must be finite, got nan in column 0"),
+        ({"X": np.array([1.0, 2.0, 3.0])}, "X must be two-dimensional"),
+        ({"labels": np.array(1)}, "labels must be one value per object"),
+        ({"labels": [0, 1, 1]}, r"labels must have one entry per object \(4\), got 3"),
+        ({"labels": [0, 1, 1, -2]}, "labels must not hold noise"),
+    ],
+)
+def test_what_cannot_be_agglomerated_is_refused(agglomerate, change, sentence):
+    given = {"X": np.arange(4.0)[:, None], "n_clusters": 2, **change}
+    with pytest.raises(ValueError, match=sentence):
+        agglomerate(given.pop("X"), given.pop("n_clusters"), **given)

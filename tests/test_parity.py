@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.metrics import pairwise_distances
-from ugly import data_sets
+from ugly import data_sets, hdbscan_noise
 
 import wellsep as ws
 
@@ -51,6 +51,7 @@ SPECS: dict[str, Spec] = {
             ("average", "average"),
             ("centroid", "complete"),
             ("to-centroids", "centroid"),
+            ("own-centroids", "complete"),
             ("hausdorff", "average"),
         )
     },
@@ -290,6 +291,7 @@ def accepted(case: str, way: Way) -> list[str]:
 def scored(way: Way, case: str, names: list[str]) -> dict[str, Found]:
     data, options = CASES[case]
     X, partitions = DATA[data].X, {**DATA[data].partitions, "forty": FORTY}
+    partitions["three kinds of noise"] = hdbscan_noise(partitions["noisy"])
     if way.turn in (dask_array, float32_dask):
         partitions = {name: dask_array(y) for name, y in partitions.items()}
     labels = [{name: y} for name, y in partitions.items()] if way.alone else [partitions]

@@ -83,8 +83,8 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: priced (not counted, and the score falls), "
-            "exclude (not counted), cluster, singletons or error."
+            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
+            "falls), exclude (not counted), cluster, singletons or error."
         ),
     ] = "priced",
     judge: Annotated[

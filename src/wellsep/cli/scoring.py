@@ -73,8 +73,8 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: exclude (not counted), priced (not counted, "
-            "and the score falls), cluster, singletons or error."
+            help="How to treat noise (labels -1, -2, -3): exclude (not counted), priced (not "
+            "counted, and the score falls), cluster, singletons or error."
         ),
     ] = "exclude",
     convention: Annotated[

@@ -38,6 +38,7 @@ from wellsep.compute.points import (
     inertia,
     label_counts,
     open_points,
+    uneven,
 )
 from wellsep.compute.seeding import center_distances
 
@@ -167,12 +168,14 @@ class CentroidClusterer(
         )
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
-        """Weights of validated X, checked."""
+        """Weights of validated X, checked; None where all are one, so that both give one fit."""
         if is_dask(getattr(X, "array", None)):  # Chunks
             from wellsep.compute.dask.labels import weigh_chunks
 
-            return weigh_chunks(sample_weight, X)
-        return check_weights(sample_weight, X.shape[0])
+            weights = weigh_chunks(sample_weight, X)
+            all_one = weights is not None and bool((weights == 1).all().compute())
+            return None if all_one else weights
+        return uneven(check_weights(sample_weight, X.shape[0]))
 
     def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
         counts = points.fold(label_counts, n_clusters, beside=[labels])

@@ -92,8 +92,9 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
-        and an index that has no price for it is refused where a partition has noise.
+        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
+        lowers the score, and an index that has no price for it is refused where a partition has
+        noise.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and the subsamples.
     n_jobs : int, optional

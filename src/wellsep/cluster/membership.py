@@ -171,7 +171,7 @@ def membership_report(
     n_worst : int
         Length of either list.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means; excluded objects are not judged.
+        What noise (the labels -1, -2, -3) means; excluded objects are not judged.
     n_jobs : int, optional
         Threads of the neighbour searches.
 

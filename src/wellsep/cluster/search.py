@@ -79,8 +79,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
-        and an index that has no price for it is refused where a partition has noise.
+        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
+        lowers the score, and an index that has no price for it is refused where a partition has
+        noise.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.

@@ -230,6 +230,7 @@ def prepare(
     A given ``frame`` takes the place of what would be measured.
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = uneven(weights)
     zero = None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
@@ -248,6 +249,11 @@ def prepare(
     pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
     pulled = _beside(pull, values)
     return Points(values, weights, there, norms, made, zero, pull, pulled, X, start)
+
+
+def uneven(weights: np.ndarray | None) -> np.ndarray | None:
+    """None for weights of one: sums and draws are then those without weights, bit for bit."""
+    return None if weights is None or bool((weights == 1.0).all()) else weights
 
 
 def _beside(weights: np.ndarray | None, values: Any) -> Any:

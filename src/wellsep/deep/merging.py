@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wellsep._checks import check_count, to_numpy
+from wellsep._checks import check_count, check_data, to_numpy
 from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
+from wellsep.partitions import encode
 
 
 def gaussian_weights(graph: NeighbourGraph, scale: float = 1.0) -> sp.csr_array:
@@ -228,12 +229,14 @@ def agglomerate(
     n_local: int = 1,
 ) -> np.ndarray:
     """Merge clusters on the Gaussian nearest-neighbour graph of X by affinity(graph, labels)."""
-    n = len(X)
+    X = check_data(X)
+    n = X.shape[0]
     check_count("n_clusters", n_clusters, 1, n)
+    start = None if labels is None else _starting(labels, n)
     if n == 1:
         return np.zeros(1, dtype=np.int64)
     near = nearest_neighbours(X, min(check_count("n_neighbors", n_neighbors), n - 1))
-    start = chains(near) if labels is None else renumbered(to_numpy(labels))
+    start = chains(near) if start is None else start
     return merge_clusters(
         affinity(gaussian_weights(near, scale), start),
         start,
@@ -242,6 +245,12 @@ def agglomerate(
         n_local=n_local,
         reach=near.indices.shape[1],
     )
+
+
+def _starting(labels: Any, n: int) -> np.ndarray:
+    """Labels to start from, numbered by first member; noise has no cluster to start from."""
+    found = encode(labels, n_objects=n, noise="error")
+    return renumbered(found.codes[0])
 
 
 def _roots(parents: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +23,7 @@ from wellsep.evaluate.sharing import tell
 from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.voting import ScoreDraw
@@ -124,7 +125,7 @@ def rank_confidence(
         )
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
-    plan = draw_plan(partitions, len(scores.spaces), options, options.random_state)
+    plan = draw_plan(partitions, scores.spaces, options, options.random_state)
     test = result.options.dip and scores.dip is not None and options.redo_dip
     spec = scores.index_specs[result.index]
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
@@ -151,9 +152,14 @@ class Plan(NamedTuple):
 
 
 def draw_plan(
-    partitions: Partitions, n_spaces: int, options: DrawOptions, random_state: Any
+    partitions: Partitions, spaces: Sequence[str], options: DrawOptions, random_state: Any
 ) -> Plan:
-    """Draw the half-samples, then the spaces that each of them leaves out."""
+    """Draw the half-samples, then the spaces that each of them leaves out, by name.
+
+    The same spaces are left out in whatever order they come.
+    """
+    n_spaces = len(spaces)
+    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
     n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
     n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
@@ -163,7 +169,8 @@ def draw_plan(
     rng = check_generator(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
-    kept = np.stack([np.sort(rng.permutation(n_spaces)[left_out:]) for _ in range(n_draws)])
+    drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
+    kept = np.stack([np.sort(ordered[some]) for some in drawn])
     return Plan(halves, kept, left_out)
 
 

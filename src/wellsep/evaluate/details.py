@@ -127,7 +127,7 @@ def details_of_best(
 
 def leading_space(result: AceResult) -> str:
     """The space that counts most in the answer."""
-    return result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
+    return result.heaviest_spaces[0][0]
 
 
 def object_details(

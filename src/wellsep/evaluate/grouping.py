@@ -124,7 +124,9 @@ def hdbscan(
     """HDBSCAN (excess of mass, the root is never a group) with GLOSH outlier scores.
 
     Departs from the usual algorithm in one point: edges of equal weight are merged together, so
-    that neither the order of the points nor the sort decides.
+    that neither the order of the points nor the sort decides. A single point between two groups
+    often reaches both at the same weight, its own core distance. It joins neither here; the usual
+    algorithm puts it into one of them, or into none, as the rows are sorted.
 
     Parameters
     ----------

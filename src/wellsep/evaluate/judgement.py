@@ -185,7 +185,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, len(once.spaces), options, options.random_state)
+        plan = draw_plan(partitions, tuple(once.spaces), options, options.random_state)
         index, params = options.deciding
         test = options.dip and options.redo_dip
         job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)

@@ -30,7 +30,7 @@ from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices
+from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices, takes_distances
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 
@@ -105,10 +105,10 @@ class Settings(Checked):
     Parameters
     ----------
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means. By default such objects are not counted and lower the score, so
-        that a run that calls most objects noise does not win by it; an index that has no price
-        for them is refused. "exclude": they are not counted and cost nothing. "cluster": they are
-        one cluster. "singletons": each is a cluster. "error": they are refused.
+        What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
+        the score, so that a run that calls most objects noise does not win by it; an index that has
+        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        they are one cluster. "singletons": each is a cluster. "error": they are refused.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     dip : bool
@@ -335,6 +335,12 @@ class ScoreOptions(Calling, Settings):
         super().__post_init__()
         parsed = parse_indices(self.indices, self.convention)
         object.__setattr__(self, "parsed", {i.label(params): (i, params) for i, params in parsed})
+        for name in ("dip", "details"):
+            if getattr(self, name, False) and any(takes_distances(*one) for one in parsed):
+                raise ValueError(
+                    f"{name} must be False where an index has metric='precomputed', got True; "
+                    "it is computed from coordinates."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,12 +122,12 @@ class Ranking(Record):
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
-        return min(self.winners)
+        return self.winners[0]
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """All partitions on rank 1."""
-        return tuple(self.names[i] for i in np.flatnonzero(self.rank == 1))
+        """All partitions on rank 1, by name."""
+        return tuple(sorted(self.names[i] for i in np.flatnonzero(self.rank == 1)))
 
     @property
     def order(self) -> np.ndarray:

@@ -119,6 +119,7 @@ class Scores(Record):
         ----------
         matrix : array-like of shape (L, M)
             Value of every partition (column) in every space (row), with the index's own sign.
+            NaN: the value is undefined; ``why`` says that it was given so.
         index : its name
         direction : {1, -1}
             -1 if smaller values are better.
@@ -153,14 +154,27 @@ class Scores(Record):
                     f"dip_pvalues must have one value per space ({n_spaces}), got shape "
                     f"{pvalue.shape}."
                 )
+            outside = (pvalue < 0) | (pvalue > 1)
+            if outside.any():
+                where = int(np.flatnonzero(outside)[0])
+                raise ValueError(
+                    f"dip_pvalues must lie between 0 and 1, got {pvalue[where]} at {where}."
+                )
             dip = Dip(freeze(np.full(n_spaces, np.nan)), pvalue, ("",) * n_spaces, "given")
+        space_names = _names("spaces", spaces, n_spaces, "space" if not paired else "run")
+        partition_names = _names(
+            "partitions", partitions, n_partitions, "partition" if not paired else "run"
+        )
+        missing = {
+            reason_key(space_names[row], partition_names[column]): "the value was given as NaN"
+            for row, column in np.argwhere(np.isnan(matrix))
+        }
         return cls(
             values={index: matrix},
             directions={index: direction},
-            spaces=_names("spaces", spaces, n_spaces, "space" if not paired else "run"),
-            partitions=_names(
-                "partitions", partitions, n_partitions, "partition" if not paired else "run"
-            ),
+            spaces=space_names,
+            partitions=partition_names,
+            reasons={index: missing} if missing else {},
             made_in=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
             dip=dip,
         )

@@ -21,7 +21,7 @@ from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import NOISE, Partitions, encode
+from wellsep.partitions import Partitions, as_labels, encode, merge_noise
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -155,14 +155,12 @@ def compare_with_truth(
     classes = to_numpy(truth, "truth").reshape(-1)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     for name in names:
-        labels = to_numpy(partitions[name])
+        labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
         if len(labels) != len(classes):
             raise ValueError(
                 f"truth must have one class per object ({len(labels)} in {name!r}), "
                 f"got {len(classes)}."
             )
-        if labels.dtype.kind in "iu" and (labels == NOISE).any():
-            labels = np.unique(labels, return_inverse=True)[1]
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels)))
     external = {name: freeze(v) for name, v in values.items()}

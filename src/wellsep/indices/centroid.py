@@ -58,8 +58,8 @@ def calinski_harabasz_score(
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and the value is multiplied by
-        c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
+        What noise (the labels -1, -2, -3) means. "priced": not counted, and the value is multiplied
+        by c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
 

@@ -108,7 +108,7 @@ def local_connectivity(
     n_neighbors : int
         t, the largest number of neighbours that count.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     n_jobs : int, optional
         Threads of the neighbour searches.
 

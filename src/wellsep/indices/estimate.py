@@ -104,7 +104,7 @@ def silhouette_estimate(
     sample_weight : array-like of shape (n,), optional
         Objects are then drawn with replacement, in proportion to their weight.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     random_state : int, Generator or None
 
     Returns

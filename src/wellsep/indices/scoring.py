@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from wellsep._arguments import check_items
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
+    check_count,
     check_data,
     check_weights,
     is_dask,
@@ -62,9 +64,12 @@ class PartitionScores(Shown):
     reasons: Mapping[tuple[str, str], str]
 
     def why(self, name: str | int, index: str) -> str | None:
-        """Why a value is NaN; None if it is defined."""
-        key = self.names[name] if isinstance(name, int) else name
-        return self.reasons.get((key, index))
+        """Why a value is NaN; None if it is defined. A partition is named or numbered."""
+        check_choice("index", index, self.indices)
+        if isinstance(name, numbers.Integral):
+            name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
+        known: str = check_choice("name", name, self.names)
+        return self.reasons.get((known, index))
 
     def column(self, index: str) -> np.ndarray:
         """The values of one index, one per partition."""
@@ -115,7 +120,24 @@ def parse_indices(
         asked[index.label(params)] = (index, params)
     if not asked:
         raise ValueError(f"{what} must name at least one index, got none.")
+    _refuse_mixture(list(asked.values()))
     return list(asked.values())
+
+
+def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
+    """Whether X is a matrix of distances to this index, and not coordinates."""
+    return "metric" in params and not find(params["metric"]).coordinates
+
+
+def _refuse_mixture(asked: list[ParsedIndex]) -> None:
+    """X cannot be distances for one index and coordinates for another."""
+    given = [takes_distances(index, params) for index, params in asked]
+    if any(given) and not all(given):
+        index, params = asked[given.index(False)]
+        raise ValueError(
+            "indices must all have metric='precomputed' where one has, got "
+            f"{index.label(params)!r}, which needs coordinates; score it apart."
+        )
 
 
 def _is_pair(spec: Any) -> bool:
@@ -168,9 +190,9 @@ def score_partitions(
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "exclude": such objects are not counted. "priced": they are not
-        counted and lower the score; an index that has no price for them is refused. "cluster":
-        they are one cluster. "singletons": each is a cluster. "error": they are refused.
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted. "priced":
+        they are not counted and lower the score; an index that has no price for them is refused.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional

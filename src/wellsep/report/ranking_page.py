@@ -33,6 +33,7 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.table import ranking_table, table_payload, truth_panels, truth_payload
 from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 from wellsep.spaces.planes import plane
 
 SURE = ((0.9, "Quite sure"), (0.6, "Fairly sure"), (0.0, "Not sure"))
@@ -253,14 +254,14 @@ def _sides(evidence: Evidence) -> dict[str, list[int]]:
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
-    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, s))
+    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, result.spaces[s]))
     others = [int(i) for i in space_order(result)[::-1] if i not in set(selected)]
     return {"selected": selected, "excluded": others}
 
 
 def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     ranking = evidence.ranking
-    winners = sorted(ranking.winners)
+    winners = ranking.winners
     by = ranking.index if ranking.decided_by is None else ranking.title
     rest = f" of {len(ranking.names)} runs by {by}."
     if len(winners) == 1:
@@ -290,8 +291,9 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
             f"{word}: it comes first in {share:.0%} of {sure.n_draws} half-samples of the objects, "
             f"and its rank is {_from_to(low, high)} in {sure.level:.0%} of them."
         )
-        others = ~result.equals(first)
-        order = [i for i in np.argsort(-sure.probability_best, kind="stable") if others[i]]
+        chances = sure.probability_best
+        others = np.flatnonzero(~result.equals(first)).tolist()
+        order = sorted(others, key=lambda i: (-chances[i], natural_key(ranking.names[i])))
         if order and sure.probability_best[order[0]] >= 0.05:
             name, chance = ranking.names[order[0]], float(sure.probability_best[order[0]])
             more = f"{name!r} comes first more often, in {chance:.0%}."

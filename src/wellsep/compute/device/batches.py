@@ -126,6 +126,14 @@ def cluster_means(
     X: torch.Tensor, batch: Batch, weights: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(g, K, d) means and (g, K) masses."""
+    sums, mass = cluster_sums(X, batch, weights)
+    return sums / mass[..., None], mass
+
+
+def cluster_sums(
+    X: torch.Tensor, batch: Batch, weights: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, K, d) sums of rows and (g, K) masses."""
     g, k = len(batch.which), batch.k
     sums = torch.zeros((g * k, X.shape[1]), dtype=X.dtype, device=X.device)
     mass = torch.zeros(g * k, dtype=X.dtype, device=X.device)
@@ -135,4 +143,4 @@ def cluster_means(
             table *= weights[rows]
         sums += table @ X[rows]
         mass += table.sum(dim=1)
-    return (sums / mass[:, None]).reshape(g, k, -1), mass.reshape(g, k)
+    return sums.reshape(g, k, -1), mass.reshape(g, k)
