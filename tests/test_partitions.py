@@ -158,7 +158,7 @@ def test_categories_that_are_numbers_keep_their_noise():
         (np.array(1), ValueError, "0 dimension"),
         (3, ValueError, r"one value per object, got shape \(\)"),
         (np.ma.masked_array([0, 1, 1], mask=[0, 0, 1]), ValueError, "masked values.* first at 2"),
-        ([[0, 1], [1]], ValueError, "one entry per object"),
+        ([[0, 1], [1]], ValueError, "must have the 2 objects that"),
     ],
 )
 def test_labels_that_would_change_on_the_way_are_refused(labels, error, sentence):
