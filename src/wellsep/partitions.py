@@ -108,12 +108,12 @@ class Partitions:
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
-        which = check_positions("which", which, len(self))
+        chosen = check_positions("which", which, len(self))
         return Partitions(
-            self.codes[which],
-            tuple(self.classes[m] for m in which),
-            tuple(self.names[m] for m in which),
-            self.coverage[which],
+            self.codes[chosen],
+            tuple(self.classes[m] for m in chosen),
+            tuple(self.names[m] for m in chosen),
+            self.coverage[chosen],
         )
 
     def __len__(self) -> int:
@@ -182,7 +182,11 @@ def _is_one_vector(labels: Any) -> bool:
     if is_series(labels) or type(labels).__name__ == "Categorical":
         return True
     if isinstance(labels, Sequence):
-        return len(labels) == 0 or isinstance(labels[0], str) or np.ndim(labels[0]) == 0
+        return (
+            len(labels) == 0
+            or isinstance(labels[0], str)
+            or to_numpy(labels[0], "labels").ndim == 0
+        )
     return getattr(labels, "ndim", 1) == 1
 
 

@@ -10,7 +10,7 @@ from wellsep.compute.gather import gather
 from wellsep.compute.tree import DensityTrees
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
-from wellsep.indices.scoring import one_task, score_one
+from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
 def _wants_dbcv() -> dict[str, Want]:
@@ -116,5 +116,6 @@ def dbcv_clusters(X: Any, labels: Any, *, noise: str = "exclude", device: Any = 
     [0.87, 0.87]
     """
     task, entry, _ = one_task("dbcv", X, labels, None, noise, device)
+    refuse_empty(task)
     wanted = entry.wants()["trees"]
     return _validities(gather(task, [wanted])[wanted][0])
