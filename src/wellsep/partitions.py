@@ -237,7 +237,11 @@ def _is_one_vector(labels: Any) -> bool:
     if is_series(labels) or type(labels).__name__ == "Categorical":
         return True
     if isinstance(labels, Sequence):
-        return len(labels) == 0 or isinstance(labels[0], str) or np.ndim(labels[0]) == 0
+        return (
+            len(labels) == 0
+            or isinstance(labels[0], str)
+            or to_numpy(labels[0], "labels").ndim == 0
+        )
     return getattr(labels, "ndim", 1) == 1
 
 

@@ -87,6 +87,10 @@ def _sentence(error: Exception) -> str:
     from wellsep._display import printable
 
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        text = error.strerror  # without its number
+    elif isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
     text = printable(" ".join(str(text).split()))
     if isinstance(error, BAD_INPUT) and text:
         return text

@@ -170,14 +170,14 @@ def sweep(
     array = to_table(X)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
-    names = None if ids is None else to_numpy(ids, "ids")
-    if names is not None and names.shape != (len(array),):
+    called = None if ids is None else to_numpy(ids, "ids")
+    if called is not None and called.shape != (len(array),):
         raise ValueError(
-            f"ids must have one entry per object ({len(array)}), got shape {names.shape}."
+            f"ids must have one entry per object ({len(array)}), got shape {called.shape}."
         )
     folder = check_path("out", out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = TrialJob(estimator, array, folder, names, objective)
+    job = TrialJob(estimator, array, folder, called, objective)
     if sampler == "optuna":
         from wellsep.deep.study import run_study
 

@@ -13,7 +13,7 @@ from wellsep.compute.gather import gather, values_of_objects
 from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import Score, index
-from wellsep.indices.scoring import one_task, score_one
+from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
 @index(
@@ -304,6 +304,7 @@ def cfq_clusters(
         params={"wrong_side": wrong_side},
     )
     wanted = entry.wants(**params)
+    refuse_empty(task)
     found = gather(task, wanted.values())
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")

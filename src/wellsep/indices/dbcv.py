@@ -11,7 +11,7 @@ from wellsep.compute.gather import gather
 from wellsep.compute.tree import DensityTrees
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
-from wellsep.indices.scoring import one_task, score_one
+from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
 def _wants_dbcv(ties: str = "distance") -> dict[str, Want]:
@@ -160,5 +160,6 @@ def dbcv_clusters(
     [0.87, 0.87]
     """
     task, entry, params = one_task("dbcv", X, labels, None, noise, device, params={"ties": ties})
+    refuse_empty(task)
     wanted = entry.wants(**params)["trees"]
     return _validities(gather(task, [wanted])[wanted][0])

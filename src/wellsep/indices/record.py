@@ -16,6 +16,7 @@ from wellsep._checks import (
     check_number,
 )
 from wellsep._display import shown
+from wellsep.compute.metrics import find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
 from wellsep.partitions import Partitions
@@ -90,6 +91,8 @@ class Index:
             raise ValueError(
                 f"parameters of {self.name!r} must be among: {known}; got {unknown[0]!r}."
             )
+        if "metric" in given:
+            find(given["metric"])  # refuses what is no metric
         return {**self.params, **given}
 
     def price_for(self, partitions: Partitions, m: int) -> Price | None:

@@ -424,6 +424,12 @@ def one_task(
     return Task(space, counted, weights, None if given is None else (given,)), index, full
 
 
+def refuse_empty(task: AnyTask) -> None:
+    """Refuse a partition without a cluster where there is a value for each."""
+    if not len(task.partitions.classes[0]):
+        raise UndefinedIndex("no object is counted.")
+
+
 def _one(labels: Any, n: int, noise: str) -> Partitions:
     partitions = Partitions.from_labels(labels, n_objects=n, noise=noise)
     if len(partitions) != 1:

@@ -264,7 +264,9 @@ def _as_embedding(value: Any, what: str) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"{what} must be a table of numbers, got {error}.") from None
     if array.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):  # the check of the dtype reports it
+        with contextlib.suppress(
+            TypeError, ValueError, OverflowError
+        ):  # the check of the dtype reports it
             array = array.astype(np.float64)
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 
