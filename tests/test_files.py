@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from wellsep import _files as files
+from wellsep import _replace
 from wellsep._files import (
     digest,
     read_npz,
-    replace_file,
     stored_member,
     stored_npy,
     to_json,
     write_npz,
-    write_text,
 )
+from wellsep._replace import replace_file, write_text
 
 
 def names_in(folder) -> list[str]:
@@ -72,7 +72,7 @@ def test_an_exception_while_writing_leaves_the_old_file_and_nothing_else(tmp_pat
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_the_mode_follows_the_umask_of_the_process(tmp_path, mask):
     code = (
-        f"import os, sys; os.umask({mask}); from wellsep._files import write_text;"
+        f"import os, sys; os.umask({mask}); from wellsep._replace import write_text;"
         " write_text(sys.argv[1], 'x')"
     )
     source = Path(files.__file__).parents[1]
@@ -105,7 +105,7 @@ def gone() -> int:
 
 @pytest.mark.skipif(os.name != "posix", reason="asks the system whether a process lives")
 def test_files_of_writers_that_are_gone_are_removed_at_the_next_write(tmp_path, gone):
-    token, here = "0" * 32, files._machine()
+    token, here = "0" * 32, _replace.machine()
     dead, alive = f".{token}.{here}-{gone}.tmp", f".{token}.{here}-{os.getpid()}.tmp"
     for name in (dead, alive, ".someone.tmp", "arrays-1.npz"):
         (tmp_path / name).write_text("half")

@@ -10,16 +10,27 @@ from golden import ROOT
 
 SOURCE = ROOT / "src" / "wellsep"
 
-LEAVES = {"_checks", "_files", "_records", "partitions", "runs", "datasets", "tables", "_display"}
+LEAVES = {
+    "_checks",
+    "_files",
+    "_replace",
+    "_records",
+    "partitions",
+    "runs",
+    "datasets",
+    "tables",
+    "_display",
+}
 BELOW = {
     "_checks": set(),
     "_files": set(),
-    "_records": {"_files", "_display"},
+    "_replace": set(),
+    "_records": {"_files", "_replace", "_display"},
     "partitions": {"_checks"},
-    "tables": {"_checks", "_files"},
+    "tables": {"_checks", "_files", "_replace"},
     "_display": set(),
     "datasets": {"_checks", "_display"},
-    "runs": {"_checks", "_files", "partitions", "tables", "_display"},
+    "runs": {"_checks", "_files", "_replace", "partitions", "tables", "_display"},
     "adapters": LEAVES,
     "compute": {"_checks", "partitions"},
     "indices": {"_checks", "_display", "partitions", "compute"},

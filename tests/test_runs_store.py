@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellsep import NoRuns, Run, Runs, load_runs, save_run
-from wellsep import _files as files
+from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
 from wellsep.runs.names import natural_key, safe_name
 
 RNG = np.random.default_rng(0)
@@ -246,7 +245,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import shutil
-import wellsep._files as files
+import wellsep._replace as files
 import wellsep.runs.folder as writing
 
 folder, steps = sys.argv[1], ("open", "fsync", "rename", "rmtree")
@@ -335,7 +334,7 @@ def age(folder, seconds: float) -> None:
 def test_what_a_killed_writer_left_is_ignored_and_removed_by_the_next_save(tmp_path):
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
                           capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
-    token, here = "0" * 32, files._machine()
+    token, here = "0" * 32, _replace.machine()
     dead, alive = f".{token}.{here}-{gone}.tmp", f".{token}.{here}-{os.getpid()}.tmp"
     elsewhere, just_now = f".{token}.ffffffff-1.tmp", f".{token}.eeeeeeee-1.tmp"
     foreign = ".dead.tmp"
@@ -391,7 +390,7 @@ def test_a_full_disk_keeps_the_old_archive_and_says_so(tmp_path, monkeypatch):
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full_disk)
-        sentence = r"Saving the runs as .*all\.npz failed: No space left on device\. Nothing was"
+        sentence = r"Writing .*all\.npz failed: No space left on device\. Nothing was"
         with pytest.raises(OSError, match=sentence):
             runs.save(path, overwrite=True)
     assert path.read_bytes() == before

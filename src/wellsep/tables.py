@@ -16,11 +16,11 @@ import numpy as np
 from wellsep._files import (
     members,
     read_npz,
-    replace_file,
     stored_member,
     stored_npy,
     write_npy,
 )
+from wellsep._replace import replace_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}  # None: any blanks
 _MATRIX_KEYS = ("X", "data", "embedding")

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from wellsep.cli.output import refuse_inputs
+
 
 def report(
     result: Annotated[
@@ -43,6 +45,7 @@ def report(
     """
     import wellsep as ws
 
+    refuse_inputs("output", output, runs, truth)
     found = load_result(result)
     ranked = not hasattr(found, "votes")
     page = ws.render_report(

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, console, print_json, print_line, print_table, progress
+from wellsep.cli.output import (
+    JsonOption,
+    console,
+    print_json,
+    print_line,
+    print_table,
+    progress,
+    told_when_interrupted,
+)
 
 METHODS = {
     "deep-k-means": "DeepKMeans",
@@ -101,7 +109,8 @@ def train(
     model = method_class(k, **options).set_params(**parse_settings(fixed or []))
     settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else _product(settings)
-    with progress(f"Training {method}", total) as advance:
+    runs = _Counted(out)
+    with told_when_interrupted(runs.kept), progress(f"Training {method}", total) as advance:
         result = deep.sweep(
             model,
             read_objects(data),
@@ -112,7 +121,7 @@ def train(
             storage=storage,
             n_jobs=jobs,
             retry_failed=retry_failed,
-            on_trial=lambda trial: advance(1),
+            on_trial=lambda trial: runs.count(trial, advance),
         )
     if as_json:
         print_json({"folder": str(result.folder), "trials": [vars(t) for t in result.trials]})
@@ -121,6 +130,23 @@ def train(
     if result.trials and len(result.failed) == len(result.trials):
         console(stderr=True).print(f"Error: every trial failed. {result.failed[0].error}")
         raise typer.Exit(1)
+
+
+class _Counted:
+    """How many runs a training has finished, for the sentence after Ctrl-C."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.done = folder, 0
+
+    def count(self, trial: Any, advance: Any) -> None:
+        self.done += trial.status == "done"
+        advance(1)
+
+    def kept(self) -> str:
+        return (
+            f"Interrupted. {self.done} finished runs of this call are kept in {self.folder}. "
+            "Repeat the command to continue."
+        )
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:
@@ -193,6 +219,9 @@ def _show(result: Any) -> None:
         for trial in result.trials
     ]
     print_table(rows, ["run", "status", "seconds", "error"])
-    done = len(result.trials) - len(result.failed)
+    running = sum(trial.status == "running" for trial in result.trials)
+    done = len(result.trials) - len(result.failed) - running
     print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
+    if running:
+        print_line(f"Another process trains {running} of them. Repeat the command to see the end.")
     print_line(f"Next: wellsep rank {result.folder}")
