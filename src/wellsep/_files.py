@@ -169,7 +169,8 @@ class Version(NamedTuple):
         with contextlib.suppress(FileNotFoundError):
             now = Version.of(self.path)
             if now.number == self.number and not now.is_of(self):
-                raise OSError(errno.ESTALE, "the file was changed since it was loaded")
+                text = "the file was changed since it was loaded"
+                raise OSError(errno.ESTALE, text, self.path)
 
 
 class Stored:
@@ -331,9 +332,11 @@ def _check_version(stream: IO[bytes], version: Version) -> None:
     """A record holds one version of its files: what was put in their place since is refused."""
     now = Version.of(version.path, os.fstat(stream.fileno()))
     if now.size < version.size:
-        raise OSError(errno.ESTALE, "the file is shorter than when it was loaded")
+        text = "the file is shorter than when it was loaded"
+        raise OSError(errno.ESTALE, text, version.path)
     if not now.is_of(version):
-        raise OSError(errno.ESTALE, "the file was replaced since it was loaded")
+        text = "the file was replaced since it was loaded"
+        raise OSError(errno.ESTALE, text, version.path)
 
 
 def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | None:

@@ -7,6 +7,7 @@ modules import the library inside their functions, so that ``--help`` stays quic
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import importlib.util
 import os
@@ -102,19 +103,20 @@ def _interrupted(error: KeyboardInterrupt) -> int:
 
 @contextlib.contextmanager
 def _whole_output() -> Iterator[None]:
-    """Make a failure to write the output, on a full disk for example, an error with a sentence."""
+    """Make output that does not fit on a full disk an error with a sentence."""
     try:
-        yield
-    finally:
         try:
+            yield
+        finally:
             sys.stdout.flush()
-        except BrokenPipeError:
+    except OSError as error:
+        # Writers of files have a sentence of their own.
+        if error.errno != errno.ENOSPC or error.strerror != os.strerror(errno.ENOSPC):
             raise
-        except OSError as error:
-            _drop_output()
-            raise OSError(
-                error.errno, f"Writing the output failed: {error.strerror}. It is not complete."
-            ) from None
+        _drop_output()
+        raise OSError(
+            error.errno, f"Writing the output failed: {error.strerror}. It is not complete."
+        ) from None
 
 
 def _drop_output() -> None:

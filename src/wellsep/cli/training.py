@@ -109,8 +109,10 @@ def train(
     model = method_class(k, **options).set_params(**parse_settings(fixed or []))
     settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else _product(settings)
-    runs = _Counted(out)
-    with told_when_interrupted(runs.kept), progress(f"Training {method}", total) as advance:
+    with (
+        told_when_interrupted(lambda: _what_is_kept(out)),
+        progress(f"Training {method}", total) as advance,
+    ):
         result = deep.sweep(
             model,
             read_objects(data),
@@ -121,7 +123,7 @@ def train(
             storage=storage,
             n_jobs=jobs,
             retry_failed=retry_failed,
-            on_trial=lambda trial: runs.count(trial, advance),
+            on_trial=lambda trial: advance(1),
         )
     if as_json:
         print_json({"folder": str(result.folder), "trials": [vars(t) for t in result.trials]})
@@ -132,21 +134,10 @@ def train(
         raise typer.Exit(1)
 
 
-class _Counted:
-    """How many runs a training has finished, for the sentence after Ctrl-C."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.done = folder, 0
-
-    def count(self, trial: Any, advance: Any) -> None:
-        self.done += trial.status == "done"
-        advance(1)
-
-    def kept(self) -> str:
-        return (
-            f"Interrupted. {self.done} finished runs of this call are kept in {self.folder}. "
-            "Repeat the command to continue."
-        )
+def _what_is_kept(folder: Path) -> str:
+    done = len(list(folder.glob("*/run.json")))
+    runs = "run is" if done == 1 else "runs are"
+    return f"Interrupted. {done} finished {runs} kept in {folder}. Repeat the command to continue."
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:

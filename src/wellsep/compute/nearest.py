@@ -6,8 +6,9 @@ the host. No table of distances is ever larger than one block of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.compute.engine import effective_jobs, one_blas_thread
+from wellsep.compute.engine import effective_jobs, ending_threads, one_blas_thread
 from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.twins import TWINS, Twin, choose
 
@@ -68,7 +69,7 @@ def nearest(X: Any, centers: np.ndarray, norms: Any = None) -> Nearest:
     first = np.empty(X.shape[0], dtype=np.int32)
     best = np.empty(X.shape[0])
 
-    def scan(blocks: list[slice]) -> None:
+    def scan(blocks: Iterable[slice]) -> None:
         for rows, products in _products(X, centers, blocks):
             first[rows], best[rows] = products.largest()
 
@@ -91,7 +92,7 @@ near=array([1., 1.]), far=array([49.,  9.]))
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
 
-    def scan(blocks: list[slice]) -> None:
+    def scan(blocks: Iterable[slice]) -> None:
         for rows, products in _products(X, centers, blocks):
             first[rows], best[rows] = products.largest()
             products.strike(first[rows])
@@ -185,7 +186,7 @@ class _Wide:
         self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
 
 
-def _share_out(X: Any, centers: np.ndarray, scan: Callable[[list[slice]], None]) -> None:
+def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None]) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
     blocks = list(row_blocks(X.shape[0], len(centers), HOST_BLOCK))
     worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
@@ -193,13 +194,22 @@ def _share_out(X: Any, centers: np.ndarray, scan: Callable[[list[slice]], None])
     if jobs == 1:
         scan(blocks)
         return
-    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(scan, blocks[job::jobs]) for job in range(jobs)]:
-            done.result()
+    stopped = threading.Event()
+
+    def until_stopped(blocks: list[slice]) -> Iterator[slice]:
+        return itertools.takewhile(lambda block: not stopped.is_set(), blocks)
+
+    with one_blas_thread(), ending_threads(jobs) as pool:
+        try:
+            scans = [pool.submit(scan, until_stopped(blocks[job::jobs])) for job in range(jobs)]
+            for done in scans:
+                done.result()
+        finally:
+            stopped.set()
 
 
 def _products(
-    X: Any, centers: np.ndarray, blocks: list[slice]
+    X: Any, centers: np.ndarray, blocks: Iterable[slice]
 ) -> Iterator[tuple[slice, _Tall | _Wide]]:
     """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,14 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]
 def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
-    save_file(flat, path, metadata={"record": json.dumps(record)})
+    try:
+        save_file(flat, path, metadata={"record": json.dumps(record)})
+    except SafetensorError as error:
+        # A full disk and the like, which Python calls OSError, is a number in its text.
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -382,6 +382,11 @@ def run_trials(job: TrialJob, settings: Sequence[Mapping[str, Any]], n_jobs: int
                 trial = Trial(trial_name(params), dict(params), "failed", 0.0, repr(error))
                 job.record(trial)
                 yield trial
+    except BaseException:
+        # One that still imports torch does not watch the pipe yet.
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
     finally:
         ours.close()
         pool.shutdown(cancel_futures=True)

@@ -249,7 +249,7 @@ def _joined(
         try:
             both.save(folder)
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
+            why = os.strerror(error.errno) if error.errno else "another file is in the way"
             warnings.warn(
                 f"Scores cannot be kept in {folder.parent}: {why}. They are computed without the "
                 "cache. Name another folder with cache.",

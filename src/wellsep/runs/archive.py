@@ -30,7 +30,7 @@ def read_archive(path: Path) -> list[Run]:
         before = Version.of(path)
         try:
             runs = _read_all(path)
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, OSError):
             if Version.of(path) == before:
                 raise
         else:
