@@ -113,6 +113,64 @@ def test_files_of_writers_that_are_gone_are_removed_at_the_next_write(tmp_path, 
     assert names_in(tmp_path) == sorted([alive, ".someone.tmp", "a", "arrays-1.npz"])
 
 
+@pytest.mark.skipif(os.name != "posix", reason="devices are POSIX")
+@pytest.mark.parametrize("kind", ["folder", "device", "pipe"])
+def test_only_a_regular_file_is_replaced(tmp_path, kind):
+    path = tmp_path / "there"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root may make a device")
+    with pytest.raises(ValueError, match="path must be a file, got a (folder|device or pipe) at"):
+        write_text(path, "x")
+    assert path.exists() and not path.is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX")
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "a")
+    write_text(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "a").read_text() == "x"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_array_that_does_not_fit_names_the_full_disk():
+    def write():
+        with open("/dev/full", "wb") as stream:
+            files.write_npy(stream, np.zeros(100_000))
+
+    with pytest.raises(OSError, match="No space left on device"):
+        write()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are POSIX")
+def test_a_lock_keeps_others_out_and_is_given_back(tmp_path, monkeypatch):
+    order = []
+
+    def second():
+        with _replace.locked(tmp_path):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with _replace.locked(tmp_path):
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    monkeypatch.setattr(_replace, "_PATIENCE", 0.02)
+    with _replace.locked(tmp_path), _replace.locked(tmp_path):  # a holder that was stopped
+        order.append("without")
+    assert order[-1] == "without"
+
+
 def test_many_writers_of_one_file_leave_one_whole_file(tmp_path):
     def write(letter):
         for _ in range(20):

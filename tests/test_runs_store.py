@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
+from wellsep.runs import folder as folder_module
 from wellsep.runs.names import natural_key, safe_name
 
 RNG = np.random.default_rng(0)
@@ -363,6 +364,79 @@ def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
         save_run(tmp_path, None, LABELS, name="thesis", overwrite=True)
     assert (tmp_path / "thesis" / "draft.txt").read_text() == "kept"
     assert names_in(tmp_path) == ["thesis"]
+
+
+@pytest.mark.parametrize("file", ["labels.npy", "run.json", "notes.txt"])
+def test_only_a_folder_that_holds_a_saved_run_and_nothing_else_is_replaced(tmp_path, file):
+    if file == "notes.txt":
+        save_run(tmp_path, SPACE, LABELS, name="src")
+    (tmp_path / "src").mkdir(exist_ok=True)
+    (tmp_path / "src" / file).write_bytes(b"{}")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "src").iterdir()}
+    why = "beside the run it holds 'notes.txt'" if file == "notes.txt" else "it holds no run that"
+    with pytest.raises(FileExistsError, match=f"choose another name: {why}"):
+        save_run(tmp_path, None, LABELS, name="src", overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "src").iterdir()} == before
+    assert names_in(tmp_path) == ["src"]
+
+
+def test_a_hidden_folder_of_the_users_is_never_removed(tmp_path):
+    save_run(tmp_path, SPACE, LABELS, name="a")
+    (tmp_path / ".a.old").mkdir()
+    np.save(tmp_path / ".a.old" / "labels.npy", LABELS)
+    save_run(tmp_path, SPACE, LABELS, name="a", overwrite=True)
+    assert names_in(tmp_path / ".a.old") == ["labels.npy"]
+    assert load_runs(tmp_path).names == ("a",)
+
+
+@pytest.mark.parametrize("name", ["m.zarr", "M.ZARR", "m.npz", "run.json", "labels.npy", ".a.old"])
+def test_no_name_is_taken_for_something_else(tmp_path, name):
+    save_run(tmp_path, SPACE, LABELS, name=name)
+    save_run(tmp_path, SPACE, LABELS, name="n")
+    assert set(load_runs(tmp_path).names) == {name, "n"}
+
+
+def test_a_file_that_was_replaced_since_is_refused_and_one_that_is_open_stays(tmp_path):
+    save_run(tmp_path, SPACE, LABELS, name="a")
+    runs, held = load_runs(tmp_path), load_runs(tmp_path)
+    space = held["a"].embedding
+    save_run(tmp_path, SPACE + 1, LABELS + 1, name="a", overwrite=True)
+    for part in ("embedding", "labels"):
+        with pytest.raises(OSError, match=f"{part} of run 'a' could not be read: the file was rep"):
+            getattr(runs["a"], part)
+    np.testing.assert_array_equal(space, SPACE)
+    assert held["a"].embedding is space
+
+
+def test_a_mapped_file_that_was_written_anew_in_place_is_not_read(tmp_path):
+    path = save_run(tmp_path, SPACE, LABELS, name="a") / "embedding.npy"
+    run = load_runs(tmp_path)["a"]
+    space = run.embedding
+    os.truncate(path, 100)  # to read the map now would kill the process
+    with pytest.raises(OSError, match="the file was changed since it was loaded. Restore the file"):
+        run.digest()
+    del space
+    with pytest.raises(OSError, match="the file is shorter than when it was loaded"):
+        run.digest()
+
+
+def test_a_reader_takes_all_parts_from_one_version(tmp_path, monkeypatch):
+    save_run(tmp_path, SPACE, LABELS, name="a", params={"version": 0})
+    real, writes = folder_module.stored_npy, []
+
+    def beside(path, what):
+        if len(writes) < 3:  # another process replaces the run between two files
+            writes.append(what)
+            version = {"version": len(writes)}
+            save_run(
+                tmp_path, SPACE, LABELS + len(writes), name="a", params=version, overwrite=True
+            )
+        return real(path, what)
+
+    monkeypatch.setattr(folder_module, "stored_npy", beside)
+    run = load_runs(tmp_path)["a"]
+    assert run.params == {"version": 3}
+    np.testing.assert_array_equal(run.labels, LABELS + 3)
 
 
 def full_disk(*args, **kwargs):

@@ -119,6 +119,8 @@ def _swap(temporary: Path, target: Path, old: Path, may_go: Callable[[Path], boo
             if target.exists() and not may_go(target):
                 raise
             remove_folder(old, may_go)
+            if old.exists() and not may_go(old):
+                raise FileExistsError(errno.EEXIST, "exists", str(old)) from None
             with contextlib.suppress(FileNotFoundError, FileExistsError):  # another was first
                 _rename(target, old)
         except BaseException:

@@ -117,9 +117,11 @@ def test_a_sweep_on_a_full_disk_keeps_what_fits_and_makes_the_rest_later(small_d
     pytest.importorskip("torch", reason="needs the extra deep")
     from wellsep.deep import DeepKMeans, sweep
 
-    X = np.random.default_rng(0).normal(size=(2000, 4))
-    model = DeepKMeans(2, pretrain_epochs=0, epochs=0, device="cpu", random_state=0)
-    fill(small_disk, 100_000)
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    model = DeepKMeans(
+        2, pretrain_epochs=0, epochs=0, hidden=(4,), n_latent=2, device="cpu", random_state=0
+    )
+    fill(small_disk, 70_000)
     weights = [0.1 * i for i in range(1, 9)]
     result = sweep(model, X, {"kmeans_weight": weights}, out=small_disk / "s")
     assert 0 < len(result.failed) < 8
