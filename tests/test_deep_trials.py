@@ -85,9 +85,7 @@ def test_a_damaged_run_is_named_set_aside_and_trained_again(tmp_path, file):
     sweep(MODEL, X, grid, out=tmp_path)
     damaged = tmp_path / "kmeans_weight=0.1" / file
     damaged.write_bytes(damaged.read_bytes()[:9])
-    with pytest.warns(
-        UserWarning, match=r"kmeans_weight=0.1 is damaged and was set aside as \.kme"
-    ):
+    with pytest.warns(UserWarning, match=r"weight=0.1 is damaged and was set aside as \.kme"):
         result = sweep(MODEL, X, grid, out=tmp_path)
     assert statuses(result) == ["done", "kept"]
     assert (tmp_path / ".kmeans_weight=0.1.damaged-1" / file).stat().st_size == 9

@@ -384,9 +384,10 @@ def test_a_hidden_folder_of_the_users_is_never_removed(tmp_path):
     save_run(tmp_path, SPACE, LABELS, name="a")
     (tmp_path / ".a.old").mkdir()
     np.save(tmp_path / ".a.old" / "labels.npy", LABELS)
-    save_run(tmp_path, SPACE, LABELS, name="a", overwrite=True)
+    with pytest.raises(FileExistsError, match=r"a folder '\.a\.old' there already; .* no run that"):
+        save_run(tmp_path, SPACE, LABELS[::-1], name="a", overwrite=True)
     assert names_in(tmp_path / ".a.old") == ["labels.npy"]
-    assert load_runs(tmp_path).names == ("a",)
+    np.testing.assert_array_equal(load_runs(tmp_path)["a"].labels, LABELS)
 
 
 @pytest.mark.parametrize("name", ["m.zarr", "M.ZARR", "m.npz", "run.json", "labels.npy", ".a.old"])

@@ -219,6 +219,7 @@ if __name__ == "__main__":
     kind, mode, where = sys.argv[1], sys.argv[2], Path(sys.argv[3])
     prepare(kind)
     if mode == "steps":
-        print(json.dumps(kill_at_every_step(kind, where)))
+        found = kill_at_every_step(kind, where)
     else:
-        print(json.dumps(kill_at_any_time(kind, where, int(sys.argv[4]))))
+        found = kill_at_any_time(kind, where, int(sys.argv[4]))
+    sys.stdout.write(json.dumps(found))
