@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
 from wellsep.deep.claims import claimed
-from wellsep.deep.trials import JOURNAL
+from wellsep.deep.trials import JOURNAL, _end_with
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
@@ -202,6 +203,19 @@ def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     )
     assert statuses(result) == ["done"]
     assert result.trials[0].params == abandoned.params
+
+
+def test_a_worker_ends_when_the_pipe_to_its_parent_closes():
+    context = multiprocessing.get_context("spawn")
+    theirs, ours = context.Pipe(duplex=False)
+    process = context.Process(target=_end_with, args=(theirs,))
+    process.start()
+    theirs.close()
+    process.join(1.0)
+    assert process.is_alive()
+    ours.close()
+    process.join(60.0)
+    assert process.exitcode == 1
 
 
 @pytest.mark.slow

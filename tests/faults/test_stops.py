@@ -107,6 +107,33 @@ def test_ctrl_c_ends_the_workers_and_says_what_is_kept(training):
     assert "Traceback" not in shown
 
 
+FITS = """
+import numpy as np, wellsep as ws
+X = np.random.default_rng(0).normal(size=(60_000, 16))
+print("ready", flush=True)
+ws.choose_k(X, range(2, 60), n_jobs=2, n_repeats=8, random_state=0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_of_joblib_end_with_their_parent(number):
+    process = start("-c", FITS)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+    def fitting() -> list[psutil.Process]:
+        children = psutil.Process(process.pid).children(recursive=True)
+        found = [child for child in children if "LokyProcess" in " ".join(child.cmdline())]
+        return [child for child in found if child.num_threads() > 2]  # one watches the parent
+
+    assert wait_for(lambda: len(fitting()) == 2, 100)
+    time.sleep(1.0)
+    workers = fitting()
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert wait_for(lambda: all(map(ended, workers)), SOON * busy_share())
+
+
 CALLS = {
     "pairs": "ws.score_partitions(X, y, ['silhouette'], n_jobs=2)",
     "metric": "ws.score_partitions(X, y, [('silhouette', {'metric': 'manhattan'})], n_jobs=2)",
