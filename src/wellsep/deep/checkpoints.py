@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
@@ -38,14 +36,9 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]
 def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
-    try:
-        save_file(flat, path, metadata={"record": json.dumps(record)})
-    except SafetensorError as error:
-        # A full disk and the like, which Python calls OSError, is a number in its text.
-        number = re.search(r"os error (\d+)", str(error))
-        if number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
+    # Not save_file, which makes a temporary file of its own: its mode is 0600, a full disk is
+    # no OSError, and nobody removes it after a kill.
+    path.write_bytes(save(flat, metadata={"record": json.dumps(record)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
