@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from wellsep import load_runs
-from wellsep._files import write_text
+from wellsep._replace import write_text
 from wellsep.table_writer import write_array, write_table
 from wellsep.tables import read_labels, read_matrix, read_table
 

@@ -13,6 +13,7 @@ import math
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -28,17 +29,16 @@ from wellsep._files import (
     digest_file,
     read_json,
     read_npz,
-    replace_file,
     write_npz,
-    write_text,
 )
 from wellsep._reading import read_bytes
+from wellsep._replace import locked, replace_file, write_text
 
 MANIFEST = "record.json"
 FORMAT = 3
 _OLDER = ("chosen-k.json",)  # manifests of earlier versions
 _PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
-_ATTEMPTS = 5  # at reading a record that is being replaced
+_PATIENCE = 10.0  # seconds to go on reading a record that is replaced all the time
 _KINDS: dict[str, type] = {}
 R = TypeVar("R", bound="Record")
 Writer = Callable[[Path], None]
@@ -124,13 +124,15 @@ def save_parts(
             written[part] = {"file": names[part], "sha256": sha256}
         head = {"wellsep": kind, "format": version, "parts": written}
         text = json.dumps({**head, **content}, indent=1)
-        replaced = _parts_of(folder / manifest)
-        write_text(folder / manifest, text + "\n")
+        # Else two writers could both take the same record for the one they replace.
+        with locked(folder):
+            replaced = _parts_of(folder / manifest)
+            write_text(folder / manifest, text + "\n")
+            _remove(folder, replaced)
     except BaseException:
-        if names.keys() and _parts_of(folder / manifest).isdisjoint(names.values()):
+        if _parts_of(folder / manifest).isdisjoint(names.values()):
             _remove(folder, names.values())
         raise
-    _remove(folder, replaced)
 
 
 def load_parts(
@@ -141,7 +143,8 @@ def load_parts(
     read: Callable[[Path], Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `save_parts` wrote: the manifest, and by name what ``read`` makes of each part."""
-    for attempt in range(_ATTEMPTS):
+    end = time.monotonic() + _PATIENCE
+    while True:
         found = _read_manifest(folder / manifest, kind, version)
         try:
             parts = {
@@ -150,11 +153,11 @@ def load_parts(
             }
         except FileNotFoundError:
             # Another process may have replaced the record between the two readings.
-            if attempt == _ATTEMPTS - 1:
+            now = _read_manifest(folder / manifest, kind, version)
+            if now["parts"] == found["parts"] or time.monotonic() > end:
                 raise
         else:
             return found, parts
-    raise AssertionError("unreachable")
 
 
 def _read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._files import replace_file, write_npy
+from wellsep._files import write_npy
+from wellsep._replace import replace_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets compute

@@ -18,8 +18,9 @@ from wellsep._display import quoted
 from wellsep._files import read_json, stored_npy
 from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.folder import FILES, check_manifest, write_run_files
+from wellsep.runs.folder import check_manifest, write_run_files
 from wellsep.runs.names import safe_name
+from wellsep.runs.places import FILES
 
 
 def runs_from_mlflow(

@@ -14,8 +14,9 @@ from wellsep._files import stored_npy
 from wellsep._reading import inside
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
-from wellsep.runs.folder import FILES, read_run_folder, write_run_files
+from wellsep.runs.folder import read_run_folder, write_run_files
 from wellsep.runs.names import safe_name
+from wellsep.runs.places import FILES
 
 ATTRIBUTE = "wellsep_run"
 

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -105,6 +106,27 @@ def console(*, stderr: bool = False) -> Any:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OF_A_PIPE
     return Console(file=stream, width=width)
+
+
+def refuse_inputs(option: str, target: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse to write a result over a file that the command reads."""
+    for given in inputs:
+        if target is None or given is None or not (target.exists() and Path(given).exists()):
+            continue
+        if target.samefile(given):
+            raise ValueError(
+                f"{option} must be another file than the input, got {target}, which would be lost; "
+                "choose another name."
+            )
+
+
+@contextlib.contextmanager
+def told_when_interrupted(what_is_kept: Callable[[], str]) -> Iterator[None]:
+    """When Ctrl-C ends the block, give `main` the sentences that say what was kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(what_is_kept()) from None
 
 
 @contextlib.contextmanager

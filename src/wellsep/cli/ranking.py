@@ -22,7 +22,9 @@ from wellsep.cli.output import (
     print_line,
     print_table,
     progress,
+    refuse_inputs,
     that_fit,
+    told_when_interrupted,
 )
 
 if TYPE_CHECKING:
@@ -178,8 +180,10 @@ def rank(
     from wellsep.cli.scoring import parse_index
 
     kept = None if no_cache else cache or default_cache()
-    with told_when_interrupted(kept), _cluster(scheduler) as client:
+    with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
         _check_targets(report)
+        for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
+            refuse_inputs(option, target, source, truth, input_data)
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
         classes = None if truth is None else _read_truth(truth, runs)
         options = _options_of(context) | {
@@ -198,8 +202,8 @@ def rank(
         )
         if save is not None:
             judgement.save(save)
-        if json_path not in (None, "-"):
-            _write_json(Path(json_path), findings)  # type: ignore[arg-type]
+        if (target := _file_of(json_path)) is not None:
+            _write_json(target, findings)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
     if json_path == "-":
@@ -238,17 +242,14 @@ def _options_of(context: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in context.params.items() if name in names}
 
 
-@contextlib.contextmanager
-def told_when_interrupted(kept: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        if kept is not None:
-            sys.stderr.write(
-                f"Interrupted. Finished spaces are kept in {kept}. "
-                "Repeat the command to continue.\n"
-            )
-        raise
+def _what_is_kept(cache: Path | None) -> str:
+    if cache is None or not cache.is_dir():
+        return "Interrupted. Nothing was kept."
+    return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
+
+
+def _file_of(json_path: str | None) -> Path | None:
+    return None if json_path in (None, "-") else Path(str(json_path))
 
 
 @contextlib.contextmanager
@@ -266,9 +267,12 @@ def _cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def default_cache() -> Path:
-    """Return the user's cache folder for scores."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def default_cache() -> Path | None:
+    """Return the user's cache folder for scores; None for a user without a home folder."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(base) / "wellsep" / "scores"
 
 
@@ -347,7 +351,8 @@ def _read_input(path: Path) -> Any:
 
 
 def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep._files import to_json, write_text
+    from wellsep._files import to_json
+    from wellsep._replace import write_text
 
     plain = to_json(findings, nan="null", other=str)
     write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import print_error
+from wellsep.cli.output import print_error, refuse_inputs
 
 
 def report(
@@ -45,6 +45,7 @@ def report(
     import wellsep as ws
     from wellsep.cluster.chosen import ChosenK
 
+    refuse_inputs("output", output, runs, truth)
     found = load_result(result)
     ranked = not isinstance(found, ChosenK)
     page = ws.render_report(

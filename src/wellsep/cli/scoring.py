@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table
+from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
 
 if TYPE_CHECKING:
     from wellsep.indices import PartitionScores
@@ -97,6 +97,7 @@ def score(
     import wellsep as ws
     from wellsep.tables import read_matrix
 
+    refuse_inputs("output", output, data, *labels)
     options: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
         options["indices"] = [parse_index(text) for text in index]

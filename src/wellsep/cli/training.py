@@ -16,6 +16,7 @@ from wellsep.cli.output import (
     print_line,
     print_table,
     progress,
+    told_when_interrupted,
 )
 
 METHODS = {
@@ -108,7 +109,10 @@ def train(
     model = method_class(k, **options).set_params(**parse_settings(fixed or []))
     settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else _product(settings)
-    with progress(f"Training {method}", total) as advance:
+    with (
+        told_when_interrupted(lambda: _what_is_kept(out)),
+        progress(f"Training {method}", total) as advance,
+    ):
         result = deep.sweep(
             model,
             read_objects(data),
@@ -128,6 +132,12 @@ def train(
     if result.trials and len(result.failed) == len(result.trials):
         print_error(f"Error: every trial failed. {result.failed[0].error}")
         raise typer.Exit(1)
+
+
+def _what_is_kept(folder: Path) -> str:
+    done = len(list(folder.glob("*/run.json")))
+    runs = "run is" if done == 1 else "runs are"
+    return f"Interrupted. {done} finished {runs} kept in {folder}. Repeat the command to continue."
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:
@@ -200,6 +210,9 @@ def _show(result: Any) -> None:
         for trial in result.trials
     ]
     print_table(rows, ["run", "status", "seconds", "error"])
-    done = len(result.trials) - len(result.failed)
+    running = sum(trial.status == "running" for trial in result.trials)
+    done = len(result.trials) - len(result.failed) - running
     print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
+    if running:
+        print_line(f"Another process trains {running} of them. Repeat the command to see the end.")
     print_line(f"Next: wellsep rank {result.folder}")

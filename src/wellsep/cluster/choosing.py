@@ -34,6 +34,7 @@ from wellsep.cluster.candidates import (
 )
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.kmeans import KMeans
+from wellsep.cluster.workers import ending_with_parent
 from wellsep.indices.external import ari_score
 from wellsep.indices.scoring import (
     DEFAULT_INDICES,
@@ -143,8 +144,9 @@ def choose_k(
         for repeat in range(n_repeats)
         for group in ([ks] if together else [[k] for k in ks])
     ]
+    fit = ending_with_parent(_fit)
     fits = Parallel(n_jobs=n_jobs)(
-        delayed(_fit)(model, parameter, group, X, rows[r], weights, seeds[r], warm_start)
+        delayed(fit)(model, parameter, group, X, rows[r], weights, seeds[r], warm_start)
         for r, group in jobs
     )
     flat = [fitted for group in fits for fitted in group]

@@ -42,6 +42,7 @@ from wellsep.cluster.candidates import (
     prefix_of,
     scoring_space,
 )
+from wellsep.cluster.workers import ending_with_parent
 from wellsep.indices.scoring import PartitionScores, parse_indices, score_partitions
 from wellsep.partitions import NOISE_POLICIES
 
@@ -188,8 +189,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         tasks.call_on_fit_task_begin(estimator=self, X=X)
         # Made beforehand: a worker must not change what another is being sent.
         contexts = [tasks.subcontext("candidate", task_id=i) for i in range(len(settings))]
+        fit_one = ending_with_parent(fit_setting)
         fits = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(fit_setting)(self, clone(self.estimator), setting, X, routed, context)
+            delayed(fit_one)(self, clone(self.estimator), setting, X, routed, context)
             for setting, context in zip(settings, contexts, strict=True)
         )
         tasks.call_on_fit_task_end(estimator=self, X=X)

@@ -91,7 +91,7 @@ def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> N
                 for item in items:
                     task(*item)
         return
-    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
+    with one_blas_thread(), ending_threads(jobs) as pool:
         for items in rounds:
             for done in [pool.submit(task, *item) for item in items]:
                 done.result()
@@ -147,6 +147,16 @@ def _as_here(task: Callable[..., Any]) -> Callable[..., Any]:
             return task(*item)
 
     return run
+
+
+@contextmanager
+def ending_threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool of threads; after an error or Ctrl-C, what has not begun is not begun."""
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:

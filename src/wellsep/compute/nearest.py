@@ -7,15 +7,16 @@ methods: arrays and sparse matrices take the functions for the host, others thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import to_numpy
-from wellsep.compute.engine import effective_jobs, one_blas_thread
+from wellsep.compute.engine import effective_jobs, ending_threads, one_blas_thread
 from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.twins import TWINS, Twin
 
@@ -50,7 +51,7 @@ def host_nearest(space: Any, centers: np.ndarray, norms: np.ndarray) -> Nearest:
     first = np.empty(space.n, dtype=np.int32)
     best = np.empty(space.n)
 
-    def scan(blocks: list[slice]) -> None:
+    def scan(blocks: Iterable[slice]) -> None:
         for rows, products in space.centre_products(space.X, centers, blocks):
             first[rows], best[rows] = products.largest()
 
@@ -64,7 +65,7 @@ def host_nearest_two(space: Any, centers: np.ndarray, norms: np.ndarray) -> Near
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
 
-    def scan(blocks: list[slice]) -> None:
+    def scan(blocks: Iterable[slice]) -> None:
         for rows, products in space.centre_products(space.X, centers, blocks):
             first[rows], best[rows] = products.largest()
             products.strike(first[rows])
@@ -116,7 +117,7 @@ class _Wide:
         self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
 
 
-def _share_out(X: Any, centers: np.ndarray, scan: Callable[[list[slice]], None]) -> None:
+def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None]) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
     blocks = list(row_blocks(X.shape[0], len(centers), HOST_BLOCK))
     worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
@@ -124,13 +125,22 @@ def _share_out(X: Any, centers: np.ndarray, scan: Callable[[list[slice]], None])
     if jobs == 1:
         scan(blocks)
         return
-    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(scan, blocks[job::jobs]) for job in range(jobs)]:
-            done.result()
+    stopped = threading.Event()
+
+    def until_stopped(blocks: list[slice]) -> Iterator[slice]:
+        return itertools.takewhile(lambda block: not stopped.is_set(), blocks)
+
+    with one_blas_thread(), ending_threads(jobs) as pool:
+        try:
+            scans = [pool.submit(scan, until_stopped(blocks[job::jobs])) for job in range(jobs)]
+            for done in scans:
+                done.result()
+        finally:
+            stopped.set()
 
 
 def dense_products(
-    X: np.ndarray, centers: np.ndarray, blocks: list[slice]
+    X: np.ndarray, centers: np.ndarray, blocks: Iterable[slice]
 ) -> Iterator[tuple[slice, _Tall | _Wide]]:
     """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -256,8 +258,16 @@ def _joined(
         return known  # type: ignore[return-value]
     both = fresh if known is None else _merge(known, fresh)
     if folder is not None:
-        with SAVING:
-            both.save(folder)
+        try:
+            with SAVING:
+                both.save(folder)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else "another file is in the way"
+            warnings.warn(
+                f"Scores cannot be kept in {folder.parent}: {why}. They are computed without the "
+                "cache. Name another folder with cache.",
+                stacklevel=2,
+            )
     return both
 
 
@@ -310,7 +320,7 @@ def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:
 def _read_cache(folder: Path) -> SpaceScores | None:
     try:
         return SpaceScores.load(folder)
-    except (FileNotFoundError, ValueError):  # absent, or damaged: computed again
+    except (OSError, ValueError):  # absent, out of reach or damaged: computed again
         return None
 
 

@@ -17,7 +17,7 @@ from wellsep._checks import (
     check_choice,
 )
 from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
-from wellsep._files import write_text
+from wellsep._replace import write_text
 from wellsep.evaluate import AceResult, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page

@@ -34,14 +34,16 @@ def check_name(name: Any, what: str = "name") -> str:
 def safe_name(name: str) -> str:
     """The folder name of a run: percent-encoded, never hidden, never longer than a file name.
 
-    >>> safe_name("a/b <i>"), safe_name(".."), safe_name("CON")
-    ('a%2Fb%20%3Ci%3E', '%2E%2E', '%43ON')
+    >>> safe_name("a/b <i>"), safe_name(".."), safe_name("CON"), safe_name("m.zarr")
+    ('a%2Fb%20%3Ci%3E', '%2E%2E', '%43ON', 'm%2Ezarr')
     """
     safe = quote(name, safe="-_.+=,@").replace("~", "%7E")
     if safe.startswith(".") or _RESERVED.match(safe):
         safe = f"%{ord(safe[0]):02X}{safe[1:]}"
     if safe.endswith("."):  # Windows drops a final dot
         safe = safe[:-1] + "%2E"
+    if safe.lower().endswith(".zarr"):  # a loader takes such a folder for an array
+        safe = f"{safe[:-5]}%2E{safe[-4:]}"
     if len(safe) > _LONGEST:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         safe = f"{safe[:_LONGEST]}~{digest}"

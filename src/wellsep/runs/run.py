@@ -6,7 +6,7 @@ import contextlib
 import copy
 import errno
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,17 +61,25 @@ class Part:
         if array is None:
             array = self._read()
             self._shared = weakref.ref(array)
+        else:
+            with self._told():
+                self._stored.check_whole()
         return array
 
-    def _read(self) -> np.ndarray:
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
         try:
-            array = self._stored.open()
+            yield
         except OSError as error:
             why = error.strerror or str(error)
             raise OSError(
                 error.errno or errno.EIO,
                 f"{self.what} could not be read: {why}. Restore the file and load the runs again.",
             ) from error
+
+    def _read(self) -> np.ndarray:
+        with self._told():
+            array = self._stored.open()
         if array.shape != self.shape:
             raise ValueError(
                 f"{self.what} had shape {self.shape} when the runs were loaded and has "
