@@ -32,6 +32,7 @@ from wellsep.compute.points import (
     open_points,
 )
 from wellsep.compute.seeding import center_distances
+from wellsep.compute.space import largest_entry, safe_unit
 
 
 class CentroidClusterer(
@@ -117,7 +118,7 @@ class CentroidClusterer(
         """
         points, centers = self._ready(X, sample_weight)
         labels = points.values(assign_labels, centers)
-        return -float(points.fold(inertia, centers, beside=[labels]))
+        return -points.frame.squared(points.fold(inertia, centers, beside=[labels]))
 
     def _ready(
         self, X: Any, sample_weight: Any = None, *, sized: bool = True
@@ -128,7 +129,8 @@ class CentroidClusterer(
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self._metric == "euclidean" else None
-        frame = Frame(self._metric, offset)
+        unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
+        frame = Frame(self._metric, offset, unit=unit)
         points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
         return points, points.frame.enter(centers)
 
@@ -197,9 +199,15 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
         distances = 0.5 * squared
     else:
         distances = np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)
+        distances = distances * points.frame.unit
     if is_host(distances):
         return np.ascontiguousarray(distances, dtype=points.X.dtype)
     return distances
+
+
+def _largest_known(X: Any) -> float:
+    """Largest absolute value of X; 0 for chunks, which are not looked at here."""
+    return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -216,11 +216,14 @@ class CFMeans(CentroidClusterer):
     def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = best.inertia
+        self.inertia_ = points.frame.squared(best.inertia)
         self.n_iter_ = best.n_iter
         self.n_moves_ = best.n_moves
         self.safeguarded_ = best.safeguarded
-        self.history_ = best.history
+        self.history_ = {
+            name: column if name == "weight" else points.frame.squared(column)
+            for name, column in best.history.items()
+        }
         measure: Any = separation_in_chunks if points.in_chunks else separation
         self.margins_, self.cfq_ = measure(X, self.labels_, points, best.centers, weights)
 

@@ -134,7 +134,7 @@ class KMeans(CentroidClusterer):
 
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = best.inertia
+        self.inertia_ = points.frame.squared(best.inertia)
         self.n_iter_ = best.n_iter
         self._warn_if_fewer(points, best.labels, k)
         progress.close()

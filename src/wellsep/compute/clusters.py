@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.blocks import WidthTotals, widths_from_sums
-from wellsep.compute.metrics import Metric, Sums
+from wellsep.compute.metrics import ROUNDING, Metric, Sums
 from wellsep.compute.space import Space, host
 from wellsep.compute.twins import choose
 from wellsep.compute.wants import Task, Want
@@ -322,9 +322,11 @@ def width_pass(
     sums_on_device, mass_on_device = space.asarray(sums), space.asarray(mass)
     for at in space.row_blocks(len(sums) + 2 * space.d):
         rows = summed.rows(space, at)
-        table = host(summed.distances(rows, sums_on_device, mass_on_device))  # (ΣK, b)
+        lengths = summed.lengths(space, rows, sums_on_device, mass_on_device)
+        table = host(summed.distances(space, rows, sums_on_device, lengths))  # (ΣK, b)
+        rounding = ROUNDING * host(lengths)
         weight = task.weights_or_ones()[at]
-        itself = weight * host(summed.itself(rows, space.xp))
+        itself = weight * host(summed.itself(space, rows))
         for m in range(len(partitions)):
             part = slice(offsets[m], offsets[m + 1])
             codes = partitions.codes[m, at]
@@ -332,7 +334,7 @@ def width_pass(
             distances = table[part]
             # an object is at distance 0 from itself, also where its row is zero
             distances[codes[counted], counted] -= itself[counted]
-            distances[distances < 1e-14 * mass[part, None]] = 0  # rounding between equal rows
+            distances[distances < rounding[part]] = 0
             for w in wants:
                 got = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np

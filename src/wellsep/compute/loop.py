@@ -115,7 +115,8 @@ def lloyd(
     points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
     ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
     labels = points.publish(ended.labels, np.int32)
-    return LloydResult(publish(points, ended.centers), labels, ended.inertia, ended.n_iter)
+    found = points.frame.squared(ended.inertia)
+    return LloydResult(publish(points, ended.centers), labels, found, ended.n_iter)
 
 
 class Ended(NamedTuple):

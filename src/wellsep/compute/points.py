@@ -29,6 +29,7 @@ from wellsep.compute.nearest import (
     squared_norms,
     to_like,
 )
+from wellsep.compute.space import largest_entry, safe_unit
 
 METRICS = ("euclidean", COSINE)
 
@@ -41,6 +42,7 @@ class Frame(NamedTuple):
     metric: str
     offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
     spread: float = np.nan  # mean variance of the features, the unit of tol
+    unit: float = 1.0  # power of two that rows are divided by; lengths times it are the user's
 
     @property
     def directions(self) -> bool:
@@ -51,10 +53,15 @@ class Frame(NamedTuple):
         """Centres of X as centres of the points."""
         if self.directions:
             return check_directions(centers)
-        return centers if self.offset is None else centers - self.offset
+        return (centers if self.offset is None else centers - self.offset) / self.unit
 
     def leave(self, centers: np.ndarray) -> np.ndarray:
+        centers = centers * self.unit
         return centers if self.offset is None else centers + self.offset
+
+    def squared(self, sums: Any) -> Any:
+        """Sums of squares of the points in the unit of the user."""
+        return sums * self.unit * self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,13 +250,16 @@ def prepare(
     zero = None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
-    elif sp.issparse(X):
-        offset, values = None, X
+        unit = 1.0
     else:
-        offset = _mean(X, weights) if frame is None else frame.offset
+        offset = None
+        if not sp.issparse(X):
+            offset = _mean(X, weights) if frame is None else frame.offset
+        unit = safe_unit(largest_entry(X), X.dtype) if frame is None else frame.unit
         values = X if offset is None else _shifted(X, offset)
+        values = values if unit == 1 else values * (1 / unit)
     spread = _spread(values, weights) if frame is None else frame.spread
-    made = Frame(metric, offset, spread)
+    made = Frame(metric, offset, spread, unit)
     norms, there = squared_norms(values), _beside(weights, values)
     if zero is None:
         return Points(values, weights, there, norms, made, None, weights, there, X, start)

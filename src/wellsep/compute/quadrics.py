@@ -47,6 +47,12 @@ class Mixture:
     def __init__(self, covariances: Any, weights: np.ndarray | None = None) -> None:
         self.covariances, self.weights = covariances, weights
 
+    def in_unit(self, unit: float) -> Mixture:
+        """The same for data that were divided by ``unit``."""
+        if unit == 1 or isinstance(self.covariances, str):
+            return self
+        return Mixture(self.covariances / unit / unit, self.weights)
+
     def __repr__(self) -> str:
         return self.covariances if isinstance(self.covariances, str) else "given"
 
@@ -188,7 +194,9 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
-                parts = _components(X, codes, weights, cluster.centers, mixture, rounding)
+                parts = _components(
+                    X, codes, weights, cluster.centers, mixture.in_unit(task.space.unit), rounding
+                )
             except UndefinedIndex as reason:
                 found[w].append(str(reason))
                 continue

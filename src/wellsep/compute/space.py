@@ -12,7 +12,15 @@ import scipy.sparse as sp
 
 from wellsep._checks import is_torch, to_numpy
 from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, effective_jobs
-from wellsep.compute.metrics import Prepared, find
+from wellsep.compute.metrics import Prepared, find, unit_rows
+
+# Exponents of two between which the largest number of X may lie: products of four numbers of
+# such data, and of their differences, neither overflow nor vanish. Beyond, X is divided by a
+# power of two, which changes no digit.
+SAFE = {"float32": 32, "float64": 128}
+AXIS_ROWS = 64  # looked at to see whether all rows point the same way
+ALIKE = 1e-2  # squared differences of unit rows up to which they do
+FACTORS = {"float32": 120, "float64": 1000}  # exponents of the powers that the type itself holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +34,14 @@ class Space:
     n_jobs : int
     origin : array of shape (d,), optional
         Takes the place of the mean in ``shift``.
+    unit : float
+        Power of two that X was divided by; lengths times ``unit`` are those of the user.
     """
 
     X: Any
     n_jobs: int
     origin: np.ndarray | None = None
+    unit: float = 1.0
     _views: dict = field(default_factory=dict)
 
     on_device: ClassVar[bool] = False  # what follows from X stays on its accelerator
@@ -67,11 +78,32 @@ class Space:
         """X minus its mean: dot products of data far from the origin would cancel."""
         return (self.X - self.shift).astype(self.X.dtype, copy=False)
 
+    @cached_property
+    def axis(self) -> np.ndarray | None:
+        """(d,) a direction near those of most rows, where these lie close together; else None.
+
+        It is subtracted from rows of length one: data far from the origin differ in digits that
+        dot products would cancel. Blocks of one space share the direction of their ``origin``.
+        """
+        if self.origin is not None:
+            return unit_rows(self.origin[None]).X[0] if self.origin.any() else None
+        sample = host(self.X[:: max(1, self.n // AXIS_ROWS), :])[:AXIS_ROWS]
+        unit, zero = unit_rows(sample)
+        unit = unit if zero is None else unit[~zero]
+        middle = np.median(unit, axis=0) if len(unit) else np.zeros(self.d)
+        apart = ((unit - middle) ** 2).sum(axis=1)
+        return middle if len(unit) and np.median(apart) < ALIKE else None
+
     def about_mean(self, rows: slice) -> Any:
         """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
         if self.X.dtype == self.xp.float64:
             return self.centred[rows, :]
         return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
+
+    @property
+    def given(self) -> Any:
+        """X in the unit of the user, for functions of the user."""
+        return self.X if self.unit == 1 else self.X * self.unit
 
     def with_rows(self, X: Any) -> Space:
         """Other rows beside X, worked on in the same way."""
@@ -134,6 +166,7 @@ class SparseSpace(Space):
     """A sparse matrix: never centred, so that it stays sparse."""
 
     own_from_products = True
+    axis = None  # type: ignore[assignment]
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -201,7 +234,7 @@ class TensorSpace(Space):
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         key = (find(metric).name, "host")
         if key not in self._views:
-            copy = Space(host(self.X), self.n_jobs, origin=self.shift)
+            copy = Space(host(self.X), self.n_jobs, origin=self.shift, unit=self.unit)
             self._views[key] = copy.prepared(metric, wide=True)
         return self._views[key]
 
@@ -253,11 +286,45 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     """Wrap checked data; the only place that asks what X is."""
     if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
         X = _to_torch(X, device)
+    X, unit = in_safe_units(X)
     if sp.issparse(X):
-        return SparseSpace(X, effective_jobs(n_jobs))
+        return SparseSpace(X, effective_jobs(n_jobs), unit=unit)
     if isinstance(X, np.ndarray):
-        return Space(X, effective_jobs(n_jobs))
-    return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)
+        return Space(X, effective_jobs(n_jobs), unit=unit)
+    return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
+
+
+def in_safe_units(X: Any) -> tuple[Any, float]:
+    """X divided by a power of two where squares would overflow or vanish, and that power.
+
+    >>> in_safe_units(np.array([[1.0, -3.0]]))[1], in_safe_units(np.array([[0.0, 2.0**-200]]))
+    (1.0, (array([[0., 1.]]), 6.223015277861142e-61))
+    """
+    unit = safe_unit(largest_entry(X), X.dtype)
+    return (X, unit) if unit == 1 else (X * (1 / unit), unit)
+
+
+def safe_unit(largest: float, dtype: Any) -> float:
+    """Power of two by which data of such entries are divided; 1 for all ordinary data."""
+    name = "float32" if "float32" in str(dtype) else "float64"
+    exponent = int(np.frexp(largest)[1]) - 1
+    if largest == 0 or abs(exponent) <= SAFE[name]:
+        return 1.0
+    return float(2.0 ** np.clip(exponent, -FACTORS[name], FACTORS[name]))
+
+
+def largest_entry(X: Any) -> float:
+    """Largest absolute value of X."""
+    if sp.issparse(X):
+        X = X.data
+    if 0 in X.shape:
+        return 0.0
+    if isinstance(X, np.ndarray):
+        return max(abs(float(X.max())), abs(float(X.min())))
+    from array_api_compat import array_namespace
+
+    xp = array_namespace(X)
+    return max(abs(float(xp.max(X))), abs(float(xp.min(X))))
 
 
 def _to_torch(X: Any, device: Any) -> Any:

@@ -162,7 +162,7 @@ def _half_values(
     space, spec = task.space, ((index, params),)
     values = []
     for objects in map(halves.objects, range(len(halves.chosen))):
-        X, part = space.X[space.asarray(objects), :], task.partitions.take(objects)
+        X, part = space.given[space.asarray(objects), :], task.partitions.take(objects)
         values.append(score_partitions(X, part, spec, n_jobs=space.n_jobs).values[:, 0])
     return np.stack(values)
 

@@ -340,7 +340,7 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins")))
+    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
     return margins
 
 
@@ -361,7 +361,7 @@ def margins_and_cfq(
         quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
     except UndefinedIndex:
         quality = np.nan
-    return _of_rivals(found[each][0]), float(quality)
+    return _of_rivals(found[each][0]) * task.space.unit, float(quality)
 
 
 @index(

@@ -21,6 +21,7 @@ from wellsep._display import Shown
 from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
+from wellsep.compute.space import in_safe_units
 from wellsep.compute.twins import choose
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import Partitions
@@ -181,8 +182,9 @@ class _Memory:
         return Sample(self.X[at], self.codes[at], mass[at])
 
     def sums(self, sample: np.ndarray, metric: Any) -> np.ndarray:
-        origin = self.X.mean(axis=0, dtype=np.float64)
-        return sample_sums(self.X, self.codes, self.weights, sample, self.k, metric, origin)
+        X, unit = in_safe_units(self.X) if metric.finish is not None else (self.X, 1.0)
+        origin, sample = X.mean(axis=0, dtype=np.float64), sample / unit
+        return sample_sums(X, self.codes, self.weights, sample, self.k, metric, origin)
 
 
 def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:

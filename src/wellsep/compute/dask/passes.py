@@ -41,10 +41,11 @@ class FirstPass(NamedTuple):
     spreads: list[Spread]
     sums: dict[Metric, np.ndarray]  # (ΣK, e)
     origin: np.ndarray  # (d,) what every portion subtracts
+    unit: float = 1.0  # that the rows were divided by
 
     def task(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Task:
         """Some of the rows, as a space in memory."""
-        space = Space(X, 1, origin=self.origin)
+        space = Space(X, 1, origin=self.origin, unit=self.unit)
         names = tuple(map(str, range(len(codes))))
         partitions = Partitions(codes, self.classes, names, np.ones(len(codes)))
         return Task(space, partitions, weights)
@@ -135,7 +136,7 @@ def _known(task: ChunkedTask, statistics: RowStatistics) -> FirstPass:
             between = (mass[:, None] * (means - mean) ** 2).sum(axis=0)
             total = (square.sum(axis=0) + between) / mass.sum()
             spreads.append(Spread(means, square / mass[:, None], total))
-    return FirstPass(partitions.classes, clusters, spreads, statistics.sums, shift)
+    return FirstPass(partitions.classes, clusters, spreads, statistics.sums, shift, chunks.unit)
 
 
 def _from_first(
