@@ -17,6 +17,7 @@ from wellsep.compute.metrics import Prepared, find, unit_rows
 # Exponents of two between which the largest number of X may lie: products of four numbers of
 # such data, and of their differences, neither overflow nor vanish. Beyond, X is divided by a
 # power of two, which changes no digit.
+TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
 SAFE = {"float32": 32, "float64": 128}
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
@@ -97,13 +98,23 @@ class Space:
     def about_mean(self, rows: slice) -> Any:
         """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
         if self.X.dtype == self.xp.float64:
-            return self.centred[rows, :]
+            return self.centred_rows(rows)
         return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
 
     @property
     def given(self) -> Any:
         """X in the unit of the user, for functions of the user."""
         return self.X if self.unit == 1 else self.X * self.unit
+
+    def centred_rows(self, rows: slice) -> Any:
+        """Some rows of ``centred``, without a copy of all."""
+        if "centred" in self.__dict__:
+            return self.centred[rows, :]
+        return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        """Rows by number minus ``shift``, in float64 on the host."""
+        return host(self.X[self.asarray(at), :]).astype(np.float64, copy=False) - self.shift
 
     def with_rows(self, X: Any) -> Space:
         """Other rows beside X, worked on in the same way."""
@@ -157,8 +168,8 @@ class Space:
 
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
-        rows = int(budget_bytes() / (8 * max(width, 1) * copies))
-        rows = max(256, min(rows, self.n, self.most_rows))
+        rows = int(min(budget_bytes(), TABLES) / (8 * max(width, 1) * copies))
+        rows = max(16, min(rows, self.n, self.most_rows))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
 
@@ -178,6 +189,12 @@ class SparseSpace(Space):
 
     def about_mean(self, rows: slice) -> Any:
         return self.X[rows, :]
+
+    def centred_rows(self, rows: slice) -> Any:
+        return self.X[rows, :]
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        return self.X[at].astype(np.float64)
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         self.refuse_sparse()
@@ -230,6 +247,9 @@ class TensorSpace(Space):
     def centred(self) -> Any:
         wide = self.xp.astype(self.X, self.xp.float64) - self.asarray(self.shift)
         return self.xp.astype(wide, self.X.dtype)
+
+    def centred_rows(self, rows: slice) -> Any:
+        return self.centred[rows, :]
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         key = (find(metric).name, "host")

@@ -8,7 +8,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import worst_partners
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather, values_of_objects
 from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
@@ -100,11 +101,10 @@ def calinski_harabasz_score(
 )
 def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> float:
     size = radii ** (1 / q)
-    apart = centre_distances(clusters.centers)
-    if not apart.any():
+    ratios = worst_partners(size, clusters.centers)
+    if ratios is None:
         raise UndefinedIndex("all cluster centres coincide")
-    ratio = np.divide(size[:, None] + size, apart, out=np.zeros_like(apart), where=apart > 0)
-    return float(ratio.max(axis=1).mean())
+    return float(ratios.mean())
 
 
 def davies_bouldin_score(

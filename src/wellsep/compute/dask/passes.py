@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.clusters import Clusters, centre_pass, width_pass
+from wellsep.compute.clusters import Clusters, centre_pass, finish_separation, width_pass
 from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.density import Spread, _Members, ball_counts, balls_from, warn_of_empty
 from wellsep.compute.metrics import Metric, find
@@ -199,7 +199,7 @@ def _second_pass(task: ChunkedTask, wants: list[Want], known: FirstPass) -> dict
         else:
             found[w] = sums[w]
     warn_of_empty(found)
-    return found
+    return finish_separation(found)
 
 
 def _row_sums(
