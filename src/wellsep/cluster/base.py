@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks import check_data, check_weights, is_dask, to_numpy
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
 from wellsep.compute.nearest import is_host
 from wellsep.compute.points import (
@@ -47,6 +48,7 @@ class CentroidClusterer(
     cluster_centers_: Any
     labels_: Any
 
+    @own_threads()
     def predict(self, X: Any) -> Any:
         """Nearest centre of each row.
 
@@ -82,6 +84,7 @@ class CentroidClusterer(
         """
         return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
 
+    @own_threads()
     def transform(self, X: Any) -> Any:
         """Distance of each row to every centre (1 − cos for metric="cosine").
 
@@ -99,6 +102,7 @@ class CentroidClusterer(
         distances = points.values(_distances, centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
+    @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X under the fitted centres; greater is better.
 

@@ -20,6 +20,7 @@ from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, che
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
 from wellsep.cluster.moves import relocate
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import Ended, lower, publish, run
 from wellsep.compute.points import Points, PointSet, RowValues, assign, open_points
 from wellsep.compute.seeding import check_init, start_centers
@@ -156,6 +157,7 @@ class CFMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CFMeans:
         """Find the centres.
 

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import Ended, lower, publish, run
 from wellsep.compute.points import METRICS, PointSet, RowValues, open_points
 from wellsep.compute.seeding import check_init, is_given, start_centers
@@ -92,6 +93,7 @@ class KMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find the centres.
 

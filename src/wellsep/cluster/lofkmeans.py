@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from wellsep._checks import check_choice, check_count, check_number, to_numpy
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
 from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
 from wellsep.compute.points import open_points
@@ -122,6 +123,7 @@ class LOFKMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LOFKMeans:
         """Weigh the points by LOF and find the centres.
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -37,12 +38,39 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Inside, compiled loops of other libraries add up in one order."""
+    with _controller().limit(limits=1, user_api="openmp"):
+        yield
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Inside, BLAS has one thread, and blocks are shared out over as many as it had before.
+
+    Sums then do not depend on the number of threads. It also decorates functions.
+    """
+    token = _THREADS.set(effective_jobs(None))
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _THREADS.reset(token)
+
+
+_THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
     from joblib import effective_n_jobs
 
     if n_jobs is not None:
         return effective_n_jobs(n_jobs)
+    known = _THREADS.get()
+    if known is not None:
+        return known
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
     return max(1, min([cores or 1, *blas]))

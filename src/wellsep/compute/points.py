@@ -29,7 +29,7 @@ from wellsep.compute.nearest import (
     squared_norms,
     to_like,
 )
-from wellsep.compute.space import largest_entry, safe_unit
+from wellsep.compute.space import unit_of
 
 METRICS = ("euclidean", COSINE)
 
@@ -255,7 +255,7 @@ def prepare(
         offset = None
         if not sp.issparse(X):
             offset = _mean(X, weights) if frame is None else frame.offset
-        unit = safe_unit(largest_entry(X), X.dtype) if frame is None else frame.unit
+        unit = unit_of(X) if frame is None else frame.unit
         values = X if offset is None else _shifted(X, offset)
         values = values if unit == 1 else values * (1 / unit)
     spread = _spread(values, weights) if frame is None else frame.spread

@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import check_choice, to_numpy
+from wellsep.compute.engine import cut_rows, effective_jobs, in_threads
 from wellsep.compute.loop import run
 from wellsep.compute.nearest import is_host, to_like
 from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
 
 STARTS = ("k-means++", "random")
+SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
@@ -203,8 +205,19 @@ def center_distances(points: Points, centers: np.ndarray) -> Any:
     own = np.einsum("ij,ij->i", centers, centers)
     if is_host(values):
         small = centers.astype(values.dtype)
-        products = np.asarray((values @ small.T).T if sp.issparse(values) else small @ values.T)
-        return np.maximum(norms - 2.0 * products + own[:, None], 0.0)
+        found = np.empty((len(centers), values.shape[0]))
+
+        def fill(rows: slice) -> None:
+            part = values[rows]
+            products = np.asarray((part @ small.T).T if sp.issparse(values) else small @ part.T)
+            np.maximum(norms[rows] - 2.0 * products + own[:, None], 0.0, out=found[:, rows])
+
+        blocks = cut_rows(values.shape[0], SEED_ROWS)
+        if len(blocks) == 1:
+            fill(blocks[0])
+        else:
+            in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
+        return found
     xp = array_namespace(values)
     products = to_like(centers, values) @ values.T
     squared = norms[None, :] - 2.0 * products + to_like(own[:, None], values)
