@@ -15,7 +15,7 @@ warnings.simplefilter("ignore")
 def digest(*parts):
     return hashlib.sha256(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
 rng = np.random.default_rng(0)
-for n, d, k, dtype in ((3000, 16, 12, "f8"), (8000, 36, 30, "f4")):
+for n, d, k, dtype in ((2000, 16, 12, "f8"), (8000, 36, 30, "f4")):
     X, weight = rng.normal(size=(n, d)).astype(dtype), rng.uniform(1, 2, n)
     makes = [ws.KMeans, lambda *a, **o: ws.KMeans(*a, metric="cosine", **o)]
     for make in [*makes, ws.CFMeans, ws.LOFKMeans]:
@@ -30,7 +30,8 @@ import numpy as np, torch
 from wellsep.deep import METHODS
 X = np.random.default_rng(0).normal(size=(200, 30)).astype("f4")
 for name in ("DEC", "DeepKMeans", "DeepCFMeans", "IDEC"):
-    model = METHODS[name](3, epochs=2, deterministic=True, device="cpu", random_state=0).fit(X)
+    options = dict(epochs=2, pretrain_epochs=2, device="cpu", random_state=0)
+    model = METHODS[name](3, deterministic=True, **options).fit(X)
     print(hashlib.sha256(model.embedding_.tobytes() + model.labels_.tobytes()).hexdigest())
 """
 

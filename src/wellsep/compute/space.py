@@ -108,7 +108,8 @@ class Space:
 
     def centred_rows(self, rows: slice) -> Any:
         """Some rows of ``centred``, without a copy of all."""
-        if self.X.nbytes <= TABLES or "centred" in self.__dict__:
+        small = self.X.nbytes <= TABLES and not isinstance(self.X, np.memmap)
+        if small or "centred" in self.__dict__:
             return self.centred[rows, :]
         return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
 
