@@ -27,6 +27,7 @@ from wellsep._checks import (
     to_numpy,
     to_table,
 )
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
 from wellsep.compute.points import (
     METRICS,
@@ -41,6 +42,7 @@ from wellsep.compute.points import (
     uneven,
 )
 from wellsep.compute.seeding import center_distances
+from wellsep.compute.units import largest_entry, safe_unit
 
 
 class CentroidClusterer(
@@ -55,6 +57,7 @@ class CentroidClusterer(
     cluster_centers_: Any
     labels_: Any
 
+    @own_threads()
     def predict(self, X: Any) -> Any:
         """Nearest centre of each row.
 
@@ -90,6 +93,7 @@ class CentroidClusterer(
         """
         return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
 
+    @own_threads()
     def transform(self, X: Any) -> Any:
         """Distance of each row to every centre (1 − cos for metric="cosine").
 
@@ -107,6 +111,7 @@ class CentroidClusterer(
         distances = points.values(_distances, centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
+    @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X under the fitted centres; greater is better.
 
@@ -126,7 +131,7 @@ class CentroidClusterer(
         """
         points, centers = self._ready(X, sample_weight)
         labels = points.values(assign_labels, centers)
-        return -float(points.fold(inertia, centers, beside=[labels]))
+        return -points.frame.squared(points.fold(inertia, centers, beside=[labels]))
 
     def _ready(
         self, X: Any, sample_weight: Any = None, *, sized: bool = True
@@ -137,7 +142,8 @@ class CentroidClusterer(
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self._metric == "euclidean" else None
-        frame = Frame(self._metric, offset)
+        unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
+        frame = Frame(self._metric, offset, unit=unit)
         points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
         return points, points.frame.enter(centers)
 
@@ -210,8 +216,13 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
     if points.frame.directions:
         distances = 0.5 * squared
     else:
-        distances = points.space.xp.sqrt(squared)
+        distances = points.space.xp.sqrt(squared) * points.frame.unit
     return points.space.narrow(distances)
+
+
+def _largest_known(X: Any) -> float:
+    """Largest absolute value of X; 0 for chunks, which are not looked at here."""
+    return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -69,12 +70,39 @@ def _blas_threads() -> int | None:
     return min(blas, default=None)
 
 
+@contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Inside, compiled loops of other libraries add up in one order."""
+    with _controller().limit(limits=1, user_api="openmp"):
+        yield
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Inside, BLAS has one thread, and blocks are shared out over as many as it had before.
+
+    Sums then do not depend on the number of threads. It also decorates functions.
+    """
+    token = _THREADS.set(effective_jobs(None))
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _THREADS.reset(token)
+
+
+_THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
     from joblib import effective_n_jobs
 
     if check_jobs(n_jobs) is not None:
         return effective_n_jobs(n_jobs)
+    known = _THREADS.get()
+    if known is not None:
+        return known
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     blas = _Limit.threads_before if _Limit.held else _blas_threads()
     return max(1, min(cores or 1, blas or 1 << 20))

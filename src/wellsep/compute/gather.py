@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """The data, codes and weights themselves, for formulas that reduce per-object values."""
     weights = task.weights_or_ones()
-    entries = [Objects(task.space.X, c, weights, len(k)) for c, k in _each(task.partitions)]
+    entries = [Objects(task.space.given, c, weights, len(k)) for c, k in _each(task.partitions)]
     return {one: entries for one in wants}
 
 

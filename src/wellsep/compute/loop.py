@@ -15,8 +15,9 @@ from wellsep._checks import (
     check_weights,
     to_numpy,
 )
+from wellsep.compute.engine import one_openmp_thread, own_threads
 from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, NearestTwo
+from wellsep.compute.nearest import THREADED, Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -53,6 +54,7 @@ def lower(one: float, other: float) -> bool:
     return one < other - _ROUNDING * abs(other)
 
 
+@own_threads()
 def lloyd(
     X: Any,
     centers: Any,
@@ -116,7 +118,8 @@ def lloyd(
     points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
     ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
     labels = points.publish(ended.labels, np.int32)
-    return LloydResult(publish(points, ended.centers), labels, ended.inertia, ended.n_iter)
+    found = points.frame.squared(ended.inertia)
+    return LloydResult(publish(points, ended.centers), labels, found, ended.n_iter)
 
 
 class Ended(NamedTuple):
@@ -181,13 +184,15 @@ def reseeded_means(
 
 
 def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
-    # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
-    # because theirs may re-seed an empty cluster with a point that does not count.
+    # scikit-learn's loop: faster where there is too little work for several threads. With more
+    # work its sums would depend on their number. Zero weights stay with ours, because theirs may
+    # re-seed an empty cluster with a point that does not count.
     return (
         isinstance(points, Points)
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
+        and points.space.entries * len(centers) < THREADED
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 
@@ -208,7 +213,7 @@ def _compiled_loop(
         # Their tol counts in the unweighted variance, ours in the weighted one.
         tol=tol * points.spread / unit if unit > 0.0 else 0.0,
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_openmp_thread():
         # Fewer distinct clusters than asked for: the estimators say it in their own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)

@@ -20,6 +20,7 @@ from wellsep._checks import is_dask, to_numpy
 from wellsep.compute.metrics import COSINE, Prepared, unit_rows
 from wellsep.compute.nearest import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.space import Space, as_space, is_host
+from wellsep.compute.units import unit_of
 
 METRICS = ("euclidean", COSINE)
 
@@ -32,6 +33,7 @@ class Frame(NamedTuple):
     metric: str
     offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
     spread: float = np.nan  # mean variance of the features, the unit of tol
+    unit: float = 1.0  # power of two that rows are divided by; lengths times it are the user's
 
     @property
     def directions(self) -> bool:
@@ -42,10 +44,15 @@ class Frame(NamedTuple):
         """Centres of X as centres of the points."""
         if self.directions:
             return check_directions(centers)
-        return centers if self.offset is None else centers - self.offset
+        return (centers if self.offset is None else centers - self.offset) / self.unit
 
     def leave(self, centers: np.ndarray) -> np.ndarray:
+        centers = centers * self.unit
         return centers if self.offset is None else centers + self.offset
+
+    def squared(self, sums: Any) -> Any:
+        """Sums of squares of the points in the unit of the user."""
+        return sums * self.unit * self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +241,17 @@ def prepare(
     zero = None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
-    elif sp.issparse(X):  # never centred: far from the origin nothing of float32 would be left
-        offset, values = None, X.astype(np.float64, copy=False)
+        unit = 1.0
     else:
-        offset = _mean(X, weights) if frame is None else frame.offset
-        values = X if offset is None else _shifted(X, offset)
+        if sp.issparse(X):  # never centred: far from the origin nothing of float32 would be left
+            offset, values = None, X.astype(np.float64, copy=False)
+        else:
+            offset = _mean(X, weights) if frame is None else frame.offset
+            values = X if offset is None else _shifted(X, offset)
+        unit = unit_of(X) if frame is None else frame.unit
+        values = values if unit == 1 else values * (1 / unit)
     spread = mean_variance(values, weights) if frame is None else frame.spread
-    made = Frame(metric, offset, spread)
+    made = Frame(metric, offset, spread, unit)
     norms, there = as_space(values).norms(), _beside(weights, values)
     if zero is None:
         return Points(values, weights, there, norms, made, None, weights, there, X, start)

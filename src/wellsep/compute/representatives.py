@@ -45,7 +45,8 @@ def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 
     def visit(m: int) -> None:
         for w in wants:
-            found[w][m] = _represent(X, _ordered(task.partitions.codes[m], w.get("order")), w)
+            codes = _ordered(task.partitions.codes[m], w.get("order"))
+            found[w][m] = _represent(X, codes, w, task.space.unit)
 
     in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
@@ -82,7 +83,8 @@ class _Cluster(NamedTuple):
         return np.array([(np.sqrt(np.einsum("ij,ij->i", g, g)) < radius).sum() for g in gaps])
 
 
-def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:
+def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Representatives:
+    """Lengths come back in the unit of the user."""
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     reach = float(np.einsum("ij,ij->i", X, X).max())
@@ -90,16 +92,13 @@ def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:
     sizes = np.array([len(c.X) for c in clusters])
     scatter = np.array([c.square.sum() for c in clusters])
     deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
+    distance, density = _between(clusters, deviations, w.get("rule"))
+    shares = [
+        _near(c, s, deviations, w.get("rule"), unit)
+        for c, s in zip(clusters, deviations, strict=True)
+    ]
     return Representatives(
-        deviations,
-        _between(clusters, deviations, w.get("rule")),
-        np.stack(
-            [
-                _near(c, s, deviations, w.get("rule"))
-                for c, s in zip(clusters, deviations, strict=True)
-            ],
-            axis=1,
-        ),
+        deviations * unit, Between(distance * unit, density), np.stack(shares, axis=1)
     )
 
 
@@ -159,13 +158,15 @@ def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return left[mutual], right[partner], table[mutual, partner]
 
 
-def _near(cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str) -> np.ndarray:
+def _near(
+    cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str, unit: float
+) -> np.ndarray:
     """(S,) mean share of the members within the radius of the shrunk representatives.
 
     Radius: the mean deviation of all clusters; under "first" the *squared* distance is held
     against the cluster's own deviation.
     """
-    limit = deviation if rule == "first" else deviations.mean() ** 2
+    limit = deviation / unit if rule == "first" else deviations.mean() ** 2
     points = cluster.X[cluster.chosen]
     products = points @ cluster.X.T
     lengths = np.einsum("ij,ij->i", points, points)[:, None]

@@ -16,6 +16,7 @@ from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
 from wellsep.compute.space import Space
 
 STARTS = ("k-means++", "random")
+SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 

@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
 from wellsep._display import shown
-from wellsep.compute.engine import ROWS, budget_bytes, effective_jobs
-from wellsep.compute.metrics import Prepared, find
+from wellsep.compute.engine import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
+from wellsep.compute.metrics import Prepared, find, unit_rows
 from wellsep.compute.nearest import (
     Nearest,
     NearestTwo,
@@ -25,6 +25,12 @@ from wellsep.compute.nearest import (
     row_blocks,
     sparse_products,
 )
+from wellsep.compute.units import in_safe_units
+
+TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
+AXIS_ROWS = 64  # looked at to see whether all rows point the same way
+ALIKE = 1e-2  # squared differences of unit rows up to which they do
+SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +44,14 @@ class Space:
     n_jobs : int
     origin : array of shape (d,), optional
         Takes the place of the mean in ``shift``.
+    unit : float
+        Power of two that X was divided by; lengths times ``unit`` are those of the user.
     """
 
     X: Any
     n_jobs: int
     origin: np.ndarray | None = None
+    unit: float = 1.0
     _views: dict = field(default_factory=dict)
 
     on_device: ClassVar[bool] = False  # X lies on an accelerator
@@ -80,11 +89,48 @@ class Space:
         """X minus its mean: dot products of data far from the origin would cancel."""
         return (self.X - self.shift).astype(self.X.dtype, copy=False)
 
+    @cached_property
+    def axis(self) -> np.ndarray | None:
+        """(d,) a direction near those of most rows, where these lie close together; else None.
+
+        It is subtracted from rows of length one: data far from the origin differ in digits that
+        dot products would cancel. Blocks of one space share the direction of their ``origin``.
+        """
+        if self.origin is not None:
+            return unit_rows(self.origin[None]).X[0] if self.origin.any() else None
+        sample = host(self.X[:: max(1, self.n // AXIS_ROWS), :])[:AXIS_ROWS]
+        unit, zero = unit_rows(sample)
+        unit = unit if zero is None else unit[~zero]
+        middle = np.median(unit, axis=0) if len(unit) else np.zeros(self.d)
+        apart = ((unit - middle) ** 2).sum(axis=1)
+        return middle if len(unit) and np.median(apart) < ALIKE else None
+
     def about_mean(self, rows: slice) -> Any:
         """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
         if self.X.dtype == self.xp.float64:
-            return self.centred[rows, :]
+            return self.centred_rows(rows)
         return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that X stores."""
+        return self.n * self.d
+
+    @property
+    def given(self) -> Any:
+        """X in the unit of the user, for functions of the user."""
+        return self.X if self.unit == 1 else self.X * self.unit
+
+    def centred_rows(self, rows: slice) -> Any:
+        """Some rows of ``centred``, without a copy of all."""
+        small = self.X.nbytes <= TABLES and not isinstance(self.X, np.memmap)
+        if small or "centred" in self.__dict__:
+            return self.centred[rows, :]
+        return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        """Rows by number minus ``shift``, in float64 on the host."""
+        return host(self.X[self.asarray(at), :]).astype(np.float64, copy=False) - self.shift
 
     def with_rows(self, X: Any) -> Space:
         """Other rows beside X, worked on in the same way."""
@@ -177,12 +223,22 @@ near=array([1., 1.]), far=array([49.,  9.]))
 
     def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
         """(k, n) squared distances from a few centres to all rows."""
-        own = np.einsum("ij,ij->i", centers, centers)
-        products = self._center_products(centers.astype(self.X.dtype))
-        return np.maximum(norms - 2.0 * products + own[:, None], 0.0)
+        own = np.einsum("ij,ij->i", centers, centers)[:, None]
+        centers, found = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
 
-    def _center_products(self, centers: np.ndarray) -> np.ndarray:
-        return centers @ self.X.T
+        def fill(rows: slice) -> None:
+            products = self._center_products(centers, self.X[rows])
+            np.maximum(norms[rows] - 2.0 * products + own, 0.0, out=found[:, rows])
+
+        blocks = cut_rows(self.n, SEED_ROWS)
+        if len(blocks) == 1:
+            fill(blocks[0])
+        else:
+            in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
+        return found
+
+    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
+        return centers @ rows.T
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         """(n,) float64 squared distances of the rows from their centres, beside X.
@@ -217,8 +273,8 @@ near=array([1., 1.]), far=array([49.,  9.]))
 
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
-        rows = int(budget_bytes() / (8 * max(width, 1) * copies))
-        rows = max(256, min(rows, self.n, self.most_rows))
+        rows = int(min(budget_bytes(), TABLES) / (8 * max(width, 1) * copies))
+        rows = max(16, min(rows, self.n, self.most_rows))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
 
@@ -227,6 +283,11 @@ class SparseSpace(Space):
 
     own_from_products = True
     centre_products = staticmethod(sparse_products)
+    axis = None  # type: ignore[assignment]
+
+    @property
+    def entries(self) -> int:
+        return int(self.X.nnz)
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -238,6 +299,12 @@ class SparseSpace(Space):
 
     def about_mean(self, rows: slice) -> Any:
         return self.X[rows, :]
+
+    def centred_rows(self, rows: slice) -> Any:
+        return self.X[rows, :]
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        return self.X[at].astype(np.float64)
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         self.refuse_sparse()
@@ -262,8 +329,8 @@ class SparseSpace(Space):
     def dense(self, rows: np.ndarray) -> np.ndarray:
         return self.X[rows].toarray().astype(np.float64)
 
-    def _center_products(self, centers: np.ndarray) -> np.ndarray:
-        return np.asarray((self.X @ centers.T).T)
+    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
+        return np.asarray((rows @ centers.T).T)
 
     def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
         # Entry by entry: centres of all rows side by side would be a dense table.
@@ -294,19 +361,20 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     device = check_device(device)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = _to_torch(X, device)
-    return as_space(X, effective_jobs(n_jobs))
+    X, unit = in_safe_units(X)
+    return as_space(X, effective_jobs(n_jobs), unit)
 
 
-def as_space(X: Any, n_jobs: int = 1) -> Space:
+def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
     """Rows that are ready for work, such as points, in the class of their array library."""
     if sp.issparse(X):
         # About the origin squares cancel: far from it nothing of float32 would be left.
-        return SparseSpace(X.astype(np.float64, copy=False), n_jobs)
+        return SparseSpace(X.astype(np.float64, copy=False), n_jobs, unit=unit)
     if isinstance(X, np.ndarray):
-        return Space(X, n_jobs)
+        return Space(X, n_jobs, unit=unit)
     from wellsep.compute.tensors import DeviceSpace, TensorSpace
 
-    return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)
+    return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
 
 
 def _to_torch(X: Any, device: str) -> Any:

@@ -59,10 +59,13 @@ class TensorSpace(Space):
         wide = self.xp.astype(self.X, self.xp.float64) - self.asarray(self.shift)
         return self.xp.astype(wide, self.X.dtype)
 
+    def centred_rows(self, rows: slice) -> Any:
+        return self.centred[rows, :]
+
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         key = (find(metric).name, "host")
         if key not in self._views:
-            copy = Space(host(self.X), self.n_jobs, origin=self.shift)
+            copy = Space(host(self.X), self.n_jobs, origin=self.shift, unit=self.unit)
             self._views[key] = copy.prepared(metric, wide=True)
         return self._views[key]
 

@@ -45,7 +45,14 @@ from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
-_NOT_IDENTITY = {"device", "random_state", "checkpoint_dir", "checkpoint_every", "resume"}
+_NOT_IDENTITY = {
+    "device",
+    "random_state",
+    "checkpoint_dir",
+    "checkpoint_every",
+    "resume",
+    "deterministic",
+}
 
 
 class Outcome(NamedTuple):
@@ -132,7 +139,7 @@ class DeepClusterer(Training, Contract, ABC):
         plan = self._plan(settings, tuple(array.shape[1:]))
         trainer = self._trainer = self._trainer_for(array, scaling, settings, device, context)
         try:
-            with reproducible(device):
+            with reproducible(device, one_thread=self.deterministic):
                 network = build_network(
                     plan.kind,
                     trainer.data.shape,

@@ -16,6 +16,7 @@ from wellsep._checks import (
     check_choice,
     is_torch,
 )
+from wellsep.compute.engine import one_blas_thread, one_openmp_thread
 
 
 def choose_device(device: str | torch.device) -> torch.device:
@@ -193,10 +194,20 @@ _deterministic = _Deterministic()
 
 
 @contextmanager
-def reproducible(device: torch.device) -> Iterator[None]:
-    """Settings under which the same seed gives the same result on the same device."""
+def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[None]:
+    """Settings under which the same seed gives the same result on the same device.
+
+    PyTorch cuts products differently for each number of threads; with ``one_thread`` there is one.
+    """
     _deterministic.enter()
+    threads = torch.get_num_threads()
     try:
-        yield
+        if not one_thread:
+            yield
+            return
+        torch.set_num_threads(1)
+        with one_blas_thread(), one_openmp_thread():
+            yield
     finally:
+        torch.set_num_threads(threads)
         _deterministic.leave()

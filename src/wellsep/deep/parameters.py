@@ -187,13 +187,16 @@ class Training:
     device : str
         "auto", "cpu", "cuda" or "cuda:N".
     random_state : int, RandomState or None
-        The same number gives the same result on the same device.
+        The same number gives the same result on the same device with as many threads.
     checkpoint_dir : path, optional
         Folder to keep the training in; fitting again goes on where it was interrupted.
     checkpoint_every : int, optional
         Epochs between checkpoints that are also written as runs under `checkpoint_dir`/runs.
     resume : bool
         Whether to go on with what lies in `checkpoint_dir`.
+    deterministic : bool
+        Whether to train on one thread, so that the result on a CPU does not depend on the number
+        of threads. It takes longer.
 
     Attributes
     ----------
@@ -220,6 +223,7 @@ class Training:
     checkpoint_dir: Any = None
     checkpoint_every: int | None = None
     resume: bool = True
+    deterministic: bool = False
 
 
 def check_training(settings: dict[str, Any]) -> None:

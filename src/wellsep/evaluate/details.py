@@ -134,7 +134,7 @@ def object_details(
     X: Any, partition: Partitions, space: str, *, device: Any = None
 ) -> PartitionDetails:
     """The details of one partition of X; `space` says what X is called."""
-    X = open_space(check_data(X), device=device).X
+    X = open_space(check_data(X), device=device).given
     notes: list[str] = []
 
     def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:

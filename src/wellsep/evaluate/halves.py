@@ -171,7 +171,7 @@ def _half_values(
     values = []
     for objects in map(halves.objects, range(len(halves.chosen))):
         at, part = space.asarray(objects), task.partitions.take(objects)
-        X = space.X[at, :]
+        X = space.given[at, :]
         if takes_distances(INDICES[index], params):
             X = X[:, at]
         values.append(score_partitions(X, part, spec, n_jobs=space.n_jobs).values[:, 0])

@@ -8,7 +8,8 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import worst_partners
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather, values_of_objects
 from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
@@ -104,11 +105,10 @@ def calinski_harabasz_score(
 )
 def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> float:
     size = radii ** (1 / q)
-    apart = centre_distances(clusters.centers)
-    if not apart.any():
+    ratios = worst_partners(size, clusters.centers)
+    if ratios is None:
         raise UndefinedIndex("all cluster centres coincide")
-    ratio = np.divide(size[:, None] + size, apart, out=np.zeros_like(apart), where=apart > 0)
-    return float(ratio.max(axis=1).mean())
+    return float(ratios.mean())
 
 
 def davies_bouldin_score(
@@ -351,7 +351,7 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins")))
+    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
     return margins
 
 
@@ -372,7 +372,7 @@ def margins_and_cfq(
         quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
     except UndefinedIndex:
         quality = np.nan
-    return _of_rivals(found[each][0]), float(quality)
+    return _of_rivals(found[each][0]) * task.space.unit, float(quality)
 
 
 @index(

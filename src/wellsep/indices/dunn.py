@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import centre_distances
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.extremes import Linkage
 from wellsep.compute.metrics import TAKEN
 from wellsep.compute.wants import Want, want

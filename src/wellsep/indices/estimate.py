@@ -24,6 +24,7 @@ from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
 from wellsep.compute.twins import choose
+from wellsep.compute.units import in_safe_units
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
@@ -184,8 +185,9 @@ class _Memory:
         return Sample(self.X[at], self.codes[at], mass[at])
 
     def sums(self, sample: np.ndarray, metric: Any) -> np.ndarray:
-        origin = self.X.mean(axis=0, dtype=np.float64)
-        return sample_sums(self.X, self.codes, self.weights, sample, self.k, metric, origin)
+        X, unit = in_safe_units(self.X) if metric.finish is not None else (self.X, 1.0)
+        origin, sample = X.mean(axis=0, dtype=np.float64), sample / unit
+        return sample_sums(X, self.codes, self.weights, sample, self.k, metric, origin)
 
 
 def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:

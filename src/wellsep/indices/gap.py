@@ -19,6 +19,7 @@ from wellsep._checks import (
 from wellsep._display import Shown, shown
 from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
+from wellsep.compute.units import in_safe_units
 from wellsep.compute.wants import Task, want
 from wellsep.partitions import encode
 
@@ -136,6 +137,7 @@ def gap_statistic(
     model = _check_estimator(estimator)
     rng = check_generator(random_state)
 
+    data, unit = in_safe_units(data)
     own = _log_within(data, ks, model, rng)
     draw = _Box(data, reference)
     others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
@@ -143,6 +145,7 @@ def gap_statistic(
     error = others.std(axis=0) * np.sqrt(1 + 1 / n_references)
     enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
     best = int(ks[enough[0]] if len(enough) else ks[gap.argmax()])
+    own, others = own + 2 * np.log(unit), others + 2 * np.log(unit)
     return GapStatistic(ks, gap, error, own, others, best, bool(len(enough)), reference)
 
 

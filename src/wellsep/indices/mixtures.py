@@ -24,12 +24,9 @@ def cfq_parts(
     scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
     if total <= 1e-24 * (total + scale):
         raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
-    rivals = separation.copy()
-    np.fill_diagonal(rivals, np.nan)
-    if np.isnan(rivals).all():
+    if np.isnan(separation).all():
         raise UndefinedIndex("no cluster has a rival: all centres coincide")
-    lowest = np.fmin.reduce(rivals, axis=1)
-    return np.where(np.isnan(lowest), 0, lowest), total
+    return np.where(np.isnan(separation), 0, separation), total
 
 
 def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> dict[str, Want]:

@@ -421,6 +421,7 @@ def one_task(
     if given is not None and len(counted.classes[0]) < n_given:
         given = given[np.isin(partitions.classes[0], counted.classes[0])]
     space = open_space(data, device=device)
+    given = None if given is None else given / space.unit
     return Task(space, counted, weights, None if given is None else (given,)), index, full
 
 

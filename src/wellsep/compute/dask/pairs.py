@@ -89,7 +89,7 @@ def cut_blocks(task: ChunkedTask, clusters: list[Clusters], *, lazily: bool = Fa
     if not lazily:
         arrays = [settled(array) for array in arrays]
     rows, codes, *mass = arrays
-    known = FirstPass(task.partitions.classes, clusters, [], {}, chunks.reference)
+    known = FirstPass(task.partitions.classes, clusters, [], {}, chunks.reference, chunks.unit)
     return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], known)
 
 
@@ -334,7 +334,7 @@ def _extremes(left: Task, right: Task, starts: list[int], wants: list[Want]) -> 
         part = Partitions(
             codes[useful], tuple(whole.classes[m] for m in useful), names, np.ones(len(useful))
         )
-        space = Space(X, 1, origin=left.space.origin)
+        space = Space(X, 1, origin=left.space.origin, unit=left.space.unit)
         for w, values in provide_extremes(Task(space, part, None), wants).items():
             found[w][useful] = values
     return Extremes(found)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from wellsep.compute.clusters import TABLES, Clusters, centre_distances
+from wellsep.compute.centres import centre_distances
+from wellsep.compute.clusters import TABLES, Clusters
 from wellsep.compute.device.batches import (
     batches,
     centred,

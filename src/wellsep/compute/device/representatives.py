@@ -45,9 +45,10 @@ def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]
                 batch = by_first_appearance(batch)
             clusters = _describe(X, batch, w.get("count"))
             distance, density = _between(X, clusters, w.get("rule"))
-            shares = _near(X, clusters, w.get("rule"))
+            shares = _near(X, clusters, w.get("rule"), task.space.unit)
             parts = [host(p) for p in (clusters.deviations, distance, density, shares)]
             for m, deviation, apart, dense, share in zip(batch.which, *parts, strict=True):
+                apart, deviation = apart * task.space.unit, deviation * task.space.unit
                 found[w][m] = Representatives(deviation, Between(apart, dense), share)
     return found
 
@@ -185,12 +186,12 @@ def _closest(
     return middle, torch.where(mutual, apart, 0.0).reshape(shape), mutual.reshape(shape)
 
 
-def _near(X: torch.Tensor, clusters: _Clusters, rule: str) -> torch.Tensor:
+def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch.Tensor:
     """(g, S, K) mean share of the members near the representatives, for each shrinkage."""
     batch, centers, spread = clusters.batch, clusters.centers, clusters.deviations
     g, k, r, d = clusters.points.shape
     mean = spread.mean(dim=1, keepdim=True) ** 2
-    limit = spread if rule == "first" else mean.expand(-1, k)  # (g, K)
+    limit = spread / unit if rule == "first" else mean.expand(-1, k)  # (g, K)
     points = clusters.points - centers[:, :, None]
     points = torch.where(clusters.valid[..., None], points, 0.0)
     lengths = (points * points).sum(dim=-1)  # (g, K, r)

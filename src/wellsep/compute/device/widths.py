@@ -19,7 +19,7 @@ from wellsep.compute.device.batches import (
     weights_on_device,
 )
 from wellsep.compute.device.clusters import sum_members
-from wellsep.compute.metrics import Metric, Sums
+from wellsep.compute.metrics import ROUNDING, Metric, Sums
 from wellsep.compute.space import host
 from wellsep.compute.sums import strips
 from wellsep.compute.wants import Task, Want
@@ -109,12 +109,13 @@ def summed_strips(placed: TaskOnDevice, summed: Sums, sums: torch.Tensor) -> Str
     first = torch.as_tensor(offsets[:-1], device=sums.device)[:, None]
     for at in row_parts(space.n, 32.0 * len(sums) + 16.0 * space.d):
         rows, codes = summed.rows(space, at), placed.codes[:, at]
-        distances = summed.distances(rows, sums, placed.mass)
+        lengths = summed.lengths(space, rows, sums, placed.mass)
+        distances = summed.distances(space, rows, sums, lengths)
         # an object is at distance 0 from itself, also where its row is zero
-        itself = placed.weights[at] * summed.itself(rows, space.xp)
+        itself = placed.weights[at] * summed.itself(space, rows)
         itself = torch.where(codes >= 0, -itself, 0.0)
         distances.scatter_add_(0, first + codes.clamp(min=0), itself)
-        distances[distances < 1e-14 * placed.mass[:, None]] = 0  # rounding between equal rows
+        distances[distances < ROUNDING * lengths] = 0
         yield at, distances
 
 
