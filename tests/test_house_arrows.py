@@ -218,9 +218,11 @@ QUESTION = re.compile(
 # twin is usable.
 DOORS = {
     "space.py": "open_space",
+    "units.py": "in_safe_units",
     "twins.py": "choose",
     "dask/chunks.py": "open_chunks",
     "dask/labels.py": "encode_chunks",
+    "dask/contingency.py": "count_chunks",
 }
 DOOR_FUNCTIONS = re.compile(r"open_points|\w*usable")
 

@@ -189,10 +189,11 @@ def rival_sums(
         """[x, 1, own height] of some objects, and what they weigh in the clusters they are in."""
         at, own = order[part], codes[part]
         X = rows_of(at)
-        products = X.multiply(centers[own]) if sp.issparse(X) else X * centers[own]
+        sparse = sp.issparse(X)
+        products = X.multiply(centers[own]) if sparse else X * centers[own]
         height = np.asarray(products.sum(axis=1)).reshape(-1) - half[own]
         sides = np.column_stack([np.ones(len(at)), height])
-        left = sp.hstack([X, sides], format="csr") if sp.issparse(X) else np.hstack([X, sides])
+        left = sp.hstack([X, sides], format="csr") if sparse else np.hstack([X, sides])
         weight = np.ones(len(at)) if weights is None else weights[at]
         place = (weight, (own - own[0], np.arange(len(at))))
         return left, sp.csr_array(place, shape=(int(own[-1] - own[0]) + 1, len(at)))
