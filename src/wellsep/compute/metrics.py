@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
 from wellsep._display import shown
+from wellsep.compute.matrices import refuse_other_matrices
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 # Pairs closer than this share of their squared lengths are computed again from differences, in
 # double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
 CLOSE = (1e-7, 1e-4)
-# Share of the largest distance by which a given matrix may fail to be symmetric, or its diagonal to
-# be zero: what float32 leaves of distances that were computed from products.
-SLACK = 1e-5
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
@@ -340,45 +338,10 @@ def as_given(space: Space, wide: bool) -> Prepared:
     return Prepared(space.given)
 
 
-def matrix_rows(space: Space, wide: bool) -> Prepared:
-    return Prepared(space.X)
-
-
 def distance_matrix(space: Space, wide: bool) -> Prepared:
-    """X itself, refused where it cannot be a matrix of distances; gone through in blocks."""
-    X, xp = space.X, space.xp
-    if X.shape[0] != X.shape[1]:
-        raise ValueError(
-            "X must be a square matrix of distances with metric='precomputed', "
-            f"got shape {tuple(X.shape)}."
-        )
-    top = max(
-        (float(xp.max(xp.abs(X[rows, :]))) for rows in space.row_blocks(space.n)), default=0.0
-    )
-    for rows in space.row_blocks(space.n):
-        part, across = X[rows, :], X[:, rows].T
-        places = np.arange(rows.start, rows.stop)
-        itself = to_numpy(X[rows, rows]).diagonal()
-        if np.abs(itself).max() > SLACK * top:
-            at = int(np.abs(itself).argmax())
-            raise ValueError(
-                "X must have zeros on its diagonal with metric='precomputed', got "
-                f"{itself[at]} at {places[at]}."
-            )
-        if float(xp.min(part)) < -SLACK * top:
-            raise ValueError(
-                "X must not have negative distances with metric='precomputed', got "
-                f"{float(xp.min(part))}; turn similarities into distances."
-            )
-        apart = to_numpy(xp.abs(part - across))
-        if apart.max() > SLACK * top:
-            r, c = divmod(int(apart.argmax()), apart.shape[1])
-            raise ValueError(
-                "X must be symmetric with metric='precomputed', got "
-                f"{float(part[r, c])} at ({places[r]}, {c}) and {float(across[r, c])} at "
-                f"({c}, {places[r]}); (X + X.T) / 2 is."
-            )
-    return Prepared(X)
+    """X itself, refused where it cannot be a matrix of distances."""
+    refuse_other_matrices(space)
+    return Prepared(space.X)
 
 
 def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:

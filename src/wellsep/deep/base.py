@@ -13,19 +13,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from wellsep._arguments import (
-    check_flag,
-    check_mapping,
-    check_path,
-    check_random_state,
-)
-from wellsep._checks import (
-    check_choice,
-    check_count,
-    is_frame,
-    name_x,
-    to_table,
-)
+from wellsep._arguments import check_flag, check_mapping, check_path, check_random_state
+from wellsep._checks import check_choice, check_count, is_frame, name_x, to_table
 from wellsep._files import digest
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.contract import Contract

@@ -22,7 +22,8 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import ParsedIndex, evaluate_and_keep, takes_distances
+from wellsep.indices.scoring import evaluate_and_keep
+from wellsep.indices.specs import ParsedIndex, takes_distances
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 

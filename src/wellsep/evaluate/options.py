@@ -30,7 +30,7 @@ from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices, takes_distances
+from wellsep.indices.specs import IndexSpec, ParsedIndex, parse_indices, takes_distances
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 

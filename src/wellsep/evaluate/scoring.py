@@ -28,7 +28,7 @@ from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, rea
 from wellsep.evaluate.sharing import SAVING, named, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
-from wellsep.indices.scoring import ParsedIndex
+from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.run import Part

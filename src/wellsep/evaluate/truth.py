@@ -13,6 +13,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import html_box, html_table
+from wellsep._labels import as_labels, merge_noise
 from wellsep._records import Record, freeze
 from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.baselines import partitions_of
@@ -21,7 +22,7 @@ from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import Partitions, as_labels, encode, merge_noise
+from wellsep.partitions import Partitions, encode
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 

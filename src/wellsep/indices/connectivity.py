@@ -17,12 +17,13 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import Shown
+from wellsep._labels import NOISE
 from wellsep.compute.neighbours import distances_to
 from wellsep.compute.space import on_device
 from wellsep.compute.units import in_safe_units
 from wellsep.compute.witnesses import best_supported, cluster_witnesses
 from wellsep.indices.record import index
-from wellsep.partitions import NOISE, VALUE_POLICIES, Partitions, encode
+from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 
 
 @dataclass(frozen=True, eq=False)

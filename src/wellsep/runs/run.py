@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from wellsep._checks import to_numpy
 from wellsep._files import Stored, digest, pieces, to_json
-from wellsep.partitions import as_labels, as_vector
+from wellsep._labels import as_labels, as_vector
 from wellsep.runs.names import check_name
 
 

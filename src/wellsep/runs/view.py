@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import count, html_box, html_table, printable
-from wellsep.partitions import NOISE, merge_noise
+from wellsep._labels import NOISE, merge_noise
 
 if TYPE_CHECKING:
     from wellsep.runs.collection import Runs

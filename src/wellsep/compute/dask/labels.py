@@ -10,8 +10,9 @@ import dask.array as da
 import numpy as np
 
 from wellsep._checks import check_choice, check_weights, is_dask, to_numpy
+from wellsep._labels import NOISE, as_labels, merge_noise
 from wellsep.compute.dask.chunks import Chunks, aligned, with_sizes
-from wellsep.partitions import NOISE, NOISE_POLICIES, Partitions, as_labels, merge_noise
+from wellsep.partitions import NOISE_POLICIES, Partitions
 
 
 @dataclass(frozen=True, eq=False)
