@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import warnings
 
 import numpy as np
 import pytest
 
 import wellsep as ws
+import wellsep.compute.space as space_module
 from wellsep.compute.engine import (
     budget_bytes,
     cut_rows,
@@ -159,3 +161,13 @@ def test_a_silhouette_of_many_objects_stays_within_the_memory_promised():
 @pytest.mark.slow
 def test_a_silhouette_of_100_000_objects_takes_less_than_a_gigabyte_and_a_half():
     assert _peak_of_a_silhouette(100_000, "float64") < 1.5e9
+
+
+def test_rows_that_may_not_be_written_move_to_a_device_without_a_warning():
+    pytest.importorskip("torch", reason="moves rows into a tensor")
+    X = np.random.default_rng(0).normal(size=(10, 3))
+    X.setflags(write=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        moved = space_module._to_torch(X, "cpu")
+    np.testing.assert_array_equal(moved.numpy(), X)

@@ -30,6 +30,7 @@ from wellsep.compute.units import in_safe_units
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
 ALIKE = 1e-2  # squared differences of unit rows up to which they do
+MOVED_ROWS = 1 << 16  # that are copied at a time on their way to a device
 SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 
 
@@ -390,6 +391,11 @@ def _to_torch(X: Any, device: str) -> Any:
     if sp.issparse(X):
         raise TypeError(f"X must be dense on device {device!r}, got a sparse matrix.")
     try:
+        if isinstance(X, np.ndarray) and not X.flags.writeable:  # PyTorch warns of such arrays
+            moved = torch.empty(X.shape, dtype=torch.as_tensor(X[:0].copy()).dtype, device=device)
+            for rows in cut_rows(len(X), MOVED_ROWS):
+                moved[rows] = torch.as_tensor(X[rows].copy())
+            return moved
         return torch.as_tensor(X, device=device)
     except (RuntimeError, AssertionError) as error:  # a device that this PyTorch was not made for
         raise ValueError(
