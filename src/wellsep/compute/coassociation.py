@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from wellsep.compute.engine import budget_bytes, cut_rows
 
 _REFINED = 3  # rounds that tell profiles apart before their labels do
-_CACHED = 1 << 17  # cells of a block that stays in a core's cache while votes are added
+_TILE = 360  # a side of a tile of votes that stays in a core's cache
 _CELLS = 1 << 22  # of a block in which objects are assigned
 
 
@@ -101,18 +101,16 @@ def votes_together(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -
 def grow_tree(profiles: Profiles, weights: np.ndarray, linkage: str) -> Tree:
     """The tree of profiles by "average" or "single" linkage of their shares of the votes."""
     codes, n = _small(profiles.codes), profiles.codes.shape[1]
+    sizes = profiles.sizes.astype(np.float64) if linkage == "average" else np.ones(n)
     votes = np.empty((n, n))
-    for rows in cut_rows(n, max(1, _CACHED // n)):
-        block = votes_together(codes[:, rows], codes[:, rows.start :], weights)
-        votes[rows, rows.start :] = block
-        votes[rows.start :, rows] = block.T
-    if linkage == "single":
-        pairs, heights = _spanning_tree(votes)
-    else:
-        sizes = profiles.sizes.astype(np.float64)
-        votes *= sizes
-        votes *= sizes[:, None]
-        pairs, heights = _average_tree(votes, sizes)
+    tiles = cut_rows(n, _TILE)
+    for place, i in enumerate(tiles):
+        for j in tiles[place:]:
+            tile = votes_together(codes[:, i], codes[:, j], weights)
+            tile *= sizes[i, None] * sizes[j]
+            votes[i, j], votes[j, i] = tile, tile.T
+    grow = _average_tree if linkage == "average" else _spanning_tree
+    pairs, heights = grow(votes, sizes)
     order = np.argsort(-heights, kind="stable")
     return Tree(pairs[order], heights[order] / weights.sum())
 
@@ -158,9 +156,9 @@ def _average_tree(sums: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.n
     return pairs, heights
 
 
-def _spanning_tree(votes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _spanning_tree(votes: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The largest spanning tree (Prim): its edges are the merges of single linkage."""
-    n = len(votes)
+    n = len(sizes)
     pairs, heights = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
     best, source = votes[0].copy(), np.zeros(n, dtype=np.intp)
     inside = np.zeros(n, dtype=bool)
