@@ -31,6 +31,7 @@ ORDER = (
     "bench_ace_grid",
     "bench_judge",
     "bench_consensus",
+    "bench_consensus_partition",
     "bench_all_indices",
     "bench_recorded_r",
     "bench_kmeans",

@@ -35,8 +35,8 @@ WITHOUT_FLAG = {
     "tie_tolerance", "undefined",
 }  # fmt: skip
 FLAGS = {
-    "X": "--input", "indices": "--index", "n_draws": "--draws", "n_jobs": "--jobs",
-    "random_state": "--seed",
+    "X": "--input", "consensus_run": "--consensus", "indices": "--index", "n_draws": "--draws",
+    "n_jobs": "--jobs", "random_state": "--seed",
 }  # fmt: skip
 
 

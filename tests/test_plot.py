@@ -48,6 +48,7 @@ DISPLAYS = {
     "agreement": lambda plane, ax: plot.AgreementDisplay.from_result(
         ws.ace(grouped_scores()), ax=ax
     ),
+    "runs": lambda plane, ax: plot.RunAgreementDisplay.from_result(small_judgement(), ax=ax),
     "graph": lambda plane, ax: plot.GraphDisplay.from_result(small_judgement(), ax=ax),
     "boxes": lambda plane, ax: plot.BoxDisplay.from_values({"a": [1, 2, 4], "b": [1, 1, 3]}, ax=ax),
     "curves": lambda plane, ax: plot.CurvesDisplay.from_result(small_choice()[0], ax=ax),
@@ -149,6 +150,42 @@ def test_one_space_alone_cannot_be_compared():
 def test_a_result_of_another_kind_is_refused():
     with pytest.raises(TypeError, match="result must be a Judgement"):
         plot.GraphDisplay.from_result({"winner": 1})
+
+
+def test_runs_stand_next_to_similar_ones_and_equal_ones_are_one_row():
+    truth = np.arange(60) % 3
+    near = np.where(np.arange(60) < 6, 0, truth)
+    other = np.arange(60) // 20
+    vote = ws.consensus(
+        {"a": truth, "x": other, "b": near, "y": np.where(truth < 1, 0, other), "copy": truth + 5}
+    )
+    figure = plot.RunAgreementDisplay.from_result(vote).figure
+    places = [figure.names.index(name) for name in "abxy"]
+    assert abs(places[0] - places[1]) == abs(places[2] - places[3]) == 1
+    assert figure.counts[places[0]] == 2
+    assert figure.labels[places[0]] == "a (×2)"
+    i, j = figure.names.index("a"), figure.names.index("x")
+    assert figure.values[i, j] == pytest.approx(ws.ari_score(truth, other))
+
+
+def test_the_runs_of_a_judgement_are_drawn_from_what_it_keeps(tmp_path):
+    judgement = small_judgement()
+    again = ws.Judgement.load(judgement.save(tmp_path / "record"))
+    drawn = [plot.RunAgreementDisplay.from_result(one).figure for one in (judgement, again)]
+    assert drawn[0].names == drawn[1].names
+    np.testing.assert_array_equal(drawn[0].values, drawn[1].values)
+    with pytest.raises(TypeError, match="result must be a Consensus or a Judgement, got dict"):
+        plot.RunAgreementDisplay.from_result({})
+
+
+@pytest.mark.parametrize("name", ["agreement", "runs"])
+def test_a_heat_map_takes_its_letters_from_rc_params(name, plane):
+    sizes = []
+    for size in (8, 16):
+        with plt.rc_context({"font.size": size}):
+            display = DISPLAYS[name](plane, None)
+            sizes.append(display.ax_.get_yticklabels()[0].get_fontsize())
+    assert sizes[1] == pytest.approx(2 * sizes[0])
 
 
 def test_importing_the_room_does_not_import_matplotlib():

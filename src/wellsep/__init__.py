@@ -79,6 +79,8 @@ _HOME = {
     "input_scores": "evaluate",
     "consensus": "evaluate",
     "Consensus": "evaluate",
+    "consensus_partition": "evaluate",
+    "ConsensusPartition": "evaluate",
     "agreement": "evaluate",
     "Agreement": "evaluate",
     "rank_confidence": "evaluate",

@@ -96,6 +96,13 @@ def rank(
             "consensus_by_ace, consensus_twice or consensus_by_ace_twice."
         ),
     ] = "ace",
+    consensus_run: Annotated[
+        bool,
+        typer.Option(
+            "--consensus",
+            help="Make one clustering from all of them, and rank it too, as 'consensus'.",
+        ),
+    ] = False,
     n_draws: Annotated[
         int,
         typer.Option(
@@ -196,6 +203,8 @@ def rank(
             "scheduler": client,
         }
         judgement = ws.judge(runs, **options)
+        if judgement.consensus_run is not None:
+            runs = judgement.consensus_run.added_to(runs)
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
@@ -375,6 +384,8 @@ def print_judgement(judgement: Judgement) -> None:
     for paragraph in judgement.ranking.explanation:
         if paragraph != notes:
             print_line(paragraph)
+    if judgement.consensus_run is not None:
+        print_line(judgement.consensus_run.note)
 
 
 def print_agreement(known: Agreement) -> None:

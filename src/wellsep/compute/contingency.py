@@ -116,8 +116,13 @@ def table_cells(
     return cells, counts[cells]
 
 
-def count_pairs(codes: np.ndarray, *, n_jobs: int | None = None) -> PairCounts:
+def count_pairs(
+    codes: np.ndarray, *, n_jobs: int | None = None, first: int | None = None
+) -> PairCounts:
     """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
+
+    With ``first`` only the pairs of the first so many rows with all others: entries between the
+    others are not to be read.
 
     Counting pair by pair takes n · M² / 2 additions; on a CPU this is quicker than products of
     one-hot columns. The result does not depend on the number of threads.
@@ -130,7 +135,7 @@ def count_pairs(codes: np.ndarray, *, n_jobs: int | None = None) -> PairCounts:
     known = xlogy(np.arange(n + 1), np.arange(n + 1))  # looked up, not computed anew
 
     def count_row(i: int) -> None:
-        for j in range(i):
+        for j in range(i if first is None else min(i, first)):
             _, counts = table_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
             squares[i, j] = squares[j, i] = np.dot(counts, counts)
             logs[i, j] = logs[j, i] = known[counts].sum()

@@ -2,6 +2,8 @@
 
 from wellsep.evaluate.adaptive import ace
 from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores
+from wellsep.evaluate.combined import ConsensusPartition
+from wellsep.evaluate.combining import consensus_partition
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.judgement import Judgement, judge
@@ -17,6 +19,7 @@ __all__ = [
     "AceResult",
     "Agreement",
     "Consensus",
+    "ConsensusPartition",
     "Coordinates",
     "Dip",
     "Dropped",
@@ -30,6 +33,7 @@ __all__ = [
     "ace",
     "agreement",
     "consensus",
+    "consensus_partition",
     "input_scores",
     "judge",
     "mean_scores",

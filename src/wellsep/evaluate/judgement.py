@@ -12,6 +12,8 @@ import numpy as np
 from wellsep._records import Record, freeze
 from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.baselines import oriented_scores
+from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition
+from wellsep.evaluate.combining import add_consensus_run
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
@@ -41,9 +43,11 @@ class Judgement(Record):
         The best partition, object by object.
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from, by the deciding index.
-    notes : sentences on indices that could not rank the runs
+    notes : sentences on what was made, drawn or could not be ranked
     judge : str
         The judge that decides; a key of `answers`.
+    consensus_run : ConsensusPartition or None
+        The partition that was made from the runs and ranked with them, where it was asked for.
     """
 
     scores: Scores
@@ -53,6 +57,7 @@ class Judgement(Record):
     input_scores: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     judge: str = "ace"
+    consensus_run: ConsensusPartition | None = None
 
     @property
     def answer(self) -> AceResult | Consensus:
@@ -179,6 +184,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
+    runs, made = add_consensus_run(runs, options)
+    silent = () if made is None else (MADE_RUN,)
     partitions = encode_runs(runs, options)
     n_spaces = len(runs.spaces)
     runs = with_drawn_spaces(runs, options)
@@ -194,9 +201,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
     by_ace = options.part(AceOptions)
     answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = () if made is None else (made.note,)
     if len(runs.spaces) < n_spaces:
-        notes = (
+        notes += (
             f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
             "random (max_spaces).",
         )
@@ -209,14 +216,14 @@ def judge(runs: Runs, options: Options) -> Judgement:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
     by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if votes := plain_votes(counted):
+    if votes := plain_votes(counted, silent):
         by_judge["consensus"] = votes
     score_draw = None
     if options.judge != "ace":
         if options.judge not in by_judge:
-            by_judge[options.judge] = {"ari": vote_of(options.judge, counted, answer)}
+            by_judge[options.judge] = {"ari": vote_of(options.judge, counted, answer, silent)}
         if plan is not None:
-            score_draw = draws_of(options.judge, partitions, plan.halves)
+            score_draw = draws_of(options.judge, partitions, plan.halves, silent)
     confidence = None
     if plan is not None and job is not None:
         confidence = rank_draws(
@@ -235,6 +242,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
     found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge)
+    found = replace(found, consensus_run=made)
     if not options.details:
         return found
     best = found.ranking.best

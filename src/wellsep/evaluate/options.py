@@ -359,6 +359,9 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         Who decides. "consensus": the partitions vote for each other, see :func:`wellsep.consensus`;
         "by_ace": votes weigh by ACE's ranks squared; "twice": in a second round they weigh by the
         ranks of the first. The others are shown next to it.
+    consensus_run : bool
+        Also rank the consensus partition of the runs, see :func:`wellsep.consensus_partition`, as
+        one more run called "consensus". It has no vote.
     X : array-like of shape (n, p), optional
         The data the runs were made from. If given, every partition is also scored there, as a
         baseline.
@@ -368,6 +371,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
 
     n_draws: int = _option(100, _count_from(0))
     judge: str = _option("ace", _one_of(JUDGES))
+    consensus_run: bool = _option(False, check_flag)
     X: Any = None
     details: bool = _option(True, check_flag)
 

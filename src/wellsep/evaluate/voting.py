@@ -15,7 +15,13 @@ from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.options import JUDGES, ConsensusOptions, VoteOptions, takes_options
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.votes import first_of_class, mean_agreement, number_classes, vote_weights
+from wellsep.evaluate.votes import (
+    first_of_class,
+    mean_agreement,
+    number_classes,
+    voters_among,
+    weights_of_voters,
+)
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Partitions
@@ -71,10 +77,10 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     (('a', 'copy of a'), ('b',), ('c',))
     """
     counted = count_labels(
-        _labels_of(runs), noise=options.noise, device=options.device, n_jobs=options.n_jobs
+        labels_of(runs), noise=options.noise, device=options.device, n_jobs=options.n_jobs
     )
     class_of = number_classes(counted.counts.first_equal)
-    _refuse_too_few(counted, class_of)
+    refuse_too_few(counted.names, class_of)
     asked, given = options.first_judge, None
     if asked is not None:
         given = freeze(_first_scores(asked, runs, counted.names), float)
@@ -82,28 +88,34 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     return hold_vote(counted, class_of, options.part(VoteOptions), name, given)
 
 
-def plain_votes(counted: Counted) -> dict[str, Consensus]:
+def plain_votes(counted: Counted, silent: tuple[str, ...] = ()) -> dict[str, Consensus]:
     """Consensus without a first judge, by agreement; none if there is one partition only.
 
-    Equal partitions count once, and near copies share a vote.
+    Equal partitions count once, and near copies share a vote. The ``silent`` runs have none.
     """
     class_of = number_classes(counted.counts.first_equal)
     if not class_of.any():
         return {}
-    measures = VOTES.values()
-    return {m: hold_vote(counted, class_of, VoteOptions(agreement=m)) for m in measures}
+    return {
+        m: hold_vote(counted, class_of, VoteOptions(agreement=m), silent=silent)
+        for m in VOTES.values()
+    }
 
 
-def vote_of(judge: str, counted: Counted, by_ace: AceResult) -> Consensus:
+def vote_of(
+    judge: str, counted: Counted, by_ace: AceResult, silent: tuple[str, ...] = ()
+) -> Consensus:
     """The vote of one of `JUDGES`; near copies share a vote, agreement is by ARI."""
     first, rounds = JUDGES[judge] or (None, 1)
     options = VoteOptions(rounds=rounds, tie_tolerance=by_ace.options.tie_tolerance)
     class_of = number_classes(counted.counts.first_equal)
     liked = by_ace.scores if first == "ace" else None
-    return hold_vote(counted, class_of, options, first or "none", liked)
+    return hold_vote(counted, class_of, options, first or "none", liked, silent)
 
 
-def draws_of(judge: str, partitions: Partitions, halves: Halves) -> ScoreDraw:
+def draws_of(
+    judge: str, partitions: Partitions, halves: Halves, silent: tuple[str, ...] = ()
+) -> ScoreDraw:
     """How the votes on a half-sample are counted: on the objects that are followed in it."""
     whole = partitions.noise_as_cluster()
     group = halves.group[halves.seen]
@@ -114,7 +126,7 @@ def draws_of(judge: str, partitions: Partitions, halves: Halves) -> ScoreDraw:
         part = whole.subset(which)
         counts = count_pairs(part.codes[:, objects], n_jobs=1)
         counted = Counted(part.names, part.n_clusters, part.coverage, counts)
-        return vote_of(judge, counted, by_ace).scores
+        return vote_of(judge, counted, by_ace, silent).scores
 
     return score
 
@@ -125,15 +137,20 @@ def hold_vote(
     options: VoteOptions,
     first_judge: str = "none",
     first_scores: np.ndarray | None = None,
+    silent: tuple[str, ...] = (),
 ) -> Consensus:
-    """Let counted partitions vote; ``class_of`` numbers the distinct ones."""
+    """Let counted partitions vote; ``class_of`` numbers the distinct ones, ``silent`` ones do not.
+
+    A silent run has a score, its agreement with the voters, and moves no other run's score.
+    """
     own = first_of_class(class_of)
+    voters = voters_among(counted.names, class_of, silent)
     agreement = AGREEMENTS[options.agreement](counted.counts.subset(own))
     liked = None
     if first_scores is not None:
         liked = np.bincount(class_of, first_scores) / np.bincount(class_of)
     for _ in range(options.rounds):
-        weights = vote_weights(liked, agreement, options)
+        weights = weights_of_voters(liked, agreement, voters, options)
         scores = liked = mean_agreement(agreement, weights)
     return Consensus(
         partitions=counted.names,
@@ -148,11 +165,13 @@ def hold_vote(
         n_clusters=freeze(counted.n_clusters),
         coverage=freeze(counted.coverage),
         reasons=_reasons(counted, class_of, weights),
-        notes=tuple(_notes(counted, class_of, agreement, options)),
+        notes=tuple(_notes(counted, class_of, agreement, voters, options)),
+        silent=silent,
     )
 
 
-def _labels_of(runs: Any) -> Any:
+def labels_of(runs: Any) -> Any:
+    """Labels of runs, or what holds labels already; refuses arrays that lie the wrong way."""
     if isinstance(runs, Runs):
         labels = dict(runs.partitions)
         if not labels:
@@ -168,11 +187,12 @@ def _labels_of(runs: Any) -> Any:
     return dict(runs) if isinstance(runs, Mapping) else runs
 
 
-def _refuse_too_few(counted: Counted, class_of: np.ndarray) -> None:
+def refuse_too_few(names: tuple[str, ...], class_of: np.ndarray) -> None:
+    """Refuse one partition, also if there are copies of it."""
     n = len(class_of)
     if n == 1:
         raise NothingToRank(
-            f"There must be at least 2 partitions to compare, got 1 ({counted.names[0]!r})."
+            f"There must be at least 2 partitions to compare, got 1 ({names[0]!r})."
         )
     if not class_of.any():
         raise NothingToRank(
@@ -239,24 +259,29 @@ def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dic
 
 
 def _notes(
-    counted: Counted, class_of: np.ndarray, agreement: np.ndarray, options: VoteOptions
+    counted: Counted,
+    class_of: np.ndarray,
+    agreement: np.ndarray,
+    voters: np.ndarray,
+    options: VoteOptions,
 ) -> Iterator[str]:
     n, distinct = len(class_of), len(agreement)
     if distinct < n:
         yield (
             f"{count(n - distinct, 'run')} of {n} "
             f"{'equals' if n - distinct == 1 else 'equal'} another one; equal partitions "
-            f"have one vote, so {distinct} vote."
+            f"have one vote, so {len(voters)} vote."
         )
-    if distinct == 2:
+    if distinct == 2 and len(voters) == 2:
         yield (
             "There are two different partitions only. Each is compared with the other, "
             "so both have the same score: no ranking is possible."
         )
     if options.near is not None:
-        close = int(((agreement >= options.near).sum(axis=1) > 1).sum())
+        among = agreement[np.ix_(voters, voters)]
+        close = int(((among >= options.near).sum(axis=1) > 1).sum())
         if close:
             yield (
-                f"{close} of {distinct} partitions agree with another one by at least "
+                f"{close} of {len(voters)} partitions agree with another one by at least "
                 f"{options.near:g}; such near copies share a vote."
             )

@@ -13,7 +13,12 @@ from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.votes import first_of_class, mean_agreement, vote_weights
+from wellsep.evaluate.votes import (
+    first_of_class,
+    mean_agreement,
+    voters_among,
+    weights_of_voters,
+)
 
 MEASURES = {
     "ari": "adjusted Rand index",
@@ -53,6 +58,8 @@ class Consensus(Record):
     reasons : dict of partition name to a sentence
         Why a partition cannot be supported.
     notes : sentences on what was unusual
+    silent : tuple of str
+        Runs that are scored and have no vote, such as one made from the others.
     """
 
     partitions: tuple[str, ...]
@@ -68,6 +75,7 @@ class Consensus(Record):
     coverage: np.ndarray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
 
     @cached_property
     def rank(self) -> np.ndarray:
@@ -109,7 +117,8 @@ class Consensus(Record):
         Near copies share a vote here too. NaN if no partition agrees with the others more than
         chance would.
         """
-        alike = vote_weights(None, self.agreement, self.options)
+        voters = voters_among(self.partitions, self.class_of, self.silent)
+        alike = weights_of_voters(None, self.agreement, voters, self.options)
         plain = mean_agreement(self.agreement, alike)
         largest = plain.max()
         share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
@@ -185,6 +194,9 @@ def _question(found: Consensus) -> Iterator[str]:
         )
     elif found.first_judge == "none":
         yield "All votes weigh the same."
+    if found.silent:
+        has = "has no vote" if len(found.silent) == 1 else "have no votes"
+        yield f"{listing(map(repr, found.silent))} {has}."
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
         yield f"Noise (-1) counts as {meaning}."

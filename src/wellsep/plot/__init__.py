@@ -8,6 +8,7 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 from wellsep._display import CLUSTERS, SURFACES
 from wellsep.plot.counts import BoxDisplay, CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
+from wellsep.plot.partitions import RunAgreementDisplay
 from wellsep.plot.regions import RegionsDisplay
 from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
 
@@ -21,6 +22,7 @@ __all__ = [
     "GraphDisplay",
     "MarginDisplay",
     "RegionsDisplay",
+    "RunAgreementDisplay",
     "SilhouetteDisplay",
     "SpacesDisplay",
 ]

@@ -12,6 +12,7 @@ from wellsep.evaluate import AceResult, Judgement, Ranking
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))
+MOST_NAMED = 40  # names written next to a heat map
 ACCENT = SURFACES["light"]["accent"]
 
 
@@ -71,6 +72,14 @@ def style(code: int) -> dict[str, Any]:
 def tidy(ax: Any) -> None:
     """Frames without the upper and right line."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def name_rows(ax: Any, names: tuple[str, ...]) -> None:
+    """Names next to the rows of a heat map where there is room, and no frame."""
+    named = len(names) <= MOST_NAMED
+    ax.set_yticks(range(len(names)) if named else [], names if named else [], fontsize="x-small")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
 
 
 def labels_of(estimator: Any, X: Any) -> np.ndarray:

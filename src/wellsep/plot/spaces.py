@@ -8,13 +8,20 @@ import numpy as np
 
 from wellsep._display import colour_of
 from wellsep.evaluate import rank
-from wellsep.plot.display import INK, LINE, QUIET, Display, agreement_map, answer_of, style
+from wellsep.plot.display import (
+    INK,
+    LINE,
+    QUIET,
+    Display,
+    agreement_map,
+    answer_of,
+    name_rows,
+    style,
+)
 from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
 from wellsep.report.figures import Graph, HeatMap, Scatter
 from wellsep.report.scatter import encoded
 from wellsep.spaces.planes import drawn_objects, plane
-
-MOST_NAMED = 40  # names written next to a heat map
 
 
 class AgreementDisplay(Display):
@@ -50,10 +57,7 @@ class AgreementDisplay(Display):
                 size = (width, 1) if corner[1] == row - 0.5 else (1, width)
                 ax.add_patch(_rectangle(corner, *size, color=colour))
         ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
-        named = n <= MOST_NAMED
-        ax.set_yticks(range(n) if named else [], heat.names if named else [], fontsize="x-small")
-        ax.tick_params(length=0)
-        ax.spines[:].set_visible(False)
+        name_rows(ax, heat.names)
         if colorbar:
             label = f"rank correlation ({heat.correlation})"
             self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)

@@ -96,9 +96,35 @@ class HeatMap:
 
     @property
     def floor(self) -> float:
-        """Where the colours start: -1, or where all agree a tenth under the least agreement."""
-        least = float(np.min(self.values, initial=1.0))
-        return -1.0 if least < 0 else min(np.floor(least * 10) / 10, 0.9)
+        """Where the colours start."""
+        return colour_floor(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class RunAgreement:
+    """Agreement of every two distinct partitions, ordered so that similar ones are neighbours."""
+
+    names: tuple[str, ...]  # of the first run of each
+    counts: np.ndarray  # (D,) runs that are each partition
+    values: np.ndarray  # (D, D)
+    measure: str  # in words
+
+    @property
+    def floor(self) -> float:
+        """Where the colours start."""
+        return colour_floor(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names, with the number of runs where it is not one."""
+        pairs = zip(self.names, self.counts.tolist(), strict=True)
+        return tuple(name if n == 1 else f"{name} (×{n})" for name, n in pairs)
+
+
+def colour_floor(values: np.ndarray) -> float:
+    """Where the colours of agreement start: -1, or a tenth under the least where all agree."""
+    least = float(np.min(values, initial=1.0))
+    return -1.0 if least < 0 else min(np.floor(least * 10) / 10, 0.9)
 
 
 @dataclass(frozen=True, eq=False)

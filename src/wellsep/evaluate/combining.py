@@ -1,0 +1,225 @@
+"""One partition from many runs, by how often they put two objects together (co-association)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from wellsep._arguments import check_generator
+from wellsep._checks import check_choice, check_count, check_numbers
+from wellsep._display import listing
+from wellsep._records import freeze
+from wellsep.compute.coassociation import (
+    Profiles,
+    assign_nearest,
+    cut_tree,
+    draw_profiles,
+    find_profiles,
+    grow_tree,
+    most_profiles,
+)
+from wellsep.compute.contingency import count_pairs
+from wellsep.evaluate.combined import ConsensusPartition
+from wellsep.evaluate.options import Options
+from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.votes import first_of_class, number_classes
+from wellsep.evaluate.voting import labels_of, refuse_too_few
+from wellsep.evaluate.voting_result import Consensus
+from wellsep.indices.external import adjusted_rand
+from wellsep.partitions import NOISE, Partitions, is_noise
+from wellsep.runs import Runs
+
+LINKAGES = ("average", "single")
+
+
+def consensus_partition(
+    runs: Any,
+    n_clusters: int | None = None,
+    *,
+    votes: Any = None,
+    linkage: str = "average",
+    noise: str = "cluster",
+    max_profiles: int | None = None,
+    random_state: Any = 0,
+) -> ConsensusPartition:
+    """Make one partition from many: objects that most runs put together are together.
+
+    The similarity of two objects is the share of the votes that put them together
+    (co-association). Equal partitions have one vote. Hierarchical clustering of the similarities
+    gives the partition. Objects that no run tells apart form a group (a profile), and groups are
+    merged with their sizes as weights, which gives exactly the tree of all objects.
+
+    The result shares every mistake that most runs make. It is an answer next to the runs, not
+    above them: :func:`wellsep.judge` scores it as one more run with ``consensus_run=True``.
+
+    Parameters
+    ----------
+    runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
+        Each column of a frame and each row of an array is a partition. They are held in memory.
+    n_clusters : int, optional
+        By default, of the numbers of clusters that the runs have, the one whose partition has the
+        largest mean agreement (adjusted Rand index) with the runs; the smaller one of equals.
+    votes : Consensus, or weights by name or in the order of the runs, optional
+        What each run's vote weighs. Of runs that are equal the largest weight counts. By default
+        all distinct partitions weigh the same.
+    linkage : {"average", "single"}
+        "average": clusters merge by the mean similarity of their objects. "single": by the largest
+        one (a spanning tree), which follows chains and often leaves a few large clusters.
+    noise : {"cluster", "singletons"}
+        What the label -1 of a run means: one more cluster, or each such object a cluster of its
+        own. An object that more than half of the votes call noise is noise in the result (-1) and
+        takes no part.
+    max_profiles : int, optional
+        Groups of objects that are compared with each other at most; by default as many as fit
+        scikit-learn's ``working_memory`` (11,585 in 1 GiB). If there are more, objects are drawn
+        at random until they have so many, the sample is clustered, and every other object joins
+        the cluster that it is together with most.
+    random_state : int or Generator
+        Draws that sample.
+
+    Returns
+    -------
+    ConsensusPartition
+
+    Raises
+    ------
+    NothingToRank
+        With fewer than two distinct partitions, or if most votes call every object noise.
+
+    References
+    ----------
+    Fred, Jain (2005), "Combining multiple clusterings using evidence accumulation", IEEE
+    Transactions on Pattern Analysis and Machine Intelligence 27. Strehl, Ghosh (2002), "Cluster
+    ensembles", Journal of Machine Learning Research 3.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> found = ws.consensus_partition({"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 1, 1],
+    ...                                 "c": [0, 0, 0, 0, 1, 1]})
+    >>> found.labels.tolist(), found.agreement.round(3).tolist()
+    ([0, 0, 0, 1, 1, 1], [1.0, 0.324, 0.324])
+    """
+    check_choice("linkage", linkage, LINKAGES)
+    check_choice("noise", noise, ("cluster", "singletons"))
+    rng = check_generator(random_state)
+    partitions = Partitions.from_labels(labels_of(runs), noise=noise)
+    class_of = number_classes(partitions.first_equal)
+    refuse_too_few(partitions.names, class_of)
+    weights = _weights(votes, partitions.names, class_of)
+    codes = partitions.codes[first_of_class(class_of)]
+    kept = _not_noise(partitions, class_of, weights)
+    whole = find_profiles(codes[:, kept], weights)
+    most = most_profiles() if max_profiles is None else check_count("max_profiles", max_profiles, 2)
+    objects = draw_profiles(whole, most, rng)
+    used = whole if len(objects) == len(whole.of) else whole.some(objects)
+
+    clusters = np.array([int((~is_noise(known)).sum()) for known in partitions.classes])
+    wanted = _wanted(n_clusters, clusters, used)
+    tree = grow_tree(used, weights, linkage)
+    cuts = np.full((len(wanted), partitions.n_objects), NOISE, dtype=np.intp)
+    for cut, k in zip(cuts, wanted, strict=True):
+        cluster = cut_tree(tree, k)
+        if used is not whole:
+            cluster = assign_nearest(whole, used, cluster, weights, linkage)
+        cut[kept] = _largest_first(cluster[whole.of])
+    agreement = _agreement(cuts, codes)
+    means = agreement @ (weights / weights.sum())
+    best = int(np.flatnonzero(means >= means.max() - 1e-12)[0])
+    return ConsensusPartition(
+        labels=freeze(cuts[best]),
+        partitions=partitions.names,
+        agreement=freeze(agreement[best][class_of]),
+        class_of=freeze(class_of),
+        weights=freeze(weights / weights.sum()),
+        run_clusters=freeze(clusters),
+        tried=dict(zip(wanted, means.tolist(), strict=True)),
+        linkage=linkage,
+        noise=noise,
+        n_profiles=len(whole.sizes),
+        n_compared=len(used.sizes),
+    )
+
+
+def add_consensus_run(runs: Runs, options: Options) -> tuple[Runs, ConsensusPartition | None]:
+    """The runs with their consensus partition as one more, where the options ask for it."""
+    if not options.consensus_run or not isinstance(runs, Runs):
+        return runs, None
+    made = consensus_partition(runs, random_state=options.random_state)
+    return made.added_to(runs), made
+
+
+def _weights(votes: Any, names: tuple[str, ...], class_of: np.ndarray) -> np.ndarray:
+    """(D,) weights of the distinct partitions, 1 where nothing else is known."""
+    own = np.ones(len(names))
+    if isinstance(votes, Consensus):
+        votes = dict(zip(votes.partitions, votes.weights[votes.class_of].tolist(), strict=True))
+    if isinstance(votes, Mapping):
+        missing = [name for name in names if name not in votes]
+        if missing:
+            raise ValueError(
+                f"votes must have a weight for every run, got none for {listing(missing[:3])}."
+            )
+        votes = [votes[name] for name in names]
+    if votes is not None:
+        own = check_numbers("votes", votes)
+        if own.shape != (len(names),):
+            raise ValueError(
+                f"votes must have one weight per run ({len(names)}), got shape {own.shape}."
+            )
+    if not np.isfinite(own).all() or (own < 0).any() or not own.any():
+        raise ValueError(
+            f"votes must be finite, not negative and not all 0, got {own.min():g} to {own.max():g}."
+        )
+    found = np.zeros(int(class_of.max()) + 1)
+    np.maximum.at(found, class_of, own)
+    largest: np.ndarray = found / found.max()
+    return largest
+
+
+def _not_noise(partitions: Partitions, class_of: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Objects that at most half of the votes call noise; equal partitions call so together."""
+    by_class = np.ones((len(weights), partitions.n_objects), dtype=bool)
+    for m, known in enumerate(partitions.classes):
+        by_class[class_of[m]] &= is_noise(known)[partitions.codes[m]]
+    kept = np.flatnonzero(weights @ by_class <= weights.sum() / 2)
+    if not len(kept):
+        raise NothingToRank(
+            "Most votes call every object noise (-1), so there is nothing to put together. "
+            "Leave out the runs that find noise only."
+        )
+    return kept
+
+
+def _wanted(n_clusters: int | None, clusters: np.ndarray, used: Profiles) -> list[int]:
+    """The numbers of clusters to try."""
+    n = len(used.sizes)
+    if n_clusters is None:
+        return sorted({min(k, n) for k in clusters.tolist() if k > 0})
+    check_count("n_clusters", n_clusters)
+    if n_clusters > n:
+        raise ValueError(
+            f"n_clusters must be at most {n:,}, the groups of objects that some run tells apart, "
+            f"got {n_clusters}."
+        )
+    return [int(n_clusters)]
+
+
+def _largest_first(codes: np.ndarray) -> np.ndarray:
+    """Clusters numbered from the largest to the smallest; of equals the first to appear first."""
+    _, first, found, sizes = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    number = np.empty(len(sizes), dtype=np.intp)
+    number[np.lexsort([first, -sizes])] = np.arange(len(sizes))
+    return number[found.reshape(-1)]
+
+
+def _agreement(cuts: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(cuts, D) adjusted Rand index of each cut with each distinct partition."""
+    own = np.where(cuts == NOISE, cuts.max(axis=1, keepdims=True) + 1, cuts)
+    counts = count_pairs(np.concatenate([own, codes]), n_jobs=1, first=len(cuts))
+    found: np.ndarray = adjusted_rand(counts)[: len(cuts), len(cuts) :]
+    return found
