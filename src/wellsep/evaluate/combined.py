@@ -10,8 +10,8 @@ import numpy as np
 
 from wellsep._arguments import check_kind
 from wellsep._display import count, html_box, html_table
+from wellsep._labels import NOISE
 from wellsep._records import Record
-from wellsep.partitions import NOISE
 from wellsep.runs import Run, Runs
 
 MADE_RUN = "consensus"  # the run's name where it is ranked with the others
