@@ -10,6 +10,7 @@ import numpy as np
 from wellsep._arguments import check_generator
 from wellsep._checks import check_choice, check_count, check_numbers
 from wellsep._display import listing
+from wellsep._labels import NOISE
 from wellsep._records import freeze
 from wellsep.compute.coassociation import (
     Profiles,
@@ -28,7 +29,7 @@ from wellsep.evaluate.votes import first_of_class, number_classes
 from wellsep.evaluate.voting import labels_of, refuse_too_few
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import adjusted_rand
-from wellsep.partitions import NOISE, Partitions, is_noise
+from wellsep.partitions import Partitions, is_noise
 from wellsep.runs import Runs
 
 LINKAGES = ("average", "single")
