@@ -94,7 +94,8 @@ def score_file(path: Path, archive: Path = ARCHIVE) -> Entry:
         # Objects in rows: a third of the size.
         np.savez_compressed(folder / "labels.npz", labels=narrow(labels).T)
         with (folder / "runs.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            columns = dict.fromkeys(key for row in rows for key in row)
+            writer = csv.DictWriter(file, list(columns), restval="", lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
         (folder / MADE).write_text(json.dumps(facts, indent=1) + "\n")
