@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from experiments.ace.tables import table
-from experiments.ace.voting_tables import ABSENT, CANDIDATES, SIGN, TIES, holm, sign_test, three
+from experiments.ace.tables import NOTHING, probability, table
+from experiments.ace.voting_tables import CANDIDATES, SIGN, TIES, decimal, holm, sign_test
 from experiments.bookkeeping import read
 
 HERE = Path(__file__).parent
@@ -51,7 +51,7 @@ def by_group(rows: list[dict[str, Any]], measure: str) -> str:
         cells = [f"**{judge}**" if judge in CANDIDATES else judge]
         for kind in KINDS:
             means = [unit_means(rows, (kind,), judge, end, measure) for end in TIES]
-            shown = [three(float(np.mean(list(m.values())))) if m else "–" for m in means]
+            shown = [decimal(float(np.mean(list(m.values())))) if m else "–" for m in means]
             cells.append(" · ".join(shown))
         lines.append(cells)
     counts = ["*experiments, units*"]
@@ -74,17 +74,22 @@ def by_unit(rows: list[dict[str, Any]], kind: str, measure: str = "ari") -> str:
             won, lost = int((gain > TIES[end]).sum()), int((gain < -TIES[end]).sum())
             duel = (won, len(gain) - won - lost, lost)
             found[judge].append((float(np.mean(list(mine.values()))), duel, sign_test(duel)))
-    adjusted = [holm([found[c][e][2] for c in CANDIDATES]) for e in range(len(TIES))]
+    adjusted = [
+        dict(zip(CANDIDATES, holm([found[c][e][2] for c in CANDIDATES]), strict=True))
+        for e in range(len(TIES))
+    ]
     lines = []
     for judge, by_end in found.items():
         cells = [f"**{judge}**" if judge in CANDIDATES else judge]
         for e, (mean, duel, p) in enumerate(by_end):
-            cells.append(three(mean))
+            cells.append(decimal(mean))
             if judge == "ACE":
                 cells += ["", "", ""]
                 continue
-            cells += ["/".join(map(str, duel)), three(p)]
-            cells.append(three(adjusted[e][CANDIDATES.index(judge)]) if judge in CANDIDATES else "")
+            cells += ["/".join(map(str, duel)), probability(p)]
+            cells.append(
+                probability(adjusted[e][CANDIDATES.index(judge)]) if judge in CANDIDATES else ""
+            )
         lines.append(cells)
     head = ["judge", "r_s", "won/tied/lost", "p", "Holm", "regret", "won/tied/lost", "p", "Holm"]
     return table(head, lines)
@@ -94,7 +99,7 @@ def hardly_differ(rows: list[dict[str, Any]]) -> str:
     """Experiments whose best and worst run are about as good."""
     first = {row["experiment"]: row for row in rows}
     lines = [
-        [name, three(row["spread_ari"]), three(row["spread_nmi"])]
+        [name, decimal(row["spread_ari"]), decimal(row["spread_nmi"])]
         for name, row in first.items()
         if min(row["spread_ari"], row["spread_nmi"]) < LEAST_SPREAD
     ]
@@ -107,7 +112,7 @@ def power(rows: list[dict[str, Any]]) -> str:
     for kind, kinds in COMPARED.items():
         n = len(unit_means(rows, kinds, "ACE", "r_s", "ari"))
         needed = min(k for k in range(n + 1) if 2 * k > n and stats.binomtest(k, n).pvalue < 0.05)
-        found = [three(float(stats.binom.sf(needed - 1, n, rate))) for rate in (0.65, 0.75, 0.85)]
+        found = [decimal(float(stats.binom.sf(needed - 1, n, rate))) for rate in (0.65, 0.75, 0.85)]
         lines.append([kind, str(n), str(needed), *found])
     return table(
         ["", "units", "wins needed", "found if a unit is won by .650", ".750", ".850"], lines
@@ -136,4 +141,4 @@ def blocks(place: Path) -> dict[str, str]:
         "open-power": lambda: power(rows),
         "open-rule": lambda: found_to_vary(rows),
     }
-    return {marker: make() if rows else ABSENT for marker, make in makers.items()}
+    return {marker: make() if rows else NOTHING for marker, make in makers.items()}

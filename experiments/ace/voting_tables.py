@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 import wellsep as ws
-from experiments.ace.tables import table
+from experiments.ace.tables import NOTHING, probability, table
 from experiments.bookkeeping import read
 
 HERE = Path(__file__).parent
@@ -29,7 +29,6 @@ TIES = {"r_s": 0.02, "regret": 0.005}  # a set is won by more than this
 SIGN = {"r_s": 1, "regret": -1}
 TWO_THIRDS = 2 / 3
 NEARLY_NOTHING = 0.05  # of E
-ABSENT = "Nothing here yet."
 
 
 class Outcomes:
@@ -161,7 +160,9 @@ def decided(rows: list[dict[str, Any]]) -> str:
 
     def regrets(kind: str, judge: str = "seeded", against: str = "ACE") -> str:
         one = at[kind]
-        return f"{three(one.mean(judge, 'regret'))} against {three(one.mean(against, 'regret'))}"
+        return (
+            f"{decimal(one.mean(judge, 'regret'))} against {decimal(one.mean(against, 'regret'))}"
+        )
 
     def order(one: Outcomes, judge: str, against: str = "ACE") -> str:
         return "{} won, {} tied, {} lost".format(*one.duel(judge, "r_s", against))
@@ -180,13 +181,15 @@ def decided(rows: list[dict[str, Any]]) -> str:
     for c in CANDIDATES:
         if c != "seeded":
             figures = (
-                f"regret of three ranges {three(total[c])} against {three(total['seeded'])}; "
+                f"regret of three ranges {decimal(total[c])} against {decimal(total['seeded'])}; "
                 f"order against seeded {order(varies, c, 'seeded')}"
             )
             lines.append([f"{c} takes the place of seeded", figures, _yes(found.k_varies == c)])
     adjusted = fixed.holm("r_s")
     for c in CANDIDATES:
-        figures = f"{order(fixed, c)}, Holm p {three(adjusted[c])}; regret {regrets('K fixed', c)}"
+        figures = (
+            f"{order(fixed, c)}, Holm p {probability(adjusted[c])}; regret {regrets('K fixed', c)}"
+        )
         lines.append([f"K fixed: {c} takes the place of ACE", figures, _yes(found.k_fixed == c)])
     lines.append(
         ["with noise: the regret of seeded is above ACE's by at most .02", regrets("with noise"),
@@ -231,7 +234,7 @@ def _yes(value: bool) -> str:
 # ---- tables ---------------------------------------------------------------------------------
 
 
-def three(value: float) -> str:
+def decimal(value: float) -> str:
     """Three digits without the leading zero, a true minus."""
     text = f"{value:.3f}".replace("-0.000", "0.000")
     return text.replace("0.", ".", 1).replace("-", "−") if abs(value) < 0.9995 else text
@@ -247,13 +250,13 @@ def by_judge(rows: list[dict[str, Any]], kind: str) -> str:
             continue
         cells = [f"**{judge}**" if judge in CANDIDATES else judge]
         for end in TIES:
-            cells.append(three(one.mean(judge, end)))
+            cells.append(decimal(one.mean(judge, end)))
             if judge == "ACE":
                 cells += ["", "", ""]
                 continue
             duel = one.duel(judge, end)
-            cells += ["/".join(map(str, duel)), three(sign_test(duel))]
-            cells.append(three(adjusted[end][judge]) if judge in CANDIDATES else "")
+            cells += ["/".join(map(str, duel)), probability(sign_test(duel))]
+            cells.append(probability(adjusted[end][judge]) if judge in CANDIDATES else "")
         lines.append(cells)
     head = ["judge", "r_s", "won/tied/lost", "p", "Holm", "regret", "won/tied/lost", "p", "Holm"]
     return table(head, lines)
@@ -266,18 +269,37 @@ def by_set(rows: list[dict[str, Any]], kind: str) -> str:
     first = {row["set"]: row for row in rows if row["kind"] == kind}
     cells = {j: [one.values(j, end) for end in TIES] for j in judges}
     lines = [
-        [name, str(first[name]["runs"]), three(float(first[name]["spread_ari"])),
-         *(" · ".join(three(values[i]) for values in cells[j]) for j in judges)]
+        [name, str(first[name]["runs"]), decimal(float(first[name]["spread_ari"])),
+         *(" · ".join(decimal(values[i]) for values in cells[j]) for j in judges)]
         for i, name in enumerate(one.sets)
     ]  # fmt: skip
     return table(["set", "runs", "range of ARI", *judges], lines)
+
+
+def against_trivial(rows: list[dict[str, Any]]) -> str:
+    """Sets that ACE and the proposed consensus win, tie and lose against rules that see only K."""
+    lines = []
+    for kind in KINDS:
+        one = Outcomes(rows, kind)
+        for rule in TRIVIAL:
+            cells = [kind, rule]
+            for end in TIES:
+                cells.append(decimal(one.mean(rule, end)))
+                for judge in ("ACE", "seeded"):
+                    duel = one.duel(judge, end, rule)
+                    told = "/".join(map(str, duel))
+                    cells.append(f"{told}, p {probability(sign_test(duel))}")
+            lines.append(cells)
+    head = ["runs", "rule", "its r_s", "ACE against it", "seeded against it", "its regret",
+            "ACE against it", "seeded against it"]  # fmt: skip
+    return table(head, lines)
 
 
 def by_measure(rows: list[dict[str, Any]], measure: str) -> str:
     """Mean r_s · regret of every judge in every kind of runs."""
     at = {kind: Outcomes(rows, kind, measure) for kind in KINDS}
     lines = [
-        [judge, *(" · ".join(three(at[kind].mean(judge, end)) for end in TIES) for kind in KINDS)]
+        [judge, *(" · ".join(decimal(at[kind].mean(judge, end)) for end in TIES) for kind in KINDS)]
         for judge in ("ACE", *CANDIDATES, *OTHERS)
     ]
     return table(["judge", *KINDS], lines)
@@ -295,7 +317,7 @@ def nothing(rows: list[dict[str, Any]]) -> str:
             if row is None:
                 cells += ["", ""]
                 continue
-            value = three(float(row["E"]))
+            value = decimal(float(row["E"]))
             cells += [
                 f"**{value}**" if row["E"] < NEARLY_NOTHING else value,
                 f"{row['past_dip']} of {row['spaces']}",
@@ -319,7 +341,7 @@ def power(n: int = 13) -> str:
     """How often a sign test over n sets finds a judge that wins a set this often."""
     needed = min(k for k in range(n + 1) if stats.binomtest(k, n).pvalue < 0.05 and k > n / 2)
     lines = [
-        [three(rate), three(float(stats.binom.sf(needed - 1, n, rate)))]
+        [decimal(rate), decimal(float(stats.binom.sf(needed - 1, n, rate)))]
         for rate in (0.65, 0.75, 0.85, 0.95)
     ]
     return table([f"chance to win a set ({needed} of {n} are needed)", "found in"], lines)
@@ -336,11 +358,13 @@ def blocks(place: Path) -> dict[str, str]:
             for kind in KINDS
         },
         "voting-sets": lambda: by_set(rows, "K varies"),
+        "voting-sets-high": lambda: by_set(rows, "K high"),
         "voting-sets-fixed": lambda: by_set(rows, "K fixed"),
+        "voting-trivial": lambda: against_trivial(rows),
         "voting-rule": lambda: found_to_vary(rows),
         "voting-power": power,
         "voting-nmi": lambda: by_measure(rows, "nmi"),
         "voting-acc": lambda: by_measure(rows, "acc"),
     }
-    found = {marker: make() if rows else ABSENT for marker, make in makers.items()}
-    return found | {"voting-nothing": nothing(empty) if empty else ABSENT}
+    found = {marker: make() if rows else NOTHING for marker, make in makers.items()}
+    return found | {"voting-nothing": nothing(empty) if empty else NOTHING}
