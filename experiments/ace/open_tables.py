@@ -87,9 +87,7 @@ def by_unit(rows: list[dict[str, Any]], kind: str, measure: str = "ari") -> str:
                 cells += ["", "", ""]
                 continue
             cells += ["/".join(map(str, duel)), probability(p)]
-            cells.append(
-                probability(adjusted[e][CANDIDATES.index(judge)]) if judge in CANDIDATES else ""
-            )
+            cells.append(probability(adjusted[e][judge]) if judge in CANDIDATES else "")
         lines.append(cells)
     head = ["judge", "r_s", "won/tied/lost", "p", "Holm", "regret", "won/tied/lost", "p", "Holm"]
     return table(head, lines)
