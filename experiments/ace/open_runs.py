@@ -42,13 +42,13 @@ def keep(
     *, scores: ws.Scores | None = None, X: np.ndarray | None = None, with_labels: bool = True,
 ) -> None:  # fmt: skip
     """Write one experiment into the archive."""
-    counts = cluster_counts(labels)
+    found = cluster_counts(labels)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         with (folder / "truth.csv").open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["run", "ari", "nmi", "acc", "n_found"])
-            for run, one, k in zip(runs, labels, counts, strict=True):
+            for run, one, k in zip(runs, labels, found, strict=True):
                 values = (f"{v:.6f}" for v in agreement(truth, one).values())
                 writer.writerow([run, *values, int(k)])
         if with_labels:
@@ -56,7 +56,8 @@ def keep(
         if scores is not None and X is not None:
             write_scores(folder, scores)
             np.savez_compressed(folder / "input.npz", input=silhouettes(X, labels))
-        facts = {**facts, "n_objects": labels.shape[1], **provenance("experiments/ace/*.py")}
+        counts = {"classes": len(np.unique(truth)), "n_objects": labels.shape[1]}
+        facts = {**facts, **counts, **provenance("experiments/ace/*.py")}
         (folder / MADE).write_text(json.dumps(facts, indent=1) + "\n")
         Entry(ARCHIVE, name).replace(folder)
 

@@ -78,7 +78,12 @@ def rows_of(entry: Entry) -> list[dict[str, Any]]:
         "kind": KINDS[made["group"], made["task"]],
     }
     spreads = {f"spread_{m}": float(np.ptp(some.truth[m])) for m in MEASURES}
-    facts = {"runs": len(some.labels), **spreads, "k_varies": int(some.varies)}
+    facts = {
+        "runs": len(some.labels),
+        "classes": made["classes"],
+        **spreads,
+        "k_varies": int(some.varies),
+    }
     return [
         {**told, "judge": judge, **ends(score, some.truth), **facts}
         for judge, score in some.judges().items()

@@ -28,6 +28,7 @@ COMPARED = {
     "K varies": ("deep, K varies", "k-means, K drawn"),
     "K fixed": ("deep, K fixed", "k-means, K fixed"),
 }
+FEW = 4  # classes: the K tried, 2 to 11, then lie mostly above them
 LEAST_SPREAD = 0.05  # where the truth of the best and the worst run is closer, order says nothing
 
 
@@ -93,6 +94,31 @@ def by_unit(rows: list[dict[str, Any]], kind: str, measure: str = "ari") -> str:
     return table(head, lines)
 
 
+def drawn_by_set(rows: list[dict[str, Any]]) -> str:
+    """r_s · regret where K was drawn, sets with few classes first."""
+    judges = ("ACE", *CANDIDATES, "more clusters", "middle K")
+    of = {(r["experiment"], r["judge"]): r for r in rows if r["kind"] == "k-means, K drawn"}
+    sets = sorted({(r["classes"], name) for (name, _), r in of.items()})
+    lines = []
+    for classes, name in sets:
+        cells = [name.removeprefix("cpu-drawn-"), str(classes)]
+        for judge in judges:
+            row = of[name, judge]
+            cells.append(" · ".join(decimal(row[f"{end}_ari"]) for end in TIES))
+        lines.append(cells)
+    for title, kept in (
+        (f"*mean, up to {FEW} classes*", lambda c: c <= FEW),
+        ("*mean, more classes*", lambda c: c > FEW),
+    ):
+        some = [name for classes, name in sets if kept(classes)]
+        means = (
+            [float(np.mean([of[name, j][f"{end}_ari"] for name in some])) for end in TIES]
+            for j in judges
+        )
+        lines.append([title, "", *(" · ".join(map(decimal, pair)) for pair in means)])
+    return table(["set", "classes", *judges], lines)
+
+
 def hardly_differ(rows: list[dict[str, Any]]) -> str:
     """Experiments whose best and worst run are about as good."""
     first = {row["experiment"]: row for row in rows}
@@ -135,6 +161,7 @@ def blocks(place: Path) -> dict[str, str]:
         "open-acc": lambda: by_group(rows, "acc"),
         "open-K-varies": lambda: by_unit(rows, "K varies"),
         "open-K-fixed": lambda: by_unit(rows, "K fixed"),
+        "open-drawn-sets": lambda: drawn_by_set(rows),
         "open-hardly-differ": lambda: hardly_differ(rows),
         "open-power": lambda: power(rows),
         "open-rule": lambda: found_to_vary(rows),

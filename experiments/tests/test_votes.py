@@ -93,7 +93,9 @@ def test_c_says_nothing_where_there_is_no_new_default():
 
 
 def better(regret, high=0.05):
-    return {"two_rounds": {"K varies": (0.8, regret), "K low": (0.8, regret), "K high": (0.8, high)}}
+    return {
+        "two_rounds": {"K varies": (0.8, regret), "K low": (0.8, regret), "K high": (0.8, high)}
+    }
 
 
 def test_another_candidate_takes_the_place_only_by_all_four_conditions():
@@ -198,7 +200,9 @@ def test_rows_of_the_study_follow_from_the_kept_runs(name):
         )
 
 
-@pytest.mark.parametrize("name", ["cpu-drawn-wine", "cpu-clusters-iris", "tuning-jule-umist_112x92"])
+@pytest.mark.parametrize(
+    "name", ["cpu-drawn-wine", "cpu-clusters-iris", "tuning-jule-umist_112x92"]
+)
 def test_votes_on_older_experiments_follow_from_what_is_kept_of_them(name):
     stored = {r["judge"]: r for r in read(HERE / "open_votes.csv") if r["experiment"] == name}
     fresh = {row["judge"]: row for row in open_study.rows_of(Entry(OPEN, name))}
