@@ -38,6 +38,7 @@ RANGES: dict[str, dict[str, tuple[float, float]]] = {
     "noise": {"with noise": (0, np.inf)},
 }
 FEWEST = 10
+SHUFFLED = (0.0, 0.02, 0.05)  # shares of the labels in which a copy differs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -211,6 +212,44 @@ def rows_of(entry: Entry) -> list[dict[str, Any]]:
     return found
 
 
+def with_copies(labels: np.ndarray, run: int, share: float) -> np.ndarray:
+    """The labels, and half as many copies of one run with a share of their labels shuffled."""
+    rng = np.random.default_rng(0)
+    copies = np.repeat(labels[[run]], len(labels) // 2, axis=0)
+    n = labels.shape[1]
+    for copy in copies:
+        some = rng.choice(n, round(share * n), replace=False)
+        copy[some] = copy[rng.permutation(some)]
+    return np.concatenate([labels, copies])
+
+
+def copied_rows(entry: Entry) -> list[dict[str, Any]]:
+    """Whether a candidate picks the worst run, or a copy of it, once it was copied.
+
+    Copies have the score that ACE gave to the run.
+    """
+    made, some = entry.json("made.json"), Judged.of(entry)
+    worst, n = int(np.argmin(some.truth["ari"])), len(some.labels)
+    ace = some.judges()["ACE"]
+    given = np.concatenate([ace, np.full(n // 2, ace[worst])])
+    found = []
+    for share in SHUFFLED:
+        labels = with_copies(some.labels, worst, share)
+        plain = ws.consensus(labels).scores
+        votes = {
+            "plain": plain,
+            "seeded": ws.consensus(labels, first_judge=given).scores,
+            "self-seeded": ws.consensus(labels, first_judge=plain).scores,
+            "two rounds": ws.consensus(labels, first_judge=given, rounds=2).scores,
+        }
+        for judge, scores in votes.items():
+            best = picks(scores)
+            taken = int(((best == worst) | (best >= n)).any())
+            told = {"set": made["set"], "task": made["task"], "shuffled": share}
+            found.append(told | {"judge": judge, "picked": taken})
+    return found
+
+
 def nothing_rows(entries: list[Entry]) -> list[dict[str, Any]]:
     """E of every experiment, beside how many of its spaces pass the dip test."""
     found = []
@@ -247,6 +286,7 @@ def main(say: Callable[[str], None] = print) -> None:
     rows = [row for entry in real for row in rows_of(entry)]
     write(voting_tables.TABLE, rows)
     write(voting_tables.NOTHING_TABLE, nothing_rows(entries))
+    write(voting_tables.COPIES_TABLE, [row for entry in real for row in copied_rows(entry)])
     for title, text in voting_tables.blocks(ARCHIVE.parent).items():
         say(f"\n{title}\n\n{text}")
 

@@ -16,6 +16,7 @@ from experiments.bookkeeping import read
 
 HERE = Path(__file__).parent
 TABLE, NOTHING_TABLE = HERE / "voting.csv", HERE / "voting_nothing.csv"
+COPIES_TABLE = HERE / "voting_copies.csv"
 CANDIDATES = ("plain", "seeded", "self-seeded", "two rounds")
 RIVALS = ("UMAP silhouette", "generalisation", "seeded above clouds")
 TRIVIAL = ("more clusters", "middle K")
@@ -328,6 +329,25 @@ def nothing(rows: list[dict[str, Any]]) -> str:
     return table(head, lines)
 
 
+def copied(rows: list[dict[str, Any]]) -> str:
+    """In how many experiments a candidate picks the worst run once it was copied."""
+    shares = sorted({row["shuffled"] for row in rows})
+    names = {"vary": "K varies", "fixed": "K fixed", "noise": "with noise"}
+    lines = []
+    for judge in CANDIDATES:
+        cells = [f"**{judge}**"]
+        for share in shares:
+            mine = [r for r in rows if (r["judge"], r["shuffled"]) == (judge, share)]
+            cells += [str(sum(r["picked"] for r in mine if r["task"] == task)) for task in names]
+        lines.append(cells)
+    head = [
+        f"{name}, {f'{share:.0%} shuffled' if share else 'equal'}"
+        for share in shares
+        for name in names.values()
+    ]
+    return table(["judge", *head], lines)
+
+
 def found_to_vary(rows: list[dict[str, Any]]) -> str:
     """In how many experiments the rule says that K varies."""
     lines = []
@@ -367,4 +387,8 @@ def blocks(place: Path) -> dict[str, str]:
         "voting-acc": lambda: by_measure(rows, "acc"),
     }
     found = {marker: make() if rows else NOTHING for marker, make in makers.items()}
-    return found | {"voting-nothing": nothing(empty) if empty else NOTHING}
+    copies = read(place / COPIES_TABLE.name)
+    return found | {
+        "voting-nothing": nothing(empty) if empty else NOTHING,
+        "voting-copies": copied(copies) if copies else NOTHING,
+    }
