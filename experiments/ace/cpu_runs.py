@@ -3,7 +3,8 @@
 Not the paper's experiments and never counted among them. Each set is seen through principal
 components, random projections, kernel and neighbour-graph embeddings, with and without columns of
 noise; k-means partitions every space, with the true number of clusters (tuning) or with ten others
-(clusters).
+(clusters). There the number goes up as the spaces go by, so that a judge of numbers is a judge of
+spaces as well; `drawn` makes runs in which it does not.
 """
 
 from __future__ import annotations
@@ -111,6 +112,30 @@ def made(name: str, task: str, seed: int = 0) -> tuple[ws.Runs, np.ndarray, np.n
             )
             for title, Z, c in pairs
         ]
+    return ws.Runs(runs), X, y
+
+
+def drawn(name: str, seed: int = 0, n_runs: int = 30) -> tuple[ws.Runs, np.ndarray, np.ndarray]:
+    """Runs of one set whose space and number of clusters are drawn apart from each other."""
+    X, y = load(name)
+    spaces = spaces_of(X, seed)
+    counts = counts_around(len(np.unique(y)))
+    places = [(space, c) for space in spaces for c in counts]
+    chosen = np.random.default_rng(seed).choice(len(places), n_runs, replace=False)
+    holders: dict[str, str] = {}
+    runs = []
+    for space, c in (places[i] for i in np.sort(chosen)):
+        title, first = f"{space} K={c}", space not in holders
+        runs.append(
+            ws.Run(
+                title,
+                labels=ws.KMeans(c, n_init=3, random_state=seed).fit(spaces[space]).labels_,
+                embedding=spaces[space] if first else None,
+                space=None if first else holders[space],
+                params={"n_clusters": c, "random_state": seed},
+            )
+        )
+        holders.setdefault(space, title)
     return ws.Runs(runs), X, y
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.ace import open_tables, voting_tables
 from experiments.ace.beating import (
     DEFAULTS,
     HYPOTHESIS,
@@ -20,12 +21,14 @@ from experiments.ace.beating import (
 )
 from experiments.ace.paper import HERE, MAIN, OTHERS
 from experiments.ace.tables import (
+    NOTHING,
     Numbers,
     ablations,
     all_tables,
     averages,
     checkpoints,
     inventory,
+    probability,
     table,
     two,
 )
@@ -33,17 +36,12 @@ from experiments.bookkeeping import replace_between, say
 
 FURTHER = ("cpu", "simulation")
 POOLS = {"deep": ("deep",), "further": FURTHER, "all": tuple(KINDS)}
-NOTHING = "Nothing here yet."
 
 
 def three(value: float) -> str:
     """Three digits with a sign, no leading zero."""
     text = f"{value:+.3f}"
     return text.replace("0.", ".", 1).replace("-", "−")
-
-
-def probability(value: float) -> str:
-    return "< .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
 def margin(found: dict[str, Any]) -> str:
@@ -146,6 +144,8 @@ def blocks(place: Path) -> dict[str, str]:
         **{f"left-out-{pool}": left_out(rows, pool) for pool in POOLS},
         "confirmation": confirmed(rows),
         "families": families(rows),
+        **voting_tables.blocks(place),
+        **open_tables.blocks(place),
     }
     for task in ("tuning", "clusters"):
         found[f"{task}-nmi"] = averages(numbers, task, "nmi", (*MAIN, *OTHERS, "cfq"))

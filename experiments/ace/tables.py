@@ -27,6 +27,7 @@ from experiments.bookkeeping import read
 
 # Smaller images in the column of the paper's, where those were not run: said in the README.
 STANDS_FOR = {"coil20_32": "coil20_128"}
+NOTHING = "Nothing here yet."
 AVERAGES = ("ours", "theirs, same sets", "theirs, all")
 
 
@@ -38,6 +39,11 @@ def two(value: Any) -> str:
     return text.replace("0.", ".", 1).replace("-", "−") if abs(value) < 0.995 else (
         text.replace("-", "−")
     )  # fmt: skip
+
+
+def probability(value: float) -> str:
+    """Three digits; what is smaller is said to be."""
+    return "< .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
 
 
 def pair(values: Sequence[Any] | None) -> str:

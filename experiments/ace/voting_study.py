@@ -1,192 +1,278 @@
 """Try the judges of DECLARED.md on the fresh runs: voting.csv, and the tables of the report.
 
-    WELLSEP_DATA=FOLDER python experiments/ace/voting_study.py RUNS
+    python experiments/ace/voting_study.py
 
-RUNS is what `voting_train.py` and `voting_noise.py` wrote. Without it the tables are made again
-from voting.csv.
+Everything is made again from `voting_runs.zip` (see `voting_scoring.py`), in seconds; no set and no
+training is needed. The last lines say what the declared rule decides.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import json
+import dataclasses
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
+from experiments.ace import voting_tables
+from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import picks, tied
-from experiments.ace.voting_train import SETS, load
+from experiments.ace.voting_scoring import ARCHIVE
+from experiments.ace.voting_train import EMPTY
+from wellsep.evaluate.copies import judge_distinct, of_partitions, rows_once
+from wellsep.evaluate.options import AceOptions
 
-TABLE = Path(__file__).parent / "voting.csv"
 MEASURES = ("ari", "nmi", "acc")
-CANDIDATES = ("plain", "seeded", "self-seeded", "two rounds")
-JUDGES = (
-    "ace", *CANDIDATES, "plain NMI", "input", "own_space", "mean_admitted", "mean_all",
-    "UMAP silhouette", "generalisation", "more clusters", "middle K",
-)  # fmt: skip
-# Task of the file -> the ranges of K, in shares of the number of classes, that are judged.
+# Task -> the ranges of K, in shares of the number of classes, that are judged.
 RANGES: dict[str, dict[str, tuple[float, float]]] = {
     "vary": {"K varies": (0, np.inf), "K low": (0, 1.2), "K high": (0.85, np.inf)},
     "fixed": {"K fixed": (0, np.inf)},
     "noise": {"with noise": (0, np.inf)},
 }
 FEWEST = 10
-TIES = {"r_s": 0.02, "regret": 0.005}
+SHUFFLED = (0.0, 0.02, 0.05)  # shares of the labels in which a copy differs
 
 
-def judges(labels: np.ndarray, spaces: dict[str, np.ndarray], made_in: list[str],
-           X: np.ndarray, plane: np.ndarray | None) -> dict[str, np.ndarray]:  # fmt: skip
-    """Scores of every run by every judge; larger is better."""
-    names = [f"run {i}" for i in range(len(labels))]
-    runs = ws.Runs(
-        tuple(
-            ws.Run(name, labels=one, embedding=spaces[space] if first else None,
-                   space=None if first else holder)
-            for name, one, space, first, holder in _placed(names, labels, made_in)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Judged:
+    """Some runs of one experiment, and what judges need of them."""
+
+    labels: np.ndarray  # (M, n)
+    scores: ws.Scores  # silhouettes, of the spaces these runs were made in
+    rivals: dict[str, np.ndarray]
+    truth: dict[str, np.ndarray]  # measure -> (M,)
+
+    @classmethod
+    def of(cls, entry: Entry) -> Judged:
+        """All runs of one experiment."""
+        scores = entry.scores()
+        scores = dataclasses.replace(
+            scores, values={name: matrix.astype(float) for name, matrix in scores.values.items()}
         )
-    )  # fmt: skip
-    found = ws.judge(runs, n_draws=0, details=False, X=X, n_jobs=1)
-    ace = found.answers["ace"]["silhouette"]
-    out = {"ace": ace.scores, "input": found.input_scores}
-    out |= {name: ace.baselines[name] for name in ("own_space", "mean_admitted", "mean_all")}
-    out["plain"] = ws.consensus(labels).scores
-    out["seeded"] = ws.consensus(labels, first_judge=ace.scores).scores
-    out["self-seeded"] = ws.consensus(labels, first_judge=out["plain"]).scores
-    out["two rounds"] = ws.consensus(labels, first_judge=ace.scores, rounds=2).scores
-    out["plain NMI"] = ws.consensus(labels, agreement="nmi").scores
-    out["generalisation"] = generalisation(labels, spaces.values())
-    if plane is not None:
-        silhouettes = ws.score_partitions(plane, labels, ["silhouette"], noise="priced")
-        out["UMAP silhouette"] = np.nan_to_num(silhouettes["silhouette"], nan=-1.0)
-    counts = np.array([len(np.unique(one[one >= 0])) for one in labels], float)
-    out["more clusters"] = counts
-    out["middle K"] = -np.abs(counts - np.median(counts))
-    return {name: np.asarray(scores, float) for name, scores in out.items()}
+        rows = entry.rows("runs.csv")
+        truth = {m: np.array([row[m] for row in rows], float) for m in MEASURES}
+        labels = entry.arrays("labels.npz")["labels"].T.astype(int)
+        return cls(labels, scores, entry.arrays("rivals.npz"), truth)
 
-
-def _placed(names: list[str], labels: np.ndarray, made_in: list[str]) -> Iterable[tuple]:
-    """Each run, its space, whether it is the first there, and the run that is."""
-    holders: dict[str, str] = {}
-    for name, one, space in zip(names, labels, made_in, strict=True):
-        first = space not in holders
-        yield name, one, space, first, holders.setdefault(space, name)
-
-
-def generalisation(labels: np.ndarray, spaces: Iterable[np.ndarray]) -> np.ndarray:
-    """Mean accuracy over spaces of a linear model that learns a run's labels, in five folds.
-
-    The idea is that of arXiv:2406.07236; the model here is ridge regression on indicators.
-    """
-    n = labels.shape[1]
-    fold = np.random.default_rng(0).permutation(n) % 5
-    codes = [np.unique(one, return_inverse=True)[1] for one in labels]
-    edges = np.cumsum([0, *(c.max() + 1 for c in codes)])
-    indicators = np.concatenate([np.eye(c.max() + 1)[c] for c in codes], axis=1)
-    total = np.zeros(len(labels))
-    count = 0
-    for Z in spaces:
-        Z = np.asarray(Z, float)
-        scale = Z.std(0)
-        Z = np.c_[(Z - Z.mean(0)) / np.where(scale > 0, scale, 1), np.ones(n)]
-        right = np.zeros(len(labels))
-        for held in range(5):
-            train, test = fold != held, fold == held
-            A = Z[train]
-            B = np.linalg.solve(
-                A.T @ A + 1e-3 * len(A) * np.eye(A.shape[1]), A.T @ indicators[train]
-            )
-            guess = Z[test] @ B
-            for i, code in enumerate(codes):
-                mine = guess[:, edges[i] : edges[i + 1]].argmax(1)
-                right[i] += (mine == code[test]).sum()
-        total, count = total + right / n, count + 1
-    return total / count
-
-
-def rows_of(path: Path) -> list[dict[str, Any]]:
-    """One row per judge and range of K of one file."""
-    with np.load(path) as file:
-        meta = json.loads(str(file["meta"]))
-        labels, truth = file["labels"].astype(int), file["truth"].astype(int)
-        deep = meta["task"] != "noise"
-        made_in = [
-            f"Z{i}" if deep else f"space{run['space']}" for i, run in enumerate(meta["runs"])
-        ]
-        spaces = {name: file[name].astype(np.float32) for name in dict.fromkeys(made_in)}
-    plane_file = path.parent / f"noise-{meta['set']}.npz"
-    plane = np.load(plane_file)["plane"] if plane_file.exists() else None
-    classes = len(np.unique(truth))
-    found = []
-    for kind, (low, high) in RANGES[meta["task"]].items():
-        asked = [run.get("n_clusters", classes) / classes for run in meta["runs"]]
-        kept = [i for i, share in enumerate(asked) if low <= share <= high]
-        if len(kept) < FEWEST:
-            continue
-        part, places = labels[kept], [made_in[i] for i in kept]
-        used = {name: spaces[name] for name in dict.fromkeys(places)}
-        values = {
-            "ari": [adjusted_rand_score(truth, one) for one in part],
-            "nmi": [normalized_mutual_info_score(truth, one) for one in part],
-            "acc": [ws.clustering_accuracy(truth, one) for one in part],
+    def part(self, runs: np.ndarray) -> Judged:
+        """Some of the runs, with the spaces that they were made in."""
+        if len(runs) == len(self.labels):
+            return self
+        spaces = np.unique(self.scores.made_in[runs])
+        scores = of_partitions(self.scores, runs)
+        dip = scores.dip
+        scores = dataclasses.replace(
+            scores,
+            values={name: matrix[spaces] for name, matrix in scores.values.items()},
+            spaces=tuple(scores.spaces[i] for i in spaces),
+            made_in=np.searchsorted(spaces, scores.made_in),
+            dims=scores.dims[spaces],
+            dip=dataclasses.replace(
+                dip,
+                statistic=dip.statistic[spaces],
+                pvalue=dip.pvalue[spaces],
+                notes=tuple(dip.notes[i] for i in spaces),
+            ),
+        )
+        of_runs = {name: self.rivals[name][runs] for name in ("plane", "input")}
+        of_spaces = {name: self.rivals[name][spaces] for name in ("cloud", "rankme", "alpha_req")}
+        rivals = {
+            **of_runs,
+            **of_spaces,
+            "learned": self.rivals["learned"][np.ix_(spaces, runs)],
+            "cloud_counts": self.rivals["cloud_counts"],
         }
-        scores = judges(part, used, places, load(meta["set"])[0], plane)
-        for judge, score in scores.items():
-            row = {"set": meta["set"], "kind": kind, "judge": judge, "runs": len(kept)}
-            for measure in MEASURES:
-                true = np.array(values[measure])
-                row[f"r_s_{measure}"] = _spearman(score, true)
-                row[f"regret_{measure}"] = float(true.max() - true[picks(score)].mean())
-            found.append(row)
+        truth = {measure: values[runs] for measure, values in self.truth.items()}
+        return Judged(self.labels[runs], scores, rivals, truth)
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """(M,) clusters of each run, without noise."""
+        return np.array([len(np.unique(one[one >= 0])) for one in self.labels])
+
+    @cached_property
+    def plain(self) -> Any:
+        """The consensus in which all votes weigh the same."""
+        return ws.consensus(self.labels)
+
+    @property
+    def varies(self) -> bool:
+        """Whether K varies, by the proposed rule."""
+        first = np.unique(self.plain.class_of, return_index=True)[1]
+        counts = self.counts[first]
+        counts = counts[counts >= 2]
+        low, high = np.quantile(counts, [0.1, 0.9])
+        return bool(len(np.unique(counts)) >= 3 and high >= 1.5 * low)
+
+    @property
+    def above_cloud(self) -> np.ndarray:
+        """(L, M) silhouettes above those of k-means on a cloud; -1 for an undefined silhouette."""
+        matrix = np.nan_to_num(self.scores.values["silhouette"], nan=-1.0)
+        tried = self.rivals["cloud_counts"]
+        return matrix - np.array(
+            [np.interp(self.counts, tried, row) for row in self.rivals["cloud"]]
+        )
+
+    @property
+    def gain(self) -> float:
+        """E: the median over distinct spaces of the best own silhouette above that of clouds."""
+        kept = rows_once(self.scores).spaces
+        above, made_in = self.above_cloud, self.scores.made_in
+        best = {
+            self.scores.spaces[i]: above[i, made_in == i].max() for i in np.unique(made_in).tolist()
+        }
+        return float(np.median([best[space] for space in kept if space in best]))
+
+    def judges(self) -> dict[str, np.ndarray]:
+        """Scores of every run by every judge; larger is better."""
+        scores = dataclasses.replace(rows_once(self.scores), class_of=self.plain.class_of)
+        by_ace = judge_distinct(scores, AceOptions(index="silhouette"))
+        ace, plain = by_ace.scores, self.plain.scores
+        seeded = ws.consensus(self.labels, first_judge=ace).scores
+        unscreened = judge_distinct(scores, AceOptions(index="silhouette", dip=False)).scores
+        counts, own_space = self.counts, by_ace.baselines.get("own_space")
+        found = {
+            "ACE": ace,
+            "plain": plain,
+            "seeded": seeded,
+            "self-seeded": ws.consensus(self.labels, first_judge=plain).scores,
+            "two rounds": ws.consensus(self.labels, first_judge=ace, rounds=2).scores,
+            "the rule": seeded if self.varies else ace,
+            "plain, NMI": ws.consensus(self.labels, agreement="nmi").scores,
+            "ACE, no dip test": unscreened,
+            "input": self.rivals["input"],
+            "own space": own_space,
+            "mean of admitted spaces": by_ace.baselines["mean_admitted"],
+            "mean of all spaces": by_ace.baselines["mean_all"],
+            "more clusters": counts,
+            "middle K": -np.abs(counts - np.median(counts)),
+        }
+        if "plane" in self.rivals:
+            found |= self.rivals_judge()
+        return {name: np.asarray(values, float) for name, values in found.items()}
+
+    def rivals_judge(self) -> dict[str, np.ndarray]:
+        """What the rivals of ACE and consensus say."""
+        own = self.scores.made_in
+        above = self.above_cloud.mean(0)
+        return {
+            "UMAP silhouette": self.rivals["plane"],
+            "generalisation": self.rivals["learned"].mean(0),
+            "seeded above clouds": ws.consensus(self.labels, first_judge=above).scores,
+            "RankMe": self.rivals["rankme"][own],
+            "α-ReQ": -np.abs(self.rivals["alpha_req"][own] - 1),
+        }
+
+
+def ends(score: np.ndarray, truth: dict[str, np.ndarray]) -> dict[str, float]:
+    """Order and pick of one judge, by every measure."""
+    found = {}
+    for measure, values in truth.items():
+        found[f"r_s_{measure}"] = spearman(score, values)
+        found[f"regret_{measure}"] = float(values.max() - values[picks(score)].mean())
     return found
 
 
-def _spearman(score: np.ndarray, truth: np.ndarray) -> float:
+def spearman(score: np.ndarray, truth: np.ndarray) -> float:
     """r_s; 0 where a judge tells nothing apart."""
     a, b = tied(score), tied(truth)
     constant = len(np.unique(a)) < 2 or len(np.unique(b)) < 2
     return 0.0 if constant else float(stats.spearmanr(a, b).statistic)
 
 
-def table(rows: list[dict[str, Any]], kind: str, against: str = "ace", measure: str = "ari") -> str:
-    """Means of a kind of runs by judge, and sets won, tied and lost against one judge."""
-    of = {(row["set"], row["judge"]): row for row in rows if row["kind"] == kind}
-    sets = sorted({name for name, _ in of})
-    lines = [
-        f"| judge | r_s {measure.upper()} | won/tied/lost | p | regret | won/tied/lost |",
-        "|---|---|---|---|---|---|",
+def rows_of(entry: Entry) -> list[dict[str, Any]]:
+    """One row per judge and range of K of an experiment; none with fewer than ten runs."""
+    made, everything = entry.json("made.json"), Judged.of(entry)
+    asked = [
+        (row.get("n_clusters") or made["classes"]) / made["classes"]
+        for row in entry.rows("runs.csv")
     ]
-    for judge in JUDGES:
-        if (sets[0], judge) not in of:
+    found = []
+    for kind, (low, high) in RANGES[made["task"]].items():
+        runs = np.flatnonzero([low <= share <= high for share in asked])
+        if len(runs) < FEWEST:
             continue
-        cells = [judge]
-        for end, sign in (("r_s", 1), ("regret", -1)):
-            mine = np.array([float(of[s, judge][f"{end}_{measure}"]) for s in sets])
-            base = np.array([float(of[s, against][f"{end}_{measure}"]) for s in sets])
-            gain = sign * (mine - base)
-            won, lost = int((gain > TIES[end]).sum()), int((gain < -TIES[end]).sum())
-            cells += [f"{mine.mean():.3f}", f"{won}/{len(sets) - won - lost}/{lost}"]
-            if end == "r_s":
-                cells.append(f"{stats.binomtest(won, won + lost).pvalue:.3f}" if won + lost else "")
-        lines.append("| " + " | ".join(cells) + " |")
-    return f"{kind}, {len(sets)} sets\n\n" + "\n".join(lines)
+        some = everything.part(runs)
+        spread = float(np.ptp(some.truth["ari"]))
+        for judge, score in some.judges().items():
+            told = {"set": made["set"], "kind": kind, "judge": judge, "runs": len(runs)}
+            found.append(
+                told
+                | ends(score, some.truth)
+                | {"spread_ari": spread, "k_varies": int(some.varies)}
+            )
+    return found
 
 
-def read() -> list[dict[str, Any]]:
-    with TABLE.open(newline="") as file:
-        return list(csv.DictReader(file))
+def with_copies(labels: np.ndarray, run: int, share: float) -> np.ndarray:
+    """The labels, and half as many copies of one run with a share of their labels shuffled."""
+    rng = np.random.default_rng(0)
+    copies = np.repeat(labels[[run]], len(labels) // 2, axis=0)
+    n = labels.shape[1]
+    for copy in copies:
+        some = rng.choice(n, round(share * n), replace=False)
+        copy[some] = copy[rng.permutation(some)]
+    return np.concatenate([labels, copies])
 
 
-def write(rows: list[dict[str, Any]]) -> None:
-    with TABLE.open("w", newline="") as file:
+def copied_rows(entry: Entry) -> list[dict[str, Any]]:
+    """Whether a candidate picks the worst run, or a copy of it, once it was copied.
+
+    Copies have the score that ACE gave to the run.
+    """
+    made, some = entry.json("made.json"), Judged.of(entry)
+    worst, n = int(np.argmin(some.truth["ari"])), len(some.labels)
+    ace = some.judges()["ACE"]
+    given = np.concatenate([ace, np.full(n // 2, ace[worst])])
+    found = []
+    for share in SHUFFLED:
+        labels = with_copies(some.labels, worst, share)
+        plain = ws.consensus(labels).scores
+        votes = {
+            "plain": plain,
+            "seeded": ws.consensus(labels, first_judge=given).scores,
+            "self-seeded": ws.consensus(labels, first_judge=plain).scores,
+            "two rounds": ws.consensus(labels, first_judge=given, rounds=2).scores,
+        }
+        for judge, scores in votes.items():
+            best = picks(scores)
+            taken = int(((best == worst) | (best >= n)).any())
+            told = {"set": made["set"], "task": made["task"], "shuffled": share}
+            found.append(told | {"judge": judge, "picked": taken})
+    return found
+
+
+def nothing_rows(entries: list[Entry]) -> list[dict[str, Any]]:
+    """E of every experiment, beside how many of its spaces pass the dip test."""
+    found = []
+    for entry in entries:
+        made, some = entry.json("made.json"), Judged.of(entry)
+        passed = ws.holm(np.nan_to_num(some.scores.dip.pvalue, nan=0.0), 0.05).reject
+        found.append(
+            {
+                "set": made["set"],
+                "empty": int(made["set"] in EMPTY),
+                "task": made["task"],
+                "runs": len(some.labels),
+                "failed": made["failed"],
+                "spaces": len(some.scores.spaces),
+                "past_dip": int(passed.sum()),
+                "E": some.gain,
+            }
+        )
+    return found
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(
@@ -195,20 +281,14 @@ def write(rows: list[dict[str, Any]]) -> None:
 
 
 def main(say: Callable[[str], None] = print) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("runs", type=Path, nargs="?")
-    options = parser.parse_args()
-    if options.runs is not None:
-        paths = [options.runs / f"{task}-{name}.npz" for name in SETS for task in RANGES]
-        rows = []
-        for path in paths:
-            if path.exists():
-                rows += rows_of(path)
-                say(path.stem)
-        write(rows)
-    rows = read()
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        say("\n" + table(rows, kind))
+    entries = [Entry(ARCHIVE, name) for name in names(ARCHIVE)]
+    real = [entry for entry in entries if entry.name.split("-", 1)[1] not in EMPTY]
+    rows = [row for entry in real for row in rows_of(entry)]
+    write(voting_tables.TABLE, rows)
+    write(voting_tables.NOTHING_TABLE, nothing_rows(entries))
+    write(voting_tables.COPIES_TABLE, [row for entry in real for row in copied_rows(entry)])
+    for title, text in voting_tables.blocks(ARCHIVE.parent).items():
+        say(f"\n{title}\n\n{text}")
 
 
 if __name__ == "__main__":
