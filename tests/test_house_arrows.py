@@ -22,6 +22,7 @@ LEAVES = {
     "runs",
     "datasets",
     "tables",
+    "table_text",
     "table_writer",
     "_display",
 }
@@ -33,7 +34,9 @@ BELOW = {
     "_replace": set(),
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
     "partitions": {"_checks"},
-    "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_writer"},
+    "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
+    | {"table_writer"},
+    "table_text": {"table_writer"},
     "table_writer": {"_files", "_replace"},
     "_display": set(),
     "datasets": {"_checks", "_arguments", "_display"},
@@ -45,6 +48,7 @@ BELOW = {
         "_replace",
         "partitions",
         "tables",
+        "table_text",
         "_display",
     },
     "adapters": LEAVES,

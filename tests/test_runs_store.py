@@ -537,7 +537,7 @@ os.umask(0o027)
 import numpy as np
 from wellsep import Runs, save_run
 from wellsep.evaluate.scoring import SpaceScores
-from wellsep.tables import write_array, write_table
+from wellsep.table_writer import write_array, write_table
 
 folder = sys.argv[1]
 save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from wellsep._display import quoted
+from wellsep._reading import read_bytes
 from wellsep._replace import LEFT_BEHIND, OLD, remove_folder
 from wellsep.runs.run import Run
 
@@ -128,6 +129,6 @@ def read_one_version(folder: Path, read: Callable[[Path], Run]) -> Run | None:
 
 def _manifest_text(folder: Path) -> bytes | None:
     try:
-        return (folder / MANIFEST).read_bytes()
+        return read_bytes(folder / MANIFEST, f"{MANIFEST} of run folder {folder.name!a}")
     except OSError:
         return None
