@@ -30,6 +30,11 @@ def is_run(folder: Path) -> bool:
     return any((folder / file).is_file() for file in (MANIFEST, "labels.npy", "embedding.npy"))
 
 
+def may_hold_runs(folder: Path) -> bool:
+    """Whether to look for runs in a subfolder: no link, and no record that wellsep saved."""
+    return folder.is_dir() and not folder.is_symlink() and not (folder / "record.json").exists()
+
+
 def is_ours(folder: Path) -> bool:
     """Whether `save_run` wrote a folder and nobody put anything else into it: it may be removed."""
     with contextlib.suppress(FileNotFoundError):  # removed meanwhile
