@@ -42,7 +42,7 @@ def test_one_pretraining_serves_a_sweep(pretrained, tmp_path):
                    epochs=1, **SHORT)  # fmt: skip
     result = sweep(model, X, {"balance": [0.1, 10.0]}, out=tmp_path)
     assert [trial.status for trial in result.trials] == ["done", "done"]
-    params = load_runs(tmp_path)["balance=10"].params
+    params = load_runs(tmp_path)["DEPICT,K=3,balance=10"].params
     assert params["autoencoder"].startswith("DEPICT ")
 
 

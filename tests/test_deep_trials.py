@@ -15,7 +15,7 @@ from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
 from wellsep.deep.claims import claimed
-from wellsep.deep.trials import JOURNAL, _end_with
+from wellsep.deep.jobs import JOURNAL, _end_with
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
@@ -39,7 +39,7 @@ def test_each_setting_becomes_a_run_with_its_parameters(tmp_path):
     runs = load_runs(tmp_path)
     assert statuses(result) == ["done"] * 4
     assert set(runs.names) == {trial.name for trial in result.trials}
-    assert runs["init=random,kmeans_weight=0.1"].params["init"] == "random"
+    assert runs["DeepKMeans,K=3,init=random,kmeans_weight=0.1"].params["init"] == "random"
     assert len(runs.spaces) == len(runs.partitions) == 4
 
 
@@ -76,7 +76,9 @@ def test_finished_and_failed_trials_are_not_repeated(tmp_path):
 def test_a_folder_of_another_sweep_is_refused(tmp_path, change, data, named):
     sweep(MODEL, X, {"kmeans_weight": [0.1]}, out=tmp_path)
     other = DeepKMeans(**(MODEL.get_params() | change))
-    with pytest.raises(ValueError, match=f"'kmeans_weight=0.1' with another {named}; choose"):
+    with pytest.raises(
+        ValueError, match=f"'DeepKMeans,K=3,kmeans_weight=0.1' with another {named}; choose"
+    ):
         sweep(other, data, {"kmeans_weight": [0.1]}, out=tmp_path)
 
 
@@ -84,12 +86,12 @@ def test_a_folder_of_another_sweep_is_refused(tmp_path, change, data, named):
 def test_a_damaged_run_is_named_set_aside_and_trained_again(tmp_path, file):
     grid = {"kmeans_weight": [0.1, 1.0]}
     sweep(MODEL, X, grid, out=tmp_path)
-    damaged = tmp_path / "kmeans_weight=0.1" / file
+    damaged = tmp_path / "DeepKMeans,K=3,kmeans_weight=0.1" / file
     damaged.write_bytes(damaged.read_bytes()[:9])
-    with pytest.warns(UserWarning, match=r"weight=0.1 is damaged and was set aside as \.kme"):
+    with pytest.warns(UserWarning, match=r"weight=0.1 is damaged and was set aside as \.Deep"):
         result = sweep(MODEL, X, grid, out=tmp_path)
     assert statuses(result) == ["done", "kept"]
-    assert (tmp_path / ".kmeans_weight=0.1.damaged-1" / file).stat().st_size == 9
+    assert (tmp_path / ".DeepKMeans,K=3,kmeans_weight=0.1.damaged-1" / file).stat().st_size == 9
     assert len(load_runs(tmp_path)) == 2
 
 
@@ -97,7 +99,7 @@ def test_a_damaged_checkpoint_is_named_set_aside_and_the_training_starts_over(tm
     model = DeepKMeans(**(MODEL.get_params() | {"checkpoint_dir": tmp_path / "states"}))
     grid = {"kmeans_weight": [0.1]}
     sweep(model, X, grid, out=tmp_path / "first")
-    state = tmp_path / "states" / "kmeans_weight=0.1" / "state.safetensors"
+    state = tmp_path / "states" / "DeepKMeans,K=3,kmeans_weight=0.1" / "state.safetensors"
     state.write_bytes(state.read_bytes()[:99])
     with pytest.warns(UserWarning, match=r"state\.safetensors is damaged and was set aside"):
         result = sweep(model, X, grid, out=tmp_path / "second")
@@ -112,12 +114,12 @@ def test_a_journal_cut_short_by_a_full_disk_is_read_and_continued(tmp_path):
     grid = {"kmeans_weight": [-1.0, -2.0]}
     assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["failed", "failed"]
     last = (tmp_path / JOURNAL).read_bytes().splitlines()[-1]
-    assert json.loads(last)["name"] == "kmeans_weight=-2"
+    assert json.loads(last)["name"] == "DeepKMeans,K=3,kmeans_weight=-2"
 
 
 def test_a_second_sweep_takes_what_nobody_trains(tmp_path):
     grid = {"kmeans_weight": [0.1, 1.0]}
-    with claimed(tmp_path, "kmeans_weight=0.1") as mine:
+    with claimed(tmp_path, "DeepKMeans,K=3,kmeans_weight=0.1") as mine:
         assert mine
         assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["running", "done"]
     assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["done", "kept"]
@@ -141,7 +143,7 @@ def test_the_claim_of_a_process_that_ended_counts_for_nothing(tmp_path, process)
 def test_a_sweep_gives_what_single_fits_give(tmp_path):
     sweep(MODEL, X, {"kmeans_weight": [0.5]}, out=tmp_path)
     alone = DeepKMeans(**MODEL.get_params()).set_params(kmeans_weight=0.5).fit(X)
-    run = load_runs(tmp_path)["kmeans_weight=0.5"]
+    run = load_runs(tmp_path)["DeepKMeans,K=3,kmeans_weight=0.5"]
     np.testing.assert_array_equal(run.labels, alone.labels_)
     np.testing.assert_array_equal(run.embedding, alone.embedding_)
 
@@ -157,7 +159,7 @@ def test_trials_keep_their_checkpoints_apart(tmp_path):
     model = DeepKMeans(**MODEL.get_params()).set_params(checkpoint_dir=tmp_path / "states")
     sweep(model, X, {"kmeans_weight": [0.1, 1.0]}, out=tmp_path / "runs")
     kept = sorted(path.parent.name for path in tmp_path.glob("states/*/state.safetensors"))
-    assert kept == ["kmeans_weight=0.1", "kmeans_weight=1"]
+    assert kept == ["DeepKMeans,K=3,kmeans_weight=0.1", "DeepKMeans,K=3,kmeans_weight=1"]
 
 
 def test_a_study_draws_settings_and_goes_on_where_it_ended(tmp_path):
@@ -183,26 +185,25 @@ def test_a_study_tells_failures_and_values_of_the_objective(tmp_path):
         objective=lambda model, data: float(len(data)),
     )  # fmt: skip
     assert result.trials[0].value == 60.0
-    assert optuna.study.get_all_study_names(url) == ["wellsep-sweep"]
+    (name,) = optuna.study.get_all_study_names(url)
+    assert name.startswith("wellsep-sweep-DeepKMeans,K=3-")
 
 
 def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     optuna = pytest.importorskip("optuna", reason="studies need the extra optuna")
     import socket
 
-    study = optuna.create_study(
-        study_name="wellsep-sweep",
-        storage=f"sqlite:///{tmp_path / 'study.db'}",
-        direction="maximize",
-    )
+    sweep(MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=1)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = optuna.load_study(study_name=None, storage=url)
     abandoned = study.ask()
     abandoned.suggest_float("kmeans_weight", 0.0, 1.0)
     abandoned.set_user_attr("worker", [socket.gethostname(), 2**22 + 1])  # beyond any process
     result = sweep(
-        MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=1
+        MODEL, X, {"kmeans_weight": (0.0, 1.0)}, out=tmp_path, sampler="optuna", n_trials=2
     )
-    assert statuses(result) == ["done"]
-    assert result.trials[0].params == abandoned.params
+    assert statuses(result) == ["done", "done"]
+    assert result.trials[1].params == abandoned.params
 
 
 def test_a_worker_ends_when_the_pipe_to_its_parent_closes():
@@ -249,7 +250,8 @@ def test_train_writes_runs_and_says_what_comes_next(objects, tmp_path, capsys):
     assert "2 of 2 runs" in shown
     assert "wellsep rank" in shown
     runs = load_runs(out)
-    assert list(runs.names) == ["gamma=0.1,learning_rate=0.0001", "gamma=0.1,learning_rate=0.001"]
+    fixed = "IDEC,K=3,epochs=1,gamma=0.1,hidden=(8,),learning_rate="
+    assert list(runs.names) == [f"{fixed}{lr},pretrain_epochs=1" for lr in ("0.0001", "0.001")]
     assert runs[runs.names[0]].params["n_clusters"] == 3
 
 

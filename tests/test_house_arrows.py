@@ -23,6 +23,7 @@ LEAVES = {
     "runs",
     "datasets",
     "tables",
+    "table_text",
     "table_writer",
     "_display",
 }
@@ -35,7 +36,9 @@ BELOW = {
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
     "_labels": {"_checks"},
     "partitions": {"_checks", "_labels"},
-    "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_writer"},
+    "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
+    | {"table_writer"},
+    "table_text": {"table_writer"},
     "table_writer": {"_files", "_replace"},
     "_display": set(),
     "datasets": {"_checks", "_arguments", "_display"},
@@ -48,6 +51,7 @@ BELOW = {
         "_labels",
         "partitions",
         "tables",
+        "table_text",
         "_display",
     },
     "adapters": LEAVES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
+from wellsep.runs.nested import join_runs
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 _JOURNALS = (".log", ".journal")
@@ -32,8 +33,8 @@ def load_any(
 
     Parameters
     ----------
-    source : str, path, AnnData, Study or Runs
-        * a folder of runs or an ``.npz`` file (see `load_runs`);
+    source : str, path, AnnData, Study or Runs, or a list of them
+        * a folder of runs, with its subfolders, or an ``.npz`` file (see `load_runs`);
         * an ``.h5ad`` file, a ``.zarr`` folder or an AnnData object;
         * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
         * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
@@ -41,6 +42,9 @@ def load_any(
         The tables of a SQLite file show whose it is. For other databases write ``mlflow+`` or
         ``optuna+`` before the URL. An experiment or a study may be named after a ``#``:
         ``sqlite:///mlflow.db#digits``.
+
+        Of several sources all runs are taken; names that come twice get their source's path
+        before them.
     spaces, labels : str or iterable of str, optional
         Which spaces and which partitions to take, as patterns; a text is split at commas. AnnData
         needs ``labels``.
@@ -70,6 +74,8 @@ def load_any(
         spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
     if labels is not None:
         labels = labels if isinstance(labels, str) else check_names("labels", labels)
+    if isinstance(source, list | tuple):
+        return _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
     kind, place, fragment = _kind_of(source)
     name = name or fragment
     if kind == "anndata":
@@ -88,6 +94,60 @@ def load_any(
         spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
         partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
     )
+
+
+def _load_several(
+    sources: Sequence[Any],
+    spaces: str | Iterable[str] | None,
+    labels: str | Iterable[str] | None,
+    options: Mapping[str, Any],
+) -> Runs:
+    """All runs of the sources. A pattern must match in one of them, not in each."""
+    if not sources:
+        raise ValueError("source must name at least one source, got none.")
+    parts = {}
+    for path, part in zip(_short_paths(sources), sources, strict=True):
+        chosen = {"spaces": spaces, "labels": labels} if _kind_of(part)[0] == "anndata" else {}
+        parts[path] = load_any(part, **chosen, **options)
+    kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
+    kept = {
+        kind: None
+        if wanted is None
+        else matching(
+            wanted,
+            dict.fromkeys(name for runs in parts.values() for name in getattr(runs, attribute)),
+            kind,
+        )
+        for kind, (wanted, attribute) in kinds.items()
+    }
+    smaller = {path: _only(runs, kept["spaces"], kept["labels"]) for path, runs in parts.items()}
+    return join_runs({path: runs for path, runs in smaller.items() if runs is not None})
+
+
+def _only(runs: Runs, spaces: list[str] | None, labels: list[str] | None) -> Runs | None:
+    """The runs with these spaces and partitions; None if there are none."""
+    embeddings = [name for name in runs.spaces if spaces is None or name in spaces]
+    partitions = [name for name in runs.partitions if labels is None or name in labels]
+    return (
+        runs.subset(spaces=embeddings, partitions=partitions) if embeddings + partitions else None
+    )
+
+
+def _short_paths(sources: Sequence[Any]) -> list[str]:
+    """What tells the sources apart: their paths below the folder that they share."""
+    texts = [
+        str(source) if isinstance(source, str | os.PathLike) else f"source {place}"
+        for place, source in enumerate(sources, 1)
+    ]
+    texts = [text if "://" in text else os.path.abspath(text) for text in texts]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise ValueError(f"source must name each source once, got {text} twice.")
+    paths = [Path(text).parts for text in texts]
+    same = 0
+    while len({parts[: same + 1] for parts in paths}) == 1 and same < min(map(len, paths)) - 1:
+        same += 1
+    return ["/".join(parts[same:]) for parts in paths]
 
 
 def _kind_of(source: Any) -> tuple[str, Any, str | None]:

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.files import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    check_target,
+    choices,
+    tell_written,
+)
 from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
 from wellsep.cli.scoring import parse_index
 
@@ -15,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from wellsep.cluster.chosen import ChosenK
+    from wellsep.tables import TableChoice
 
 METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
 
@@ -28,6 +38,7 @@ ScaleOption = Annotated[
     bool,
     typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
 ]
+LABEL_FILES = (".csv", ".tsv", ".parquet", ".npy")
 SeedOption = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
 
 
@@ -73,6 +84,9 @@ def choose_k(
     save: Annotated[
         Path | None, typer.Option(help="Save all results in this folder, for wellsep report.")
     ] = None,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the number of clusters: fit every K and let validity indices vote.
@@ -86,14 +100,18 @@ def choose_k(
     from wellsep.cluster.choosing import choose_k as choose
 
     refuse_inputs("output", output, data)
+    check_target("output", output, *LABEL_FILES)
     if output is not None and subsample is not None:
         raise ValueError(
             "output must be left out with --subsample, which leaves objects without labels; "
             "choose K first, then run wellsep cluster."
         )
     options: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
+    (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader()
+    X, names = _read(reader, data, scale, choice)
     chosen = choose(
-        _read(data, scale),
+        X,
         parse_range(k),
         estimator=_estimator(method, None),
         n_repeats=repeats,
@@ -105,7 +123,9 @@ def choose_k(
     if save is not None:
         chosen.save(save)
     if output is not None:
-        _write_labels(output, chosen.labels_for())
+        _write_labels(output, chosen.labels_for(), names)
+    reader.tell()
+    tell_written(save, output)
     if as_json:
         print_json(_chosen_record(chosen))
         return
@@ -136,6 +156,9 @@ def cluster(
     ] = 5,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Cluster a data set and write the labels.
@@ -152,15 +175,21 @@ def cluster(
 
     refuse_inputs("output", output, data)
     refuse_inputs("centers", centers, data)
+    check_target("output", output, *LABEL_FILES)
+    check_target("centers", centers, ".npy")
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
-    X = _read(data, scale)
+    (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
+    reader = TableReader()
+    X, names = _read(reader, data, scale, choice)
     model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
     fitted = fit_labels(model, X)
     if output is not None:
-        _write_labels(output, fitted.labels)
+        _write_labels(output, fitted.labels, names)
     if centers is not None:
         _write_centers(centers, fitted.estimator)
+    reader.tell()
+    tell_written(output, centers)
     labels, sizes = np.unique(fitted.labels, return_counts=True)
     inertia = getattr(fitted.estimator, "inertia_", None)
     if as_json:
@@ -199,16 +228,18 @@ def parse_range(text: str) -> list[int]:
     raise ValueError(f"k must read like 2:12, 2:20:2 or 3,5,8, got {text!r}.")
 
 
-def _read(path: Path, scale: bool) -> np.ndarray:
+def _read(
+    reader: TableReader, path: Path, scale: bool, choice: TableChoice
+) -> tuple[np.ndarray, np.ndarray | None]:
     from wellsep._checks import check_data
-    from wellsep.tables import read_matrix
 
-    X = check_data(read_matrix(path), name=path.name)
+    matrix, ids = reader.data(path, choice)
+    X = check_data(matrix, name=path.name)
     if not scale:
-        return X
+        return X, ids
     from sklearn.preprocessing import StandardScaler
 
-    return StandardScaler().fit_transform(X)
+    return StandardScaler().fit_transform(X), ids
 
 
 def _estimator(
@@ -247,13 +278,14 @@ def _estimator(
     return CFMeans(count, random_state=seed, **options)
 
 
-def _write_labels(path: Path, labels: Any) -> None:
+def _write_labels(path: Path, labels: Any, ids: np.ndarray | None) -> None:
     from wellsep.table_writer import write_array, write_table
 
     if path.suffix == ".npy":
         write_array(path, labels)
     else:
-        write_table(path, {"label": labels.tolist()})
+        named = {} if ids is None else {"id": ids.tolist()}
+        write_table(path, {**named, "label": labels.tolist()})
 
 
 def _write_centers(path: Path, estimator: Any) -> None:

@@ -15,6 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.files import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    check_order,
+    check_target,
+    choices,
+    tell_written,
+)
 from wellsep.cli.output import (
     JsonOption,
     print_error,
@@ -30,6 +40,7 @@ from wellsep.cli.output import (
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
     from wellsep.runs import Runs
+    from wellsep.tables import TableChoice
 
 Pattern = str | None
 
@@ -37,8 +48,10 @@ Pattern = str | None
 def rank(
     context: typer.Context,
     source: Annotated[
-        str,
-        typer.Argument(help="The runs: a folder, .npz, .h5ad, or an MLflow or Optuna store."),
+        list[str],
+        typer.Argument(
+            help="The runs: folders (with their subfolders), .npz, .h5ad, MLflow or Optuna stores."
+        ),
     ],
     index: Annotated[
         list[str] | None,
@@ -169,6 +182,9 @@ def rank(
     random_state: Annotated[
         int, typer.Option("--seed", help="Random seed of the half-samples.")
     ] = 0,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
@@ -180,6 +196,8 @@ def rank(
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
       wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
       wellsep rank runs/ --truth labels.npy --save result/
+      wellsep rank runs-dec/ runs-idec/
+      wellsep rank runs/ --truth cells.csv --ids barcode --columns cell_type
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
     """
     import wellsep as ws
@@ -188,15 +206,18 @@ def rank(
 
     kept = None if no_cache else cache or default_cache()
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
-        _check_targets(report)
         for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
-            refuse_inputs(option, target, source, truth, input_data)
+            refuse_inputs(option, target, *source, truth, input_data)
+        check_target("report", report, ".html", ".htm")
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
-        classes = None if truth is None else _read_truth(truth, runs)
+        files = [path for path in (truth, input_data) if path is not None]
+        said = choices(files, ids=ids, no_header=no_header, columns=columns)
+        reader = TableReader()
+        classes = None if truth is None else _read_truth(reader, truth, runs, said[0])
         options = _options_of(context) | {
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
-            "X": None if input_data is None else _read_input(input_data),
+            "X": None if input_data is None else reader.data(input_data, said[-1])[0],
             "alpha": _parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),
@@ -205,6 +226,7 @@ def rank(
         judgement = ws.judge(runs, **options)
         if judgement.consensus_run is not None:
             runs = judgement.consensus_run.added_to(runs)
+        reader.tell()
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
@@ -215,6 +237,7 @@ def rank(
             _write_json(target, findings)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
+        tell_written(save, report)
     if json_path == "-":
         print_json(findings)
     else:
@@ -332,31 +355,15 @@ def _parse_alpha(text: str) -> float | None:
         raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
 
 
-def _check_targets(report: Path | None) -> None:
-    """Refuse a page that cannot be written before hours of work, not after."""
-    if report is not None and not report.absolute().parent.is_dir():
-        raise ValueError(f"report must lie in a folder that exists, got {report}.")
-
-
-def _read_truth(path: Path, runs: Runs) -> Any:
-    from wellsep.tables import read_labels
-
-    columns = read_labels(path)
-    if len(columns) != 1:
-        raise ValueError(f"truth must be one column of classes, got {len(columns)} in {path.name}.")
-    (classes,) = columns.values()
+def _read_truth(reader: TableReader, path: Path, runs: Runs, choice: TableChoice) -> Any:
+    classes, ids = reader.truth(path, choice)
     if len(classes) != runs.n_objects:
         raise ValueError(
             f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
             f"in {path.name}."
         )
+    check_order(runs.ids, ids, path)
     return classes
-
-
-def _read_input(path: Path) -> Any:
-    from wellsep.tables import read_matrix
-
-    return read_matrix(path)
 
 
 def _write_json(path: Path, findings: dict[str, Any]) -> None:
@@ -391,4 +398,4 @@ def print_judgement(judgement: Judgement) -> None:
 def print_agreement(known: Agreement) -> None:
     table = known.table()
     rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title="Agreement with the true labels")
+    print_table(rows, list(table), title=known.title)

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import print_error, refuse_inputs
+from wellsep.cli.files import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    check_target,
+    choices,
+    tell_written,
+)
+from wellsep.cli.output import refuse_inputs
 
 
 def report(
@@ -29,6 +38,9 @@ def report(
         str, typer.Option(help="How embeddings are drawn in two dimensions: pca, tsne or umap.")
     ] = "pca",
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
 ) -> None:
     """Write a saved result as one HTML page that works offline.
 
@@ -46,17 +58,28 @@ def report(
     from wellsep.cluster.chosen import ChosenK
 
     refuse_inputs("output", output, runs, truth)
+    check_target("output", output, ".html", ".htm")
     found = load_result(result)
     ranked = not isinstance(found, ChosenK)
+    data = None if runs is None or ranked else Path(runs)
+    files = [path for path in (data, truth) if path is not None]
+    said = dict(
+        zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)
+    )
+    reader = TableReader()
+    source = None if data is None else reader.data(data, said[data])[0]
+    if runs is not None and ranked:
+        source = _read_runs(runs)
     page = ws.render_report(
         found,
         output,
-        runs=None if runs is None else _read_runs(runs, ranked),
-        truth=None if truth is None else _read_truth(truth),
+        runs=source,
+        truth=None if truth is None else reader.truth(truth, said[truth])[0],
         layout=layout,
         title=title,
     )
-    print_error(f"wrote {page}")
+    reader.tell()
+    tell_written(page)
 
 
 def load_result(folder: Path) -> Any:
@@ -70,21 +93,7 @@ def load_result(folder: Path) -> Any:
     return Record.load(folder)
 
 
-def _read_runs(source: str, ranked: bool) -> Any:
-    if ranked:
-        from wellsep.adapters import load_any
+def _read_runs(source: str) -> Any:
+    from wellsep.adapters import load_any
 
-        return load_any(source)
-    from wellsep.tables import read_matrix
-
-    return read_matrix(source)
-
-
-def _read_truth(path: Path) -> Any:
-    from wellsep.tables import read_labels
-
-    columns = read_labels(path)
-    if len(columns) != 1:
-        raise ValueError(f"truth must be one column of classes, got {len(columns)} in {path.name}.")
-    (classes,) = columns.values()
-    return classes
+    return load_any(source)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.files import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    check_order,
+    check_target,
+    choices,
+    tell_written,
+)
 from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
 
 if TYPE_CHECKING:
@@ -84,6 +95,13 @@ def score(
         Path | None,
         typer.Option("--output", "-o", help="Also write the scores to this csv or parquet file."),
     ] = None,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
+    partitions: Annotated[
+        str | None,
+        typer.Option("--labels", help="Columns of label tables to score: k2,k3 or 'k*'."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score clusterings (partitions) of one data set by one or more validity indices.
@@ -93,17 +111,22 @@ def score(
       wellsep score data.csv labels.csv
       wellsep score data.npy runs.npz --index silhouette --index "davies_bouldin(q=2)"
       wellsep score data.parquet labels.csv -i cfq --json
+      wellsep score cells.csv cells.csv --ids barcode --columns 'pc*' --labels 'leiden*'
     """
     import wellsep as ws
-    from wellsep.tables import read_matrix
 
     refuse_inputs("output", output, data, *labels)
+    check_target("output", output, ".csv", ".tsv", ".parquet")
     options: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
         options["indices"] = [parse_index(text) for text in index]
-    scores = ws.score_partitions(read_matrix(data), _read_all(labels), **options)
+    reader = TableReader()
+    X, found = _read_all(reader, data, labels, ids, no_header, columns, partitions)
+    scores = ws.score_partitions(X, found, **options)
+    reader.tell()
     if output is not None:
         _write(output, scores)
+        tell_written(output)
     if as_json:
         print_json(scores_record(scores))
     else:
@@ -134,13 +157,27 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _read_all(paths: list[Path]) -> dict[str, Any]:
-    """Read all partitions; a name that occurs in two files gets the file's name before it."""
-    from wellsep.tables import read_labels
-
-    read = [(path, name, vector) for path in paths for name, vector in read_labels(path).items()]
+def _read_all(
+    reader: TableReader,
+    data: Path,
+    paths: list[Path],
+    ids: str | None,
+    no_header: bool,
+    columns: str | None,
+    partitions: str | None,
+) -> tuple[Any, dict[str, Any]]:
+    """Read data and partitions; a name that occurs in two files gets the file's name before it."""
+    as_said = choices([data, *paths], ids=ids, no_header=no_header, columns=None)
+    (of_data,) = choices([data], ids=as_said[0].ids, no_header=no_header, columns=columns)
+    X, objects = reader.data(data, of_data)
+    of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
+    read = []
+    for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):
+        found, names = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
+        check_order(objects, names, path)
+        read += [(path, name, vector) for name, vector in found.items()]
     names = [name for _, name, _ in read]
-    return {
+    return X, {
         name if names.count(name) == 1 else f"{path.stem}:{name}": vector
         for path, name, vector in read
     }

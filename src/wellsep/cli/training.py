@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
 from wellsep.cli.output import (
     JsonOption,
+    console,
     print_error,
     print_json,
     print_line,
     print_table,
-    progress,
     told_when_interrupted,
 )
 
@@ -34,8 +37,12 @@ SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
 
 def train(
     data: Annotated[
-        Path,
-        typer.Option("--data", "-d", help="Data file: npz with an array X, npy, csv or parquet."),
+        str,
+        typer.Option(
+            "--data",
+            "-d",
+            help="Data file (npz with an array X, npy, csv, parquet), or a named set: digits.",
+        ),
     ],
     method: Annotated[
         str, typer.Option("--method", "-m", help=f"Method to train: {', '.join(METHODS)}.")
@@ -80,20 +87,24 @@ def train(
         int | None, typer.Option(help="Save a checkpoint as a run every so many epochs.")
     ] = None,
     retry_failed: Annotated[
-        bool, typer.Option(help="Train settings again that failed before.")
+        bool, typer.Option(help="Train settings again that failed before, unchanged.")
     ] = False,
     seed: Annotated[
         int, typer.Option(help="Random seed. The same seed gives the same result.")
     ] = 0,
+    ids: IdsOption = None,
+    no_header: NoHeaderOption = False,
+    columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a deep clusterer with one setting or many, and write each result as a run.
 
-    A repeated call skips finished settings. Rank the runs with wellsep rank.
+    A repeated call skips finished settings. Several methods may share a folder: runs are called
+    after method, number of clusters and settings. Rank the runs with wellsep rank.
 
     \b
     Examples:
-      wellsep train --data digits.npz --method dec -k 10 --out runs/
+      wellsep train --data digits --method dec -k 10 --out runs/
       wellsep train --data usps.npz --method depict --grid lr=1e-4,1e-3 balance=0.1,1,10 -k 10 --out runs/
       wellsep train -d usps.npz -m jule -g lr=5e-4:1e-1:log unfolding_rate=0.2,0.5,0.9 --trials 20 -o runs/
       wellsep rank runs/
@@ -105,26 +116,31 @@ def train(
 
     options: dict[str, Any] = {"device": device, "preset": preset, "random_state": seed}
     options |= {"checkpoint_dir": checkpoints, "checkpoint_every": checkpoint_every}
-    method_class: Any = deep.METHODS[METHODS[method]]
-    model = method_class(k, **options).set_params(**parse_settings(fixed or []))
-    settings = parse_grid([*(grid or []), *(more or [])])
+    model: Any = deep.METHODS[METHODS[method]](k, **options)
+    words = [*(grid or []), *(more or [])]
+    settings = parse_grid(words)
+    if trials is None:
+        refuse_ranges(words, settings)
     total = trials if trials is not None else _product(settings)
-    with (
-        told_when_interrupted(lambda: _what_is_kept(out)),
-        progress(f"Training {method}", total) as advance,
-    ):
+    reader = TableReader()
+    X, names = _read(reader, data, ids, no_header, columns)
+    with told_when_interrupted(lambda: _what_is_kept(out)), _progress(method, total) as seen:
         result = deep.sweep(
             model,
-            read_objects(data),
+            X,
             settings,
             out=out,
             sampler="grid" if trials is None else "optuna",
             n_trials=trials,
             storage=storage,
             n_jobs=jobs,
+            ids=names,
+            fixed=parse_settings(fixed or []),
             retry_failed=retry_failed,
-            on_trial=lambda trial: advance(1),
+            on_trial=seen.ended,
+            on_start=seen.began,
         )
+    reader.tell()
     if as_json:
         print_json({"folder": str(result.folder), "trials": [vars(t) for t in result.trials]})
     else:
@@ -138,6 +154,62 @@ def _what_is_kept(folder: Path) -> str:
     done = len(list(folder.glob("*/run.json")))
     runs = "run is" if done == 1 else "runs are"
     return f"Interrupted. {done} finished {runs} kept in {folder}. Repeat the command to continue."
+
+
+class _Bar:
+    """Counts runs: a bar in a terminal, else a line of stderr for each run."""
+
+    def __init__(self, method: str, total: int, bar: Any = None) -> None:
+        self.method, self.total, self.done = method, total, 0
+        self.bar = bar
+        self.task = None if bar is None else bar.add_task(self._title(), total=total)
+        self.name = ""
+
+    def began(self, name: str) -> None:
+        self.name = name
+        self._show()
+
+    def ended(self, trial: Any) -> None:
+        self.done += 1
+        if self.bar is None:
+            why = f": {trial.error}" if trial.error else ""
+            print_error(
+                f"{self.done} of {self.total} runs: {trial.name} {trial.status} "
+                f"({trial.seconds:.1f} s){why}"
+            )
+        self._show()
+
+    def _title(self) -> str:
+        return f"Training {self.method}: {self.done} of {self.total} runs"
+
+    def _show(self) -> None:
+        if self.bar is not None:
+            from rich.markup import escape
+
+            now = f", now {escape(self.name)}" if self.done < self.total and self.name else ""
+            self.bar.update(self.task, completed=self.done, description=self._title() + now)
+
+
+@contextlib.contextmanager
+def _progress(method: str, total: int) -> Iterator[_Bar]:
+    stderr = console(stderr=True)
+    if not stderr.is_terminal:
+        yield _Bar(method, total)
+        return
+    from rich.progress import Progress
+
+    with Progress(console=stderr, transient=True) as bar:
+        yield _Bar(method, total, bar)
+
+
+def refuse_ranges(words: list[str], settings: dict[str, Any]) -> None:
+    """Refuse ranges without --trials, which only draws from them."""
+    for word in words:
+        if isinstance(settings[_split(word)[0]], tuple):
+            raise ValueError(
+                f"grid must list values such as lr=1e-4,1e-3 without --trials, got the range "
+                f"{word!r}; add --trials 20 to draw 20 settings from it."
+            )
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:
@@ -181,13 +253,29 @@ def _split(word: str) -> tuple[str, str]:
     return SHORT_NAMES.get(name, name), text
 
 
-def read_objects(path: Path) -> Any:
-    """Read the objects in a file; arrays of npy and npz files keep their shape, as images need."""
-    from wellsep.tables import read_array, read_matrix
+def _read(
+    reader: TableReader, data: str, ids: str | None, no_header: bool, columns: str | None
+) -> tuple[Any, Any]:
+    """The objects of a file or of a named set, and their ids."""
+    from wellsep.datasets import list_datasets, load_dataset
+    from wellsep.tables import is_table
 
-    if path.suffix in (".npy", ".npz") and path.is_file():
-        return read_array(path)
-    return read_matrix(path)
+    path = Path(data)
+    if not path.exists() and (not path.suffix or data in list_datasets()):
+        found = load_dataset(data)
+        reader.said.append(f"{found.name}: {len(found.X):,} objects, from {found.source}.")
+        return found.X, None
+    if not is_table(path):
+        return read_objects(path), None
+    (choice,) = choices([path], ids=ids, no_header=no_header, columns=columns)
+    return reader.data(path, choice)
+
+
+def read_objects(path: Path) -> Any:
+    """Read an npy or npz file; its array keeps its shape, as images need."""
+    from wellsep.tables import read_array
+
+    return read_array(path)
 
 
 def _value(text: str) -> Any:
@@ -215,4 +303,5 @@ def _show(result: Any) -> None:
     print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
     if running:
         print_line(f"Another process trains {running} of them. Repeat the command to see the end.")
-    print_line(f"Next: wellsep rank {result.folder}")
+    if done:
+        print_line(f"Next: wellsep rank {result.folder}")

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+try:
+    import torch  # noqa: F401 (all of the package needs it)
+except ImportError:
+    raise ImportError(
+        "wellsep.deep needs the package torch, which is not installed. "
+        "Install it with: pip install 'wellsep[deep]'."
+    ) from None
+
 from wellsep.deep.checkpoints import load
 from wellsep.deep.dec import DEC, IDEC
 from wellsep.deep.deepcluster import DeepCluster
 from wellsep.deep.deepkmeans import DeepCFMeans, DeepKMeans
 from wellsep.deep.depict import DEPICT
+from wellsep.deep.jobs import Trial
 from wellsep.deep.jule import JULE
 from wellsep.deep.jule_linkage import degree_linkage
 from wellsep.deep.path_linkage import path_integral
 from wellsep.deep.training import TrainingDiverged
-from wellsep.deep.trials import Sweep, Trial, sweep
+from wellsep.deep.trials import Sweep, sweep
 
 __all__ = [
     "DEC",

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wellsep._replace import is_running
-from wellsep.deep.trials import Trial, TrialJob, run_trials, trial_name
+from wellsep.deep.jobs import Trial, TrialJob, run_trials
 
-STUDY = "wellsep-sweep"
+STUDY = "wellsep-sweep"  # and the settings of all its trials, shortened
 
 
 def run_study(
@@ -21,41 +21,49 @@ def run_study(
     storage: str | None,
     n_jobs: int,
     on_trial: Callable[[Trial], None] | None,
+    on_start: Callable[[str], None] | None = None,
 ) -> list[Trial]:
     """Ask for settings and tell results until `n_trials` of the study have ended.
 
-    Trials of a study that another call began count. Settings whose process on this machine has
-    died are tried again.
+    Trials of a study that another call began count, if all settings are equal but those drawn.
+    Settings whose process on this machine has died are tried again.
     """
     optuna = _optuna()
     job.wait = True  # settings that another process trains are told when it is done
     url = storage or f"sqlite:///{job.folder / 'study.db'}"
     study = optuna.create_study(
-        study_name=STUDY, storage=url, direction="maximize", load_if_exists=True
+        study_name=f"{STUDY}-{job.name_of({})}-{job.settings_of({})}",
+        storage=url,
+        direction="maximize",
+        load_if_exists=True,
     )
     # A new seed at each start: a continued study must not draw the same settings again.
     study.sampler = _sampler(optuna, job, len(study.get_trials(deepcopy=False)))
     states = optuna.trial.TrialState
     _take_up_abandoned(study, states)
+    if on_trial is not None:
+        for trial in study.get_trials(deepcopy=False, states=(states.COMPLETE, states.FAIL)):
+            if "abandoned" not in trial.user_attrs:
+                on_trial(_read(job, trial, states, complete="kept"))
     while (missing := n_trials - _ended(study, states)) > 0:
         asked: dict[str, tuple[dict[str, Any], list[Any]]] = {}
         for _ in range(min(missing, n_jobs)):
             trial = study.ask()
             trial.set_user_attr("worker", [socket.gethostname(), os.getpid()])
             params = {name: _suggest(trial, name, values) for name, values in grid.items()}
-            asked.setdefault(trial_name(params), (params, []))[1].append(trial)
+            asked.setdefault(job.name_of(params), (params, []))[1].append(trial)
         settings = [params for params, _ in asked.values()]
         fresh = [params for params in settings if not job.is_done(params)]
         results = [
-            Trial(trial_name(params), params, "kept") for params in settings if params not in fresh
+            Trial(job.name_of(params), params, "kept") for params in settings if params not in fresh
         ]
-        for result in [*results, *run_trials(job, fresh, n_jobs)]:
+        for result in [*results, *run_trials(job, fresh, n_jobs, on_start)]:
             for trial in asked[result.name][1]:
                 _tell(study, trial, result, states)
             if on_trial is not None:
                 on_trial(result)
     trials = study.get_trials(deepcopy=False)
-    return [_read(trial, states) for trial in trials if "abandoned" not in trial.user_attrs]
+    return [_read(job, trial, states) for trial in trials if "abandoned" not in trial.user_attrs]
 
 
 def _optuna() -> Any:
@@ -115,11 +123,11 @@ def _tell(study: Any, trial: Any, result: Trial, states: Any) -> None:
         study.tell(trial, 0.0 if result.value is None else result.value)
 
 
-def _read(trial: Any, states: Any) -> Trial:
+def _read(job: TrialJob, trial: Any, states: Any, complete: str = "done") -> Trial:
     attributes = trial.user_attrs
-    status = {states.COMPLETE: "done", states.FAIL: "failed"}.get(trial.state, "running")
+    status = {states.COMPLETE: complete, states.FAIL: "failed"}.get(trial.state, "running")
     return Trial(
-        attributes.get("run", trial_name(trial.params)),
+        attributes.get("run", job.name_of(trial.params)),
         dict(trial.params),
         status,
         attributes.get("seconds", 0.0),

@@ -39,6 +39,8 @@ class Agreement(Record):
         ``spearman_nmi``, ``kendall_nmi``, ``spearman_acc``, ``kendall_acc``
     picks : dict of ranking name to the partitions it puts first
     scores : dict of ranking name to the (M,) scores that were compared
+    n_objects, n_known : int
+        How many objects there are, and of how many the class is known; only these are compared.
     """
 
     partitions: tuple[str, ...]
@@ -46,6 +48,14 @@ class Agreement(Record):
     correlations: Mapping[str, Mapping[str, float]]
     picks: Mapping[str, tuple[str, ...]]
     scores: Mapping[str, np.ndarray] = field(default_factory=dict)
+    n_objects: int = 0
+    n_known: int = 0
+
+    @property
+    def title(self) -> str:
+        """What the table shows, and for how many objects if the class of some is unknown."""
+        some = f" (known for {self.n_known:,} of {self.n_objects:,} objects)"
+        return "Agreement with the true labels" + some * (self.n_known < self.n_objects)
 
     def table(self) -> dict[str, list[Any]]:
         """Columns: each way of ranking, its correlations, the partition it ranks first."""
@@ -69,7 +79,7 @@ class Agreement(Record):
         return pd.DataFrame(self.table())
 
     def _repr_html_(self) -> str:
-        return html_box("Agreement with the true labels", table=html_table(self.table()))
+        return html_box(self.title, table=html_table(self.table()))
 
 
 def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
@@ -85,6 +95,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     ranking : Ranking
     runs : Runs, or a mapping of partition names to label vectors
     truth : array-like of shape (n,)
+        The class of each object. Objects without one (NaN, None, an empty text) are left out.
 
     Returns
     -------
@@ -106,7 +117,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
         if name not in partitions:
             raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
-    truth = encode(truth, noise="cluster", name="truth").codes[0]
+    known_classes(truth)  # refused before the votes are counted
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
         found = plain_votes(count_labels(labels))
@@ -142,7 +153,8 @@ def compare_with_truth(
 ) -> Agreement:
     """Compare any scores of some partitions, larger is better, with the true classes.
 
-    A partition without a score (NaN) is left out of that ranking's correlations and picks.
+    A partition without a score (NaN) is left out of that ranking's correlations and picks, an
+    object without a class of all.
 
     Examples
     --------
@@ -153,17 +165,17 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
-    classes = to_numpy(truth, "truth").reshape(-1)
+    classes, known = known_classes(truth)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     for name in names:
         labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
-        if len(labels) != len(classes):
+        if len(labels) != len(known):
             raise ValueError(
                 f"truth must have one class per object ({len(labels)} in {name!r}), "
-                f"got {len(classes)}."
+                f"got {len(known)}."
             )
         for measure, function in MEASURES.items():
-            values[measure].append(float(function(classes, labels)))
+            values[measure].append(float(function(classes, labels[known])))
     external = {name: freeze(v) for name, v in values.items()}
     correlations = {
         name: {
@@ -178,7 +190,56 @@ def compare_with_truth(
         for name, scores in rankings.items()
     }
     compared = {name: freeze(scores) for name, scores in rankings.items()}
-    return Agreement(names, external, correlations, picks, compared)
+    found = (names, external, correlations, picks, compared)
+    return Agreement(*found, n_objects=len(known), n_known=int(known.sum()))
+
+
+def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Codes of the classes that are known, and for each object whether its class is.
+
+    Examples
+    --------
+    >>> codes, known = known_classes(["a", "b", "", "a"])
+    >>> codes.tolist(), known.tolist()
+    ([0, 1, 0], [True, True, False, True])
+    """
+    values = to_numpy(truth, "truth").reshape(-1)
+    known = ~_unknown(values)
+    if not known.any():
+        raise ValueError(f"truth must give objects a class, got none for {len(values)} objects.")
+    codes = encode(values[known].tolist(), noise="cluster", name="truth").codes[0]
+    if len(codes) > 1 and len(np.unique(codes)) == len(codes):
+        raise ValueError(
+            f"truth must have classes with several objects, got {len(codes)} classes of one object "
+            "each; is it a column of ids?"
+        )
+    return codes, known
+
+
+def shown_classes(truth: Any) -> np.ndarray:
+    """The classes as given; those that are not known are called unknown."""
+    values = to_numpy(truth, "truth").reshape(-1)
+    unknown = _unknown(values)
+    if not unknown.any():
+        return values
+    known = known_classes(truth)[0].astype(str)
+    if values.dtype.kind in "UO":
+        known = np.array([str(value) for value in values[~unknown]])
+    elif values.dtype.kind == "f":
+        known = np.array([f"{value:g}" for value in values[~unknown]])
+    classes = np.full(len(values), "unknown", dtype=object)
+    classes[~unknown] = known
+    return classes.astype(np.str_)
+
+
+def _unknown(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "U":
+        return values == ""
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([v is None or str(v) in ("", "nan", "<NA>", "NaT") for v in values], dtype=bool)
 
 
 def _few(names: tuple[str, ...], most: int = 3) -> str:

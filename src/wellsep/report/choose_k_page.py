@@ -10,7 +10,7 @@ import numpy as np
 from wellsep._checks import check_data, to_numpy
 from wellsep._display import count
 from wellsep.evaluate.details import object_details
-from wellsep.evaluate.truth import compare_with_truth
+from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import encode
 from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
@@ -66,7 +66,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         partitions = dict(zip(names, chosen.labels, strict=True))
         classes = None
         if truth is not None:
-            part = {"truth": _classes(truth, chosen)}
+            part = {"truth": _of_objects(shown_classes(truth), chosen)}
             classes = label_parts(part, objects, shown.codes)["truth"]
         scatters = Scatters(
             objects=objects,
@@ -86,7 +86,8 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         data["objects"]["worst"] = worst
     panels = None
     if truth is not None:
-        panels = k_truth(chosen, _classes(truth, chosen), names)
+        known = _of_objects(to_numpy(truth, "truth").reshape(-1), chosen)
+        panels = k_truth(chosen, known, names)
         data["truth"] = truth_payload(panels)
     return Page(
         kind="choice of k",
@@ -223,8 +224,7 @@ def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
     return np.asarray(X), ids, SPACE
 
 
-def _classes(truth: Any, chosen: Any) -> np.ndarray:
-    classes = to_numpy(truth, "truth").reshape(-1)
+def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:
     most = int(np.max(chosen.objects)) + 1
     if len(classes) < most:
         raise ValueError(f"truth must have one class per object ({most}), got {len(classes)}.")

@@ -21,6 +21,7 @@ from wellsep.evaluate import (
     rank,
 )
 from wellsep.evaluate.explain import describe_coverage
+from wellsep.evaluate.truth import shown_classes
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
@@ -233,7 +234,7 @@ def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> 
         labels = {chosen.partition: (codes, chosen.clusters, np.arange(len(chosen.clusters)))}
     truth = None
     if evidence.truth is not None:
-        truth = label_parts({"truth": evidence.truth}, objects, reference)["truth"]
+        truth = label_parts({"truth": shown_classes(evidence.truth)}, objects, reference)["truth"]
     values = {} if chosen is None else {k: v[objects] for k, v in chosen.values.items()}
     return Scatters(
         objects=objects,

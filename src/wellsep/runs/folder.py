@@ -30,11 +30,13 @@ from wellsep.runs.archive import read_archive, write_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.large import stored_zarr
 from wellsep.runs.names import check_name, natural_key, safe_name
+from wellsep.runs.nested import below
 from wellsep.runs.places import (
     FILES,
     MANIFEST,
     is_ours,
     list_places,
+    may_hold_runs,
     put_back,
     read_one_version,
     remedy_for,
@@ -44,6 +46,7 @@ from wellsep.runs.tabular import check_equal_ids, read_part
 
 FORMAT, VERSION = "wellsep-run", 1
 _FACTS = ("params", "metadata", "space")
+_DEEPEST = 8  # levels of subfolders
 _TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
 
 
@@ -236,7 +239,8 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
 
     A folder may hold, side by side:
 
-    * run folders, as `save_run` writes them; a folder with only ``labels.npy`` and/or
+    * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
+      the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
       ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
       as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
@@ -302,14 +306,19 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
     return Runs(tuple(sorted(found, key=lambda run: natural_key(run.name))))
 
 
-def _from_folder(folder: Path, verify: bool) -> list[Run]:
+def _from_folder(folder: Path, verify: bool, depth: int = 0) -> list[Run]:
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file():
         return [run for run in [read_one_version(folder, read)] if run is not None]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
-    found = [read_one_version(folder / name, read) for name in sorted(folders)]
-    runs = [run for run in found if run is not None]
+    runs: list[Run] = []
+    for name in sorted(folders):
+        run = read_one_version(folder / name, read)
+        if run is not None:
+            runs.append(run)
+        elif depth < _DEEPEST and may_hold_runs(folder / name):
+            runs += below(name, _from_folder(folder / name, verify, depth + 1))
     tables: dict[str, dict[str, Path]] = {}
     for entry in (folder / name for name in sorted(files)):
         if entry.suffix == ".npz":

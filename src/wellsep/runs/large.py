@@ -16,7 +16,8 @@ from wellsep._checks import (
     check_count,
 )
 from wellsep._files import Stored, stored_npy
-from wellsep.tables import is_index_name, may_name_ids, read_table
+from wellsep.table_text import is_index_name
+from wellsep.tables import may_name_ids, read_table
 
 CHUNK_BYTES = 64 << 20
 
@@ -106,8 +107,8 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
         return _read_now(path, what)
     names = schema.names
     places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
-    columns = [name for i, name in enumerate(names) if i not in places[:1]]
-    if not places and any(map(may_name_ids, names)):  # decided by the values
+    columns = [name for i, name in enumerate(names) if i not in places]
+    if any(map(may_name_ids, columns)):  # decided by the values
         return _read_now(path, what)
     try:
         types = [schema.field(name).type.to_pandas_dtype() for name in columns]

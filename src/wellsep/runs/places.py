@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from wellsep._display import quoted
+from wellsep._reading import read_bytes
 from wellsep._replace import LEFT_BEHIND, OLD, remove_folder
 from wellsep.runs.run import Run
 
@@ -27,6 +28,11 @@ _PAUSE = 0.01  # seconds between them
 def is_run(folder: Path) -> bool:
     """Whether a folder holds the files of a run."""
     return any((folder / file).is_file() for file in (MANIFEST, "labels.npy", "embedding.npy"))
+
+
+def may_hold_runs(folder: Path) -> bool:
+    """Whether to look for runs in a subfolder: no link, and no record that wellsep saved."""
+    return folder.is_dir() and not folder.is_symlink() and not (folder / "record.json").exists()
 
 
 def is_ours(folder: Path) -> bool:
@@ -128,6 +134,6 @@ def read_one_version(folder: Path, read: Callable[[Path], Run]) -> Run | None:
 
 def _manifest_text(folder: Path) -> bytes | None:
     try:
-        return (folder / MANIFEST).read_bytes()
+        return read_bytes(folder / MANIFEST, f"{MANIFEST} of run folder {folder.name!a}")
     except OSError:
         return None

@@ -1,0 +1,201 @@
+"""What the commands read and write: tables as they look or as the user says, and results."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wellsep.cli.output import print_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from wellsep.tables import Table, TableChoice
+
+IdsOption = Annotated[
+    str | None,
+    typer.Option("--ids", help="Column of a table that names the objects; none: no column does."),
+]
+NoHeaderOption = Annotated[
+    bool, typer.Option("--no-header", help="The first row of a table is an object, not a header.")
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", help="Columns of a table to take: f1,f2 or 'f*'; numbers count from 1."
+    ),
+]
+
+
+def choices(
+    paths: Sequence[Path],
+    *,
+    ids: str | None,
+    no_header: bool,
+    columns: str | None,
+) -> list[TableChoice]:
+    """What the flags say of each file: with several files, each takes the names that it has."""
+    from wellsep.tables import TableChoice, matching_columns
+
+    names = None if columns is None else tuple(name.strip() for name in columns.split(","))
+    choice = TableChoice(ids, False if no_header else None, names)
+    if len(paths) < 2 or (ids in (None, "none") and names is None):
+        return [choice] * len(paths)
+    wanted = [*(names or ()), *([] if ids is None else [ids])]
+    found = [matching_columns(path, wanted, choice) for path in paths]
+    for name in wanted:
+        if name != "none" and not any(name in there for there in found):
+            files = ", ".join(path.name for path in paths)
+            raise ValueError(f"columns must be in one of {files}, got {name!r} in none of them.")
+    return [
+        dataclasses.replace(
+            choice,
+            ids=ids if ids == "none" or ids in there else None,
+            columns=tuple(name for name in names or () if name in there) or None,
+        )
+        for there in found
+    ]
+
+
+class TableReader:
+    """Reads the files of one command; `tell` then says what was taken for what."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def data(self, path: Path, choice: TableChoice) -> tuple[np.ndarray, np.ndarray | None]:
+        """Features, objects × features, and the ids of the objects."""
+        from wellsep.tables import is_table, read_matrix, read_table
+
+        if not is_table(path):
+            _refuse_columns(path, choice)
+            matrix, ids, more = read_matrix(path), None, []
+        else:
+            table = read_table(path, None, choice)
+            matrix, ids, more = table.matrix(path.name).astype(float), table.ids, _notes(table)
+        self._say(path, len(matrix), [_count(matrix.shape[1], "feature"), *more])
+        return matrix, ids
+
+    def partitions(
+        self, path: Path, choice: TableChoice
+    ) -> tuple[dict[str, Any], np.ndarray | None]:
+        """Partitions by name, and the ids of the objects."""
+        found, ids, more = _labels(path, choice, gaps=False)
+        names = list(found)
+        listed = f" ({', '.join(names[:4])}{' …' if len(names) > 4 else ''})"
+        self._say(path, len(found[names[0]]), [_count(len(found), "partition") + listed, *more])
+        return found, ids
+
+    def truth(self, path: Path, choice: TableChoice) -> tuple[np.ndarray, np.ndarray | None]:
+        """True classes, empty for objects without one, and the ids of the objects."""
+        import numpy as np
+
+        from wellsep.evaluate.truth import known_classes
+
+        found, ids, more = _labels(path, choice, gaps=True)
+        if len(found) != 1:
+            raise ValueError(
+                f"truth must be one column of classes, got {len(found)} in {path.name} "
+                f"({', '.join(list(found)[:4])}); name one with --columns."
+            )
+        (classes,) = found.values()
+        if classes.dtype.kind == "U":  # as R and pandas write what they do not know
+            classes = np.where(np.isin(classes, ["NA", "NaN", "nan"]), "", classes)
+        codes, known = known_classes(classes)
+        facts = [_count(len(np.unique(codes)), "class", "classes")]
+        if not known.all():
+            facts.append(f"known for {int(known.sum()):,} of them")
+        self._say(path, len(classes), [*facts, *more])
+        return classes, ids
+
+    def tell(self) -> None:
+        """Say on stderr how each file was read, one line each."""
+        for line in self.said:
+            print_error(line)
+
+    def _say(self, path: Path, n_objects: int, facts: list[str]) -> None:
+        self.said.append(f"{path.name}: {', '.join([_count(n_objects, 'object'), *facts])}.")
+
+
+def check_order(first: Any, second: Any, path: Path) -> None:
+    """Refuse a file that has the same ids as another one in another order."""
+    import numpy as np
+
+    if first is None or second is None or len(first) != len(second):
+        return
+    a, b = np.asarray(first).astype(str), np.asarray(second).astype(str)
+    if (a != b).any() and (np.sort(a) == np.sort(b)).all():
+        where = int(np.flatnonzero(a != b)[0])
+        raise ValueError(
+            f"ids must come in the same order in all files, got {str(b[where])!r} for "
+            f"{str(a[where])!r} in row {where + 1} of {path.name}; sort the files alike, or say "
+            "--ids none."
+        )
+
+
+def check_target(option: str, target: Path | None, *endings: str) -> None:
+    """Refuse a file that cannot be written before the work, not after; no folder is made."""
+    if target is None:
+        return
+    if not target.absolute().parent.is_dir():
+        raise ValueError(
+            f"{option} must lie in a folder that exists, got {target}; make the folder first."
+        )
+    if endings and target.suffix not in endings:
+        listed = " or ".join([", ".join(endings[:-1]), endings[-1]])
+        raise ValueError(f"{option} must end in {listed}, got {target.name!r}.")
+
+
+def tell_written(*targets: Path | None) -> None:
+    """Say on stderr what was written."""
+    for target in targets:
+        if target is not None:
+            print_error(f"wrote {target}")
+
+
+def _labels(
+    path: Path, choice: TableChoice, *, gaps: bool
+) -> tuple[dict[str, np.ndarray], np.ndarray | None, list[str]]:
+    from wellsep.tables import is_table, read_labels, read_table
+
+    if not is_table(path):
+        _refuse_columns(path, choice)
+        return read_labels(path), None, []
+    table = read_table(path, None, choice, gaps=gaps)
+    if not table.columns:
+        raise ValueError(f"{path.name} must hold a column of labels, got ids only.")
+    return dict(zip(table.names, table.columns, strict=True)), table.ids, _notes(table)
+
+
+def _refuse_columns(path: Path, choice: TableChoice) -> None:
+    named = choice.columns or (choice.ids if choice.ids != "none" else None)
+    if named:
+        raise ValueError(f"columns must be left out for {path.name}, whose columns have no names.")
+
+
+def _notes(table: Table) -> list[str]:
+    """What was taken for ids and for a header."""
+    notes = []
+    if table.id_place is not None:
+        column = f"column {table.id_place + 1}"
+        if table.id_place == 0:
+            column = "the first column"
+        if table.id_name:
+            column = f"column {table.id_name!r}"
+        notes.append(f"ids from {column}")
+    if table.left_out:
+        notes.append(f"{', '.join(map(repr, table.left_out))} left out as more ids")
+    if not table.header:
+        notes.append("no header")
+    return notes
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    from wellsep._display import count
+
+    return count(number, one, many)
