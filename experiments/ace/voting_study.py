@@ -24,11 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import wellsep as ws
 from experiments.ace import voting_tables
 from experiments.ace.archive import Entry, names
-from experiments.ace.evaluating import picks, tied
+from experiments.ace.evaluating import TIE, picks, tied
 from experiments.ace.voting_scoring import ARCHIVE
 from experiments.ace.voting_train import EMPTY
-from wellsep.evaluate.copies import judge_distinct, of_partitions, rows_once
-from wellsep.evaluate.options import AceOptions
 
 MEASURES = ("ari", "nmi", "acc")
 # Task -> the ranges of K, in shares of the number of classes, that are judged.
@@ -67,21 +65,7 @@ class Judged:
         if len(runs) == len(self.labels):
             return self
         spaces = np.unique(self.scores.made_in[runs])
-        scores = of_partitions(self.scores, runs)
-        dip = scores.dip
-        scores = dataclasses.replace(
-            scores,
-            values={name: matrix[spaces] for name, matrix in scores.values.items()},
-            spaces=tuple(scores.spaces[i] for i in spaces),
-            made_in=np.searchsorted(spaces, scores.made_in),
-            dims=scores.dims[spaces],
-            dip=dataclasses.replace(
-                dip,
-                statistic=dip.statistic[spaces],
-                pvalue=dip.pvalue[spaces],
-                notes=tuple(dip.notes[i] for i in spaces),
-            ),
-        )
+        scores = subset(self.scores, spaces, runs)
         of_runs = {name: self.rivals[name][runs] for name in ("plane", "input")}
         of_spaces = {name: self.rivals[name][spaces] for name in ("cloud", "rankme", "alpha_req")}
         rivals = {
@@ -124,21 +108,33 @@ class Judged:
     @property
     def gain(self) -> float:
         """E: the median over distinct spaces of the best own silhouette above that of clouds."""
-        kept = rows_once(self.scores).spaces
         above, made_in = self.above_cloud, self.scores.made_in
-        best = {
-            self.scores.spaces[i]: above[i, made_in == i].max() for i in np.unique(made_in).tolist()
-        }
-        return float(np.median([best[space] for space in kept if space in best]))
+        kept = np.intersect1d(distinct_spaces(self.scores), made_in)
+        return float(np.median([above[i, made_in == i].max() for i in kept]))
+
+    @property
+    def own_space(self) -> np.ndarray:
+        """(M,) silhouette in the space a run was made in; the mean over equal runs and spaces."""
+        matrix = self.scores.values["silhouette"]
+        worst = np.where(np.isfinite(matrix).any(1), np.nanmin(matrix, axis=1, initial=1.0), -1.0)
+        own = np.where(np.isfinite(matrix), matrix, worst[:, None])
+        first = first_equal(self.scores)[self.scores.made_in]
+        found = np.empty(len(self.labels))
+        for number in np.unique(self.plain.class_of):
+            mine = np.flatnonzero(self.plain.class_of == number)
+            found[mine] = np.mean([own[i, mine[0]] for i in np.unique(first[mine])])
+        return found
 
     def judges(self) -> dict[str, np.ndarray]:
         """Scores of every run by every judge; larger is better."""
-        scores = dataclasses.replace(rows_once(self.scores), class_of=self.plain.class_of)
-        by_ace = judge_distinct(scores, AceOptions(index="silhouette"))
-        ace, plain = by_ace.scores, self.plain.scores
+        class_of = self.plain.class_of
+        first = np.unique(class_of, return_index=True)[1]
+        distinct = subset(self.scores, distinct_spaces(self.scores), first)
+        by_ace = ws.ace(distinct)
+        ace, plain = by_ace.scores[class_of], self.plain.scores
         seeded = ws.consensus(self.labels, first_judge=ace).scores
-        unscreened = judge_distinct(scores, AceOptions(index="silhouette", dip=False)).scores
-        counts, own_space = self.counts, by_ace.baselines.get("own_space")
+        counts = self.counts
+        means = {name: by_ace.baselines[f"mean_{name}"][class_of] for name in ("admitted", "all")}
         found = {
             "ACE": ace,
             "plain": plain,
@@ -147,11 +143,11 @@ class Judged:
             "two rounds": ws.consensus(self.labels, first_judge=ace, rounds=2).scores,
             "the rule": seeded if self.varies else ace,
             "plain, NMI": ws.consensus(self.labels, agreement="nmi").scores,
-            "ACE, no dip test": unscreened,
+            "ACE, no dip test": ws.ace(distinct, dip=False).scores[class_of],
             "input": self.rivals["input"],
-            "own space": own_space,
-            "mean of admitted spaces": by_ace.baselines["mean_admitted"],
-            "mean of all spaces": by_ace.baselines["mean_all"],
+            "own space": self.own_space,
+            "mean of admitted spaces": means["admitted"],
+            "mean of all spaces": means["all"],
             "more clusters": counts,
             "middle K": -np.abs(counts - np.median(counts)),
         }
@@ -170,6 +166,49 @@ class Judged:
             "RankMe": self.rivals["rankme"][own],
             "α-ReQ": -np.abs(self.rivals["alpha_req"][own] - 1),
         }
+
+
+def subset(scores: ws.Scores, spaces: np.ndarray, runs: np.ndarray) -> ws.Scores:
+    """The scores of some runs in some spaces; a run made in none of them counts as made nowhere."""
+    place = np.full(len(scores.spaces), -1)
+    place[spaces] = np.arange(len(spaces))
+    dip = dataclasses.replace(
+        scores.dip,
+        statistic=scores.dip.statistic[spaces],
+        pvalue=scores.dip.pvalue[spaces],
+        notes=tuple(scores.dip.notes[i] for i in spaces) if scores.dip.notes else (),
+    )
+    return dataclasses.replace(
+        scores,
+        values={name: matrix[np.ix_(spaces, runs)] for name, matrix in scores.values.items()},
+        spaces=tuple(scores.spaces[i] for i in spaces),
+        partitions=tuple(scores.partitions[i] for i in runs),
+        made_in=place[scores.made_in[runs]],
+        coverage=scores.coverage[runs],
+        n_clusters=scores.n_clusters[runs],
+        dims=scores.dims[spaces],
+        dip=dip,
+    )
+
+
+def first_equal(scores: ws.Scores) -> np.ndarray:
+    """(L,) the first space that scores every run alike; undefined or constant rows have no copy."""
+    matrix = scores.values["silhouette"]
+    first = np.arange(len(matrix))
+    telling = np.isfinite(matrix).all(1) & (np.ptp(matrix, axis=1) > 0)
+    for i in range(len(matrix)):
+        for j in np.flatnonzero((first[:i] == np.arange(i)) & telling[:i]):
+            scale = max(np.abs(matrix[i]).max(), np.abs(matrix[j]).max())
+            if telling[i] and (np.abs(matrix[i] - matrix[j]) <= TIE * scale).all():
+                first[i] = j
+                break
+    return first
+
+
+def distinct_spaces(scores: ws.Scores) -> np.ndarray:
+    """Places of the spaces that are no copy of an earlier one."""
+    first = first_equal(scores)
+    return np.flatnonzero(first == np.arange(len(first)))
 
 
 def ends(score: np.ndarray, truth: dict[str, np.ndarray]) -> dict[str, float]:
