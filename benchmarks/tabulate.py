@@ -30,6 +30,7 @@ ORDER = (
     "bench_many_partitions",
     "bench_ace_grid",
     "bench_judge",
+    "bench_consensus",
     "bench_all_indices",
     "bench_recorded_r",
     "bench_kmeans",

@@ -84,7 +84,9 @@ def test_mixed_text_and_numbers_are_refused():
 
 
 def test_the_partition_with_the_wrong_length_is_named():
-    with pytest.raises(ValueError, match=r"second must have one entry per object \(3\), got 2"):
+    with pytest.raises(
+        ValueError, match="'second' must have the 3 objects that 'first' has, got 2"
+    ):
         Partitions.from_labels({"first": [0, 0, 1], "second": [0, 1]})
 
 

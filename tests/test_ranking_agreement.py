@@ -88,7 +88,8 @@ def test_agreement_survives_the_disk(tmp_path):
     scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
     first = agreement(rank(ace(scores, dip=False)), {"a": [0, 1, 1], "b": [0, 0, 1]}, [0, 1, 1])
     again = Agreement.load(first.save(tmp_path / "truth"))
-    assert again.table() == first.table()
+    # two clusters each: "more_clusters" tells nothing apart, and its correlation is NaN
+    np.testing.assert_equal(again.table(), first.table())
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ _HOME = {
     "own_space_scores": "evaluate",
     "mean_scores": "evaluate",
     "input_scores": "evaluate",
+    "consensus": "evaluate",
+    "Consensus": "evaluate",
     "agreement": "evaluate",
     "Agreement": "evaluate",
     "rank_confidence": "evaluate",

@@ -69,7 +69,7 @@ class Partitions:
         vectors = _named_vectors(labels, n_objects)
         if not vectors:
             raise ValueError("labels must hold at least one partition, got none.")
-        length = n_objects if n_objects is not None else len(next(iter(vectors.values())))
+        length = n_objects if n_objects is not None else _common_length(vectors)
         codes = np.empty((len(vectors), length), dtype=np.int32)
         classes = []
         for m, (name, vector) in enumerate(vectors.items()):
@@ -102,6 +102,37 @@ class Partitions:
     def n_counted(self) -> np.ndarray:
         """(M,) objects that each partition counts."""
         return _count(self.codes)
+
+    @cached_property
+    def first_equal(self) -> np.ndarray:
+        """(M,) the first partition that each one equals, whatever its clusters are called.
+
+        Objects that are not counted must be the same.
+
+        Examples
+        --------
+        >>> Partitions.from_labels([[0, 0, 1], ["y", "y", "x"], [0, 1, 1]]).first_equal.tolist()
+        [0, 0, 2]
+        """
+        seen: dict[bytes, int] = {}
+        found = np.empty(len(self), dtype=np.intp)
+        for m, codes in enumerate(self.codes):
+            found[m] = seen.setdefault(_by_appearance(codes).tobytes(), m)
+        return found
+
+    def noise_as_cluster(self) -> Partitions:
+        """The same partitions with all objects counted: those that are noise are one cluster."""
+        codes, classes = self.codes.copy(), []
+        for m, known in enumerate(self.classes):
+            alone = is_noise(known)
+            real = known[~alone]
+            noisy = codes[m] < 0
+            if alone.any():
+                noisy |= alone[codes[m]]
+                codes[m] = (np.cumsum(~alone) - 1)[codes[m]]
+            codes[m, noisy] = len(real)
+            classes.append(np.append(real, NOISE) if noisy.any() else real)
+        return Partitions(codes, tuple(classes), self.names, np.ones(len(self)))
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
@@ -220,6 +251,23 @@ def _vector(labels: Any, name: str) -> np.ndarray:
     return array
 
 
+def _common_length(vectors: Mapping[str, np.ndarray]) -> int:
+    """The number of objects, the same in every vector."""
+    first, *others = vectors
+    for name in others:
+        if len(vectors[name]) != len(vectors[first]):
+            raise ValueError(
+                f"{_called(name)} must have the {len(vectors[first]):,} objects that "
+                f"{_called(first)} has, got {len(vectors[name]):,}; all must describe the same "
+                "objects in the same order."
+            )
+    return len(vectors[first])
+
+
+def _called(name: str) -> str:
+    return f"labels[{name}]" if name.isdigit() else repr(name)
+
+
 def _check_length(got: int, expected: int | None, name: str) -> None:
     if expected is not None and got != expected:
         raise ValueError(f"{name} must have one entry per object ({expected}), got {got}.")
@@ -290,6 +338,25 @@ def as_categories(vector: np.ndarray, name: str) -> np.ndarray:
         if all(isinstance(v, int | np.integer) for v in vector):
             return vector.astype(np.int64)
     raise TypeError(f"{name} must be integers or strings, got an array of type {vector.dtype}.")
+
+
+def is_noise(classes: np.ndarray) -> np.ndarray:
+    """Which labels of clusters mean noise."""
+    return classes == NOISE if classes.dtype.kind in "iu" else np.zeros(len(classes), dtype=bool)
+
+
+def _by_appearance(codes: np.ndarray) -> np.ndarray:
+    """The same partition with clusters numbered as they first appear; -1 stays."""
+    counted = np.flatnonzero(codes >= 0)
+    if not len(counted):
+        return codes
+    first = np.empty(int(codes.max()) + 1, dtype=np.intp)
+    first[codes[counted[::-1]]] = counted[::-1]  # the last one written is the first object
+    number = np.empty(len(first), dtype=codes.dtype)
+    number[np.argsort(first)] = np.arange(len(first), dtype=codes.dtype)
+    fresh = codes.copy()
+    fresh[counted] = number[codes[counted]]
+    return fresh
 
 
 def _count(codes: np.ndarray) -> np.ndarray:

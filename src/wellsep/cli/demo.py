@@ -39,8 +39,9 @@ def demo(
         print_json(judgement.to_dict() | {"agreement_with_truth": known.table(), "page": str(page)})
         return
     print_line(
-        f"{len(digits.X)} handwritten digits, {len(runs)} runs: k-means with K = "
-        f"{', '.join(map(str, CLUSTERS))} in seven embeddings of different quality. "
+        f"{len(digits.X)} handwritten digits, {len(runs.spaces)} spaces (embeddings) of different "
+        f"quality, {len(runs.partitions)} runs: k-means with K = "
+        f"{', '.join(map(str, CLUSTERS))} in each. "
         "The ranking uses no true label."
     )
     print_judgement(judgement)
@@ -50,20 +51,22 @@ def demo(
 
 
 def make_runs(X: Any, folder: Path) -> Any:
-    """Write one run per embedding and K with the public functions, and load them back."""
+    """Write every embedding once and a run per K that names it, and load them back."""
     from sklearn.cluster import KMeans
 
     import wellsep as ws
 
     with progress("Clustering the digits", 7 * len(CLUSTERS)) as advance:
         for name, Z in _spaces(X):
+            ws.save_run(folder, Z, name=name, overwrite=True)
             for k in CLUSTERS:
                 labels = KMeans(k, n_init=2, random_state=0).fit_predict(Z)
                 ws.save_run(
                     folder,
-                    Z,
+                    None,
                     labels,
                     name=f"{name}, K={k}",
+                    space=name,
                     params={"space": name, "K": k},
                     overwrite=True,
                 )

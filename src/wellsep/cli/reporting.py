@@ -42,9 +42,10 @@ def report(
       wellsep report chosen/ --runs data.csv
     """
     import wellsep as ws
+    from wellsep.cluster.chosen import ChosenK
 
     found = load_result(result)
-    ranked = not hasattr(found, "votes")
+    ranked = not isinstance(found, ChosenK)
     page = ws.render_report(
         found,
         output,

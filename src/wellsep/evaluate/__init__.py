@@ -1,4 +1,4 @@
-"""Evaluate finished results, never fit: scores, ACE, the ranking and how certain it is."""
+"""Evaluate finished results, never fit: scores, ACE, votes, the ranking, how certain it is."""
 
 from wellsep.evaluate.adaptive import ace
 from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores
@@ -10,10 +10,13 @@ from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.truth import Agreement, agreement
+from wellsep.evaluate.voting import consensus
+from wellsep.evaluate.voting_result import Consensus
 
 __all__ = [
     "AceResult",
     "Agreement",
+    "Consensus",
     "Coordinates",
     "Dip",
     "Dropped",
@@ -26,6 +29,7 @@ __all__ = [
     "Subgroup",
     "ace",
     "agreement",
+    "consensus",
     "input_scores",
     "judge",
     "mean_scores",

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from wellsep._display import listing
+from wellsep._display import count, listing
 from wellsep._records import freeze
 from wellsep.evaluate.baselines import (
     Passed,
@@ -320,13 +320,18 @@ def _dropped_spaces(
 
 
 def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
+    copies = ()
+    if scores.copies:
+        n, pairs = len(scores.copies), (f"{a!r} of {b!r}" for a, b in scores.copies.items())
+        copies = (f"{count(n, 'embedding')} {'is a copy' if n == 1 else 'are copies'} of another "
+                  f"one and count once: {listing(pairs, most=3)}.",)  # fmt: skip
     if not dip or scores.dip is None:
-        return ()
+        return copies
     told: dict[str, list[str]] = {}
     for name, note in zip(scores.spaces, scores.dip.notes, strict=False):
         if note:
             told.setdefault(_without_detail(note), []).append(repr(name))
-    return tuple(
+    return copies + tuple(
         f"Dip test of {listing(names)}: {note[:1].lower()}{note[1:]}"
         for note, names in told.items()
     )

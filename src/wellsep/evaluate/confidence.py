@@ -17,6 +17,7 @@ from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
 from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, takes_options
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import each_space
+from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class RankConfidence(Record):
     Attributes
     ----------
     ranks : ndarray of shape (B, M), 1 = best
-    probability_best : ndarray of shape (M,), ties share a win
+    probability_best : ndarray of shape (M,), ties share a win; equal partitions are one
     interval : ndarray of shape (M, 2), lowest and highest rank in `level` of the draws
     level : float
     n_draws, n_groups : int
@@ -107,7 +108,8 @@ def rank_confidence(
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
-    if (scores.spaces, scores.partitions) != (tuple(runs.spaces), tuple(runs.partitions)):
+    there = set(scores.spaces) <= set(runs.spaces)  # copies count once and may have left
+    if not there or scores.partitions != tuple(runs.partitions):
         raise ValueError("scores must be of these runs, got other spaces or partitions.")
     if scores.settings is None or result.index not in scores.index_specs:
         raise ValueError(
@@ -172,15 +174,23 @@ def rank_draws(
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
     from wellsep.evaluate.adaptive import judge_by_ace
+    from wellsep.evaluate.copies import of_partitions
 
     start = time.perf_counter()
     n_draws, n_groups = plan.halves.chosen.shape
     n_spaces = len(scores.spaces)
-    values = np.full((n_draws, n_spaces, len(scores.partitions)), np.nan)
+    class_of = result.class_of  # equal partitions were judged as one
+    if class_of is None:
+        class_of = np.arange(len(scores.partitions))
+    first = first_of_class(class_of)
+    distinct = of_partitions(scores, first)
+    kept = np.zeros((n_draws, n_spaces), dtype=bool)
+    values = np.full((n_draws, n_spaces, len(first)), np.nan)
     pvalues = np.ones((n_draws, n_spaces))
     test = result.options.dip and scores.dip is not None
     for i, space in enumerate(scores.spaces):
-        values[job.draws[space], i] = resampled[space].values
+        kept[job.draws[space], i] = True
+        values[job.draws[space], i] = resampled[space].values[:, first]
         if resampled[space].pvalues is not None:
             pvalues[job.draws[space], i] = resampled[space].pvalues
         elif test:
@@ -190,7 +200,8 @@ def rank_draws(
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
     places = []
     for draw in range(n_draws):
-        part = _sub_scores(scores, result.index, values[draw], pvalues[draw], plan.kept[draw], test)
+        spaces = np.flatnonzero(kept[draw])
+        part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
             answer = judge_by_ace(part, result.options)
         except NothingToRank:
@@ -217,6 +228,7 @@ def rank_draws(
         seconds=spent if begin is None else time.perf_counter() - begin,
         notes=notes,
         partitions=scores.partitions,
+        class_of=class_of,
     )
 
 
@@ -230,8 +242,12 @@ def summarise(
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
     partitions: tuple[str, ...] = (),
+    class_of: np.ndarray | None = None,
 ) -> RankConfidence:
     """Intervals and probabilities from the ranks of all draws.
+
+    With ``class_of`` the ranks are those of the distinct partitions, and each of M partitions gets
+    what its own has.
 
     Examples
     --------
@@ -241,13 +257,15 @@ def summarise(
     array([0.625, 0.375])
     """
     best = places == 1
+    if class_of is None:
+        class_of = np.arange(places.shape[1])
     tail = (1 - level) / 2
     low = np.quantile(places, tail, axis=0, method="inverted_cdf")
     high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
     return RankConfidence(
-        ranks=freeze(places),
-        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)),
-        interval=freeze(np.column_stack([low, high])),
+        ranks=freeze(places[:, class_of]),
+        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[class_of]),
+        interval=freeze(np.column_stack([low, high])[class_of]),
         level=level,
         n_draws=len(places),
         n_groups=n_groups,
@@ -255,7 +273,7 @@ def summarise(
         objects_per_draw=objects_per_draw,
         seconds=seconds,
         notes=notes,
-        partitions=partitions or tuple(f"partition {m}" for m in range(places.shape[1])),
+        partitions=partitions or tuple(f"partition {m}" for m in range(len(class_of))),
     )
 
 

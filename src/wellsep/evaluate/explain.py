@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
-from wellsep.evaluate.correlation import ranks
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
@@ -20,10 +19,16 @@ BASELINES = {
     "mean_admitted": "Mean scores over the spaces that pass",
     "mean_all": "Mean scores over all spaces",
     "input": "Input scores (the data that the runs were made from)",
+    "consensus": "Mean agreement with the other runs (consensus, ARI)",
+    "consensus_nmi": "The same by NMI",
 }
 
 
-def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> list[str]:
+def explain_ace(
+    result: AceResult,
+    confidence: RankConfidence | None = None,
+    votes: Mapping[str, np.ndarray] | None = None,
+) -> list[str]:
     """Explain the answer, one paragraph per step."""
     steps = (
         _question(result),
@@ -34,7 +39,7 @@ def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> 
         _groups(result),
         _winner(result),
         _answer(result),
-        _baselines(result),
+        _baselines(result, votes or {}),
         _how_sure(result, confidence),
     )
     paragraphs = (" ".join(step) for step in steps)
@@ -43,8 +48,11 @@ def explain_ace(result: AceResult, confidence: RankConfidence | None = None) -> 
 
 def _question(result: AceResult) -> Iterator[str]:
     turned = "" if result.direction > 0 else ", negated because smaller is better"
+    different = ""
+    if result.class_of is not None:
+        different = f" ({len(np.unique(result.class_of))} different ones, equal ones count once)"
     yield (
-        f"{count(len(result.partitions), 'partition')} were judged in "
+        f"{count(len(result.partitions), 'partition')}{different} were judged in "
         f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
     )
 
@@ -147,7 +155,7 @@ def _winner(result: AceResult) -> Iterator[str]:
         else:
             yield "there is no group, and its mean score is the largest."
         return
-    mean = result.scores.mean()
+    mean = result.subgroups[result.winners[0]].mean
     if len(result.winners) > 1:
         yield f"{len(result.winners)} groups tie with the largest mean score ({mean:.4g}) and share"
         yield f"the answer: {listing(shown)}."
@@ -167,10 +175,13 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 
 def _answer(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    best = [repr(result.partitions[i]) for i in np.flatnonzero(place == 1)]
+    place = result.ranks_by(result.scores)
+    first = np.flatnonzero(place == 1)
+    best = [repr(result.partitions[i]) for i in first]
     top = result.scores.max()
-    if len(best) > 1:
+    if len(best) > 1 and result.equals(first[0])[first].all():
+        yield f"Best: {listing(best)}, the same partition (score {top:.4g})."
+    elif len(best) > 1:
         yield f"Best, tied: {listing(best)} (score {top:.4g})."
     else:
         yield f"Best: {best[0]} (score {top:.4g})."
@@ -193,17 +204,18 @@ def describe_coverage(share: float, noise: str | None) -> str:
     )
 
 
-def _baselines(result: AceResult) -> Iterator[str]:
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
-    for name, scores in result.baselines.items():
+def _baselines(result: AceResult, votes: Mapping[str, np.ndarray]) -> Iterator[str]:
+    place = result.ranks_by(result.scores)
+    for name, scores in {**result.baselines, **votes}.items():
         if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
             continue
-        pick = np.flatnonzero(ranks(scores, tolerance=result.options.tie_tolerance) == 1)
+        pick = np.flatnonzero(result.ranks_by(scores) == 1)
+        verb = "picks" if name in votes else "pick"
         if (place[pick] == 1).any():
-            yield f"{BASELINES[name]} pick the same."
+            yield f"{BASELINES[name]} {verb} the same."
         else:
             chosen = listing(repr(result.partitions[i]) for i in pick)
-            yield f"{BASELINES[name]} pick {chosen}, which ACE ranks {place[pick].min()}."
+            yield f"{BASELINES[name]} {verb} {chosen}, which ACE ranks {place[pick].min()}."
 
 
 def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
@@ -229,7 +241,7 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
 def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = ranks(result.scores, tolerance=result.options.tie_tolerance)
+    place = result.ranks_by(result.scores)
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
     low, high = confidence.interval[best]
     yield (
@@ -238,7 +250,8 @@ def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterat
         f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    rival = int(max((i for i in range(len(chance)) if i != best), key=lambda i: chance[i]))
+    others = np.flatnonzero(~result.equals(best))
+    rival = int(max(others, key=lambda i: chance[i]))
     if chance[rival] > chance[best]:
         yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
-from wellsep.evaluate.adaptive import judge_by_ace
 from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
+from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
 from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring import encode_runs, score_spaces
+from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.runs import Runs
 
 
@@ -29,8 +30,9 @@ class Judgement(Record):
     Attributes
     ----------
     scores : Scores
-    answers : dict of judge to dict of index to AceResult
-        What each judge says by each index. The only judge so far is "ace".
+    answers : dict of judge to dict of index to AceResult, or of agreement to Consensus
+        What each judge says: "ace" by each index, "consensus" (without a first judge) by "ari" and
+        "nmi".
     confidence : RankConfidence or None
         Of the deciding answer.
     details : PartitionDetails or None
@@ -43,7 +45,7 @@ class Judgement(Record):
     """
 
     scores: Scores
-    answers: Mapping[str, Mapping[str, AceResult]]
+    answers: Mapping[str, Mapping[str, Any]]
     confidence: RankConfidence | None = None
     details: PartitionDetails | None = None
     input_scores: np.ndarray | None = None
@@ -53,7 +55,8 @@ class Judgement(Record):
     @property
     def answer(self) -> AceResult:
         """The deciding judge's answer by the deciding index, the first one."""
-        return next(iter(self.answers[self.judge].values()))
+        answer: AceResult = next(iter(self.answers[self.judge].values()))
+        return answer
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -64,7 +67,14 @@ class Judgement(Record):
             others=others,
             confidence=self.confidence,
             input_scores=self.input_scores,
+            votes=self.votes,
         )
+
+    @property
+    def votes(self) -> dict[str, np.ndarray]:
+        """Scores of the plain consensus, by its name beside the baselines."""
+        found = self.answers.get("consensus", {})
+        return {name: found[m].scores for name, m in VOTES.items() if m in found}
 
     def explain(self) -> str:
         """Plain sentences: what fell out and why, which group won, and how sure one can be."""
@@ -159,22 +169,24 @@ def judge(runs: Runs, options: Options) -> Judgement:
     'three'
     """
     partitions = encode_runs(runs, options)
+    once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, len(runs.spaces), options, options.random_state)
+        plan = draw_plan(partitions, len(once.spaces), options, options.random_state)
         index, params = options.deciding
         test = options.dip and options.redo_dip
-        job = plan.resampling(index.name, params, tuple(runs.spaces), options.projection, test=test)
-    scores, resampled = score_spaces(runs, partitions, options, job)
+        job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
+    scores, resampled = score_spaces(once, partitions, options, job)
+    scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
     by_ace = options.part(AceOptions)
-    answer = judge_by_ace(scores, by_ace)
+    answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
     for index_name in scores.indices:
         if index_name == answer.index:
             continue
         try:
-            answers[index_name] = judge_by_ace(scores, replace(by_ace, index=index_name))
+            answers[index_name] = judge_distinct(scores, replace(by_ace, index=index_name))
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     confidence = None
@@ -186,4 +198,6 @@ def judge(runs: Runs, options: Options) -> Judgement:
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
     details = details_of_best(runs, partitions, answer, options.device) if options.details else None
-    return Judgement(scores, {"ace": answers}, confidence, details, in_input, notes)
+    votes = plain_votes(partitions, n_jobs=options.n_jobs)
+    by_judge = {"ace": answers, **({"consensus": votes} if votes else {})}
+    return Judgement(scores, by_judge, confidence, details, in_input, notes)

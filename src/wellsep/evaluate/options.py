@@ -15,6 +15,7 @@ from wellsep._records import Record
 from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
+from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
@@ -203,6 +204,64 @@ class Calling(Computing):
     progress: Progress | None = None
     random_state: Any = 0
     scheduler: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteOptions(Checked):
+    """How partitions vote for each other; the result keeps it.
+
+    Parameters
+    ----------
+    agreement : {"ari", "ami", "nmi"}
+        How two partitions are compared. "nmi" favours many clusters: use it beside the others.
+    weighting : {"rank-squared", "top-quarter"}
+        What a partition's vote weighs by the first judge, where there is one: its rank squared
+        (worst 1, best D², ties share), or 1 for the best quarter (at least three) and 0 for others.
+    rounds : int
+        Rounds after the first take the scores of the round before as the first judge.
+    near : float or None
+        Partitions that agree by at least this share one vote; None: each has its own.
+    noise : {"cluster", "singletons"}
+        What the label -1 means: one more cluster, or each such object a cluster of its own (not
+        with "nmi", which would reward it).
+    tie_tolerance : float
+        Relative difference under which two scores are equal.
+    """
+
+    agreement: str = _option("ari", _one_of(AGREEMENTS))
+    weighting: str = _option("rank-squared", _one_of(("rank-squared", "top-quarter")))
+    rounds: int = _option(1, _count_from(1))
+    near: float | None = _option(0.9, _fraction_or_none)
+    noise: str = _option("cluster", _one_of(("cluster", "singletons")))
+    tie_tolerance: float = _option(TIE, _between(0.0, 0.1))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise == "singletons" and self.agreement == "nmi":
+            raise ValueError(
+                "noise must be 'cluster' with agreement='nmi', got 'singletons'; NMI rewards many "
+                "small clusters: choose agreement='ari' or 'ami'."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsensusOptions(Computing, VoteOptions):
+    """The options of :func:`wellsep.consensus`.
+
+    Parameters
+    ----------
+    first_judge : None, "ace", "own_space", or scores, larger is better
+        Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
+        embeddings and use the silhouette. Scores are an array in the order of the runs, a mapping
+        of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
+        :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
+    n_jobs : int, optional
+        Threads that count; by default as many as BLAS would use. The result does not depend on it.
+    device : str, optional
+        "cuda" counts on the GPU through PyTorch, as labels that are CUDA tensors are.
+    """
+
+    first_judge: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

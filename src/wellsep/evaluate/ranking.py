@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks import check_choice
 from wellsep._records import Record, freeze
 from wellsep.evaluate.confidence import RankConfidence
-from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.explain import explain_ace, ranking_html
 from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.voting import VOTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +29,15 @@ class Ranking(Record):
     confidence : RankConfidence or None
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from.
+    votes : dict of "consensus" and "consensus_nmi" to (M,) scores
+        Mean agreement with the other partitions by ARI and by NMI, see :func:`wellsep.consensus`.
     """
 
     result: AceResult
     by_other_index: Mapping[str, np.ndarray] = field(default_factory=dict)
     confidence: RankConfidence | None = None
     input_scores: np.ndarray | None = None
+    votes: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,21 +71,24 @@ class Ranking(Record):
 
     @cached_property
     def rank(self) -> np.ndarray:
-        """(M,) ranks, 1 = best; ties share the better rank."""
-        return freeze(ranks(self.score, tolerance=self.tie_tolerance))
+        """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
+        return freeze(self.result.ranks_by(self.score))
 
     @cached_property
     def baselines(self) -> Mapping[str, np.ndarray]:
-        """Baseline name to (M,) scores: own_space, mean_admitted, mean_all, input."""
+        """Baseline name to (M,) scores.
+
+        own_space, mean_admitted, mean_all, input, consensus, consensus_nmi.
+        """
         found = dict(self.result.baselines)
         if self.input_scores is not None:
             found["input"] = freeze(_worst_for_nan(self.input_scores))
-        return found
+        return {**found, **self.votes}
 
     @cached_property
     def explanation(self) -> tuple[str, ...]:
         """What was done and how far to trust it, one paragraph per step."""
-        return tuple(explain_ace(self.result, self.confidence))
+        return tuple(explain_ace(self.result, self.confidence, self.votes))
 
     @property
     def best(self) -> str:
@@ -114,7 +121,7 @@ class Ranking(Record):
         scores = {**self.baselines, **self.by_other_index}
         if name not in scores:
             raise ValueError(f"name must be one of {', '.join(scores)}, got {name!r}.")
-        return ranks(scores[name], tolerance=self.tie_tolerance)
+        return self.result.ranks_by(scores[name])
 
     def table(self) -> dict[str, list[Any]]:
         """Columns of the ranking, best first."""
@@ -156,6 +163,7 @@ def rank(
     others: Sequence[AceResult] = (),
     confidence: RankConfidence | None = None,
     input_scores: Any = None,
+    votes: Mapping[str, Any] | None = None,
 ) -> Ranking:
     """Put the partitions in order.
 
@@ -169,6 +177,8 @@ def rank(
         From :func:`wellsep.rank_confidence`: rank intervals and the probability of being best.
     input_scores : array-like of shape (M,), optional
         From :func:`wellsep.input_scores`: scores in the data that the runs were made from.
+    votes : mapping of "consensus" and "consensus_nmi" to array-like of shape (M,), optional
+        Scores from :func:`wellsep.consensus`, shown next to the baselines.
 
     Returns
     -------
@@ -202,7 +212,16 @@ def rank(
                 f"input_scores must have one score per partition ({len(result.partitions)}), "
                 f"got shape {input_scores.shape}."
             )
-    return Ranking(result, by_other_index, confidence, input_scores)
+    beside = {}
+    for name, scores in (votes or {}).items():
+        check_choice("votes", name, VOTES)
+        beside[name] = freeze(scores, float)
+        if beside[name].shape != result.scores.shape:
+            raise ValueError(
+                f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
+                f"got shape {beside[name].shape}."
+            )
+    return Ranking(result, by_other_index, confidence, input_scores, beside)
 
 
 def _worst_for_nan(scores: np.ndarray) -> np.ndarray:

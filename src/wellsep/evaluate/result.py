@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record
+from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.options import AceOptions
 
 
@@ -60,6 +61,8 @@ class AceResult(Record):
     noise : str or None, how the scores treat the label -1, where known
     undefined : tuple of (space, partition, reason)
     notes : sentences on what was unusual
+    class_of : (M,) which distinct partition each one is, None where all differ: equal partitions
+        were judged as one
     """
 
     index: str
@@ -93,6 +96,23 @@ class AceResult(Record):
     undefined: tuple[tuple[str, str, str], ...] = ()
     undefined_value: float | None = None
     notes: tuple[str, ...] = field(default=())
+    class_of: np.ndarray | None = None
+
+    def ranks_by(self, scores: np.ndarray) -> np.ndarray:
+        """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
+        tolerance = self.options.tie_tolerance
+        if self.class_of is None:
+            return ranks(scores, tolerance=tolerance)
+        first = np.unique(self.class_of, return_index=True)[1]
+        places: np.ndarray = ranks(scores[first], tolerance=tolerance)[self.class_of]
+        return places
+
+    def equals(self, m: int) -> np.ndarray:
+        """(M,) which partitions equal the m-th, itself included."""
+        if self.class_of is None:
+            return np.arange(len(self.partitions)) == m
+        found: np.ndarray = self.class_of == self.class_of[m]
+        return found
 
     @property
     def untested(self) -> tuple[str, ...]:

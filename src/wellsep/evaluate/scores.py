@@ -70,6 +70,10 @@ class Scores(Record):
         The options that the values depend on; None where they were computed elsewhere.
     version : str
         The version of wellsep that computed them.
+    class_of : ndarray of shape (M,) or None
+        Which distinct partition each one is; None where all differ, or it was not looked for.
+    copies : dict of str to str
+        Spaces that were left out because they equal another one, and which.
     """
 
     values: Mapping[str, np.ndarray]
@@ -89,6 +93,8 @@ class Scores(Record):
     index_specs: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     settings: Settings | None = None
     version: str = ""
+    class_of: np.ndarray | None = None
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_matrix(

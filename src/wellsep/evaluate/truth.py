@@ -14,8 +14,9 @@ from wellsep._records import Record, freeze
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
+from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import NOISE
+from wellsep.partitions import NOISE, Partitions
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -31,12 +32,14 @@ class Agreement(Record):
     correlations : dict of ranking name ("ace", "own_space", "mean_admitted" …) to a dict with
         ``spearman_nmi``, ``kendall_nmi``, ``spearman_acc``, ``kendall_acc``
     picks : dict of ranking name to the partitions it puts first
+    scores : dict of ranking name to the (M,) scores that were compared
     """
 
     partitions: tuple[str, ...]
     external: Mapping[str, np.ndarray]
     correlations: Mapping[str, Mapping[str, float]]
     picks: Mapping[str, tuple[str, ...]]
+    scores: Mapping[str, np.ndarray]
 
     def table(self) -> dict[str, list[Any]]:
         """Columns: each way of ranking, its correlations, the partition it ranks first."""
@@ -67,8 +70,9 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """Compare ACE and every baseline with the true classes.
 
     NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
-    compared with the scores by Spearman's r_s and Kendall's τ_b. Noise (-1) counts as one more
-    cluster, so that leaving objects out is no advantage.
+    compared with the scores by Spearman's r_s and Kendall's τ_b. Besides the baselines there are
+    two rules that see the number of clusters alone: "more_clusters" and "middle_k". Noise
+    (-1) counts as one more cluster, so that leaving objects out is no advantage.
 
     Parameters
     ----------
@@ -93,7 +97,23 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     partitions = getattr(runs, "partitions", runs)
     labels = {name: partitions[name] for name in ranking.names}
     rankings = scores_by_ranking(ranking)
+    if not ranking.votes:
+        found = plain_votes(labels)
+        rankings |= {name: found[m].scores for name, m in VOTES.items() if m in found}
+    rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
+
+
+def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """(M,) scores of two rules that look at the number of clusters alone.
+
+    They are shown beside the truth only: a judge that does not beat them has learnt nothing but K.
+    "more_clusters" is K; "middle_k" is minus the distance of K from the median. A rule that ranks
+    all alike is left out.
+    """
+    clusters = Partitions.from_labels(dict(labels), noise="exclude").n_clusters.astype(float)
+    rules = {"more_clusters": clusters, "middle_k": -np.abs(clusters - np.median(clusters))}
+    return {name: scores for name, scores in rules.items() if np.ptp(scores) > 0}
 
 
 def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:
@@ -148,7 +168,8 @@ def compare_with_truth(
         name: tuple(names[i] for i in _first(scores, tolerance))
         for name, scores in rankings.items()
     }
-    return Agreement(names, external, correlations, picks)
+    compared = {name: freeze(scores) for name, scores in rankings.items()}
+    return Agreement(names, external, correlations, picks, compared)
 
 
 def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:

@@ -200,7 +200,7 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
     signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
     scores = dict(zip(chosen.indices, signed.T, strict=True))
     labels = dict(zip(names, chosen.labels, strict=True))
-    return truth_panels(compare_with_truth(scores, labels, classes), scores)
+    return truth_panels(compare_with_truth(scores, labels, classes))
 
 
 def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import to_numpy
-from wellsep._display import listing
+from wellsep._display import count, listing
 from wellsep.evaluate import (
     AceResult,
     Judgement,
@@ -21,7 +21,6 @@ from wellsep.evaluate import (
     rank,
 )
 from wellsep.evaluate.explain import describe_coverage
-from wellsep.evaluate.truth import scores_by_ranking
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
@@ -207,8 +206,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
 
 
 def _truth(evidence: Evidence) -> TruthPanels:
-    found = agreement(evidence.ranking, evidence.runs, evidence.truth)
-    return truth_panels(found, scores_by_ranking(evidence.ranking))
+    return truth_panels(agreement(evidence.ranking, evidence.runs, evidence.truth))
 
 
 def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> Scatters | None:
@@ -266,6 +264,9 @@ def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     rest = f" of {len(ranking.names)} runs by {ranking.index}."
     if len(winners) == 1:
         return (("name", winners[0]), ("text", f" is the best{rest}"))
+    if evidence.result.equals(ranking.names.index(winners[0])).sum() >= len(winners):
+        others = f" ({count(len(winners) - 1, 'run')} more found the same partition)"
+        return (("name", winners[0]), ("text", f" is the best{rest[:-1]}{others}."))
     if len(winners) > 4:
         return (("name", winners[0]), ("text", f" and {len(winners) - 1} others tie as best{rest}"))
     parts: list[tuple[str, str]] = []
@@ -288,7 +289,8 @@ def _sure(evidence: Evidence) -> tuple[str, ...]:
             f"{word}: it comes first in {share:.0%} of {sure.n_draws} half-samples of the objects, "
             f"and its rank is {_from_to(low, high)} in {sure.level:.0%} of them."
         )
-        order = [i for i in np.argsort(-sure.probability_best, kind="stable") if i != first]
+        others = ~result.equals(first)
+        order = [i for i in np.argsort(-sure.probability_best, kind="stable") if others[i]]
         if order and sure.probability_best[order[0]] >= 0.05:
             name, chance = ranking.names[order[0]], float(sure.probability_best[order[0]])
             more = f"{name!r} comes first more often, in {chance:.0%}."

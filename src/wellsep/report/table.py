@@ -16,6 +16,8 @@ BASELINES = {
     "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
     "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
     "input": ("input", "Rank by the score in the data that the runs were made from."),
+    "consensus": ("consensus", "Rank by the mean agreement (ARI) with the other runs."),
+    "consensus_nmi": ("consensus, NMI", "The same by NMI, which favours many clusters."),
 }
 
 
@@ -92,13 +94,13 @@ def table_payload(table: RankingTable) -> dict[str, Any]:
     }
 
 
-def truth_panels(found: Agreement, scores: Mapping[str, np.ndarray]) -> TruthPanels:
+def truth_panels(found: Agreement) -> TruthPanels:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
     return TruthPanels(
         names=names,
         partitions=found.partitions,
-        scores=np.array([scores[name] for name in names]),
+        scores=np.array([found.scores[name] for name in names]),
         external=found.external,
         table=found.table(),
         picks=tuple(found.picks[name] for name in names),

@@ -1,0 +1,51 @@
+"""The arithmetic of votes: what each weighs, and the mean agreement that they add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from wellsep.evaluate.correlation import average_ranks, ranks
+from wellsep.evaluate.options import VoteOptions
+
+
+def vote_weights(
+    liked: np.ndarray | None, agreement: np.ndarray, options: VoteOptions
+) -> np.ndarray:
+    """(D,) what each vote weighs, by the first judge's scores; near copies share one vote."""
+    n = len(agreement)
+    weights = np.ones(n)
+    if liked is not None and options.weighting == "rank-squared":
+        weights = (average_ranks(liked, tolerance=options.tie_tolerance) / n) ** 2
+    elif liked is not None:
+        quarter = max(3, -(-n // 4))  # the best alone would have nobody to agree with
+        weights = (ranks(liked, tolerance=options.tie_tolerance) <= quarter).astype(float)
+    if options.near is not None:
+        weights = weights / (agreement >= options.near).sum(axis=1)
+    return weights
+
+
+def mean_agreement(agreement: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(D,) weighted mean agreement with the others; 0 where no other has a vote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_agreement(np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.0], [0.6, 0.0, 1.0]]), np.ones(3))
+    array([0.4, 0.1, 0.3])
+    """
+    shares = np.tile(weights, (len(weights), 1))
+    np.fill_diagonal(shares, 0.0)  # nobody votes for itself
+    total = shares.sum(axis=1)
+    found: np.ndarray = (shares * agreement).sum(axis=1) / np.where(total > 0, total, 1.0)
+    return found
+
+
+def first_of_class(class_of: np.ndarray) -> np.ndarray:
+    """(D,) the first member of each class."""
+    return np.unique(class_of, return_index=True)[1]
+
+
+def number_classes(first_equal: np.ndarray) -> np.ndarray:
+    """Classes numbered from 0 as they appear."""
+    found: np.ndarray = np.unique(first_equal, return_inverse=True)[1].reshape(-1)
+    return found

@@ -1,0 +1,234 @@
+"""Consensus: rank partitions by how far the others agree with them; no embedding is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, to_numpy
+from wellsep._display import count
+from wellsep._records import freeze
+from wellsep.compute.contingency import Counted, count_labels
+from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
+from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.votes import first_of_class, mean_agreement, number_classes, vote_weights
+from wellsep.evaluate.voting_result import Consensus
+from wellsep.indices.external import AGREEMENTS
+from wellsep.runs import Runs
+
+JUDGES = ("ace", "own_space")
+# Plain consensus beside other judges: name → agreement.
+VOTES = {"consensus": "ari", "consensus_nmi": "nmi"}
+
+
+@takes_options(ConsensusOptions)
+def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
+    """Rank partitions by how far the others agree with them; labels alone suffice.
+
+    The score of a partition is its mean agreement with the other distinct partitions, weighted by
+    what a first judge thinks of them. No partition votes for itself, equal partitions have one
+    vote, and near copies share one. All can be wrong together, and agreement sees no number of
+    clusters beyond those that were tried.
+
+    Parameters
+    ----------
+    runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
+        Each column of a frame and each row of an array is a partition. Vectors may be on a GPU or
+        on Dask, where they are counted without being gathered.
+    **options
+        The fields of :class:`ConsensusOptions`.
+
+    Returns
+    -------
+    Consensus
+
+    Raises
+    ------
+    NothingToRank
+        With fewer than two distinct partitions.
+
+    References
+    ----------
+    Hubert, Arabie (1985), "Comparing partitions", Journal of Classification 2.
+    Vinh, Epps, Bailey (2010), "Information theoretic measures for clusterings comparison",
+    Journal of Machine Learning Research 11. Strehl, Ghosh (2002), "Cluster ensembles", same
+    journal 3, rank partitions by their mean NMI with the others.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> found = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 2, 2],
+    ...                       "c": [0, 0, 0, 0, 1, 1], "copy of a": [5, 5, 5, 2, 2, 2]})
+    >>> found.best, found.scores.round(4).tolist()
+    ('c', [0.2834, 0.3434, 0.3844, 0.2834])
+    >>> found.classes
+    (('a', 'copy of a'), ('b',), ('c',))
+    """
+    counted = count_labels(
+        _labels_of(runs), noise=options.noise, device=options.device, n_jobs=options.n_jobs
+    )
+    class_of = number_classes(counted.counts.first_equal)
+    _refuse_too_few(counted, class_of)
+    asked, given = options.first_judge, None
+    if asked is not None:
+        given = freeze(_first_scores(asked, runs, counted.names), float)
+    name = "none" if asked is None else asked if isinstance(asked, str) else "given"
+    return hold_vote(counted, class_of, options.part(VoteOptions), name, given)
+
+
+def plain_votes(labels: Any, *, n_jobs: int | None = None) -> dict[str, Consensus]:
+    """Consensus without a first judge, by agreement; none if there is one partition only.
+
+    Equal partitions count once, and near copies share a vote.
+    """
+    counted = count_labels(labels, n_jobs=n_jobs)
+    class_of = number_classes(counted.counts.first_equal)
+    if not class_of.any():
+        return {}
+    measures = VOTES.values()
+    return {m: hold_vote(counted, class_of, VoteOptions(agreement=m)) for m in measures}
+
+
+def hold_vote(
+    counted: Counted,
+    class_of: np.ndarray,
+    options: VoteOptions,
+    first_judge: str = "none",
+    first_scores: np.ndarray | None = None,
+) -> Consensus:
+    """Let counted partitions vote; ``class_of`` numbers the distinct ones."""
+    own = first_of_class(class_of)
+    agreement = AGREEMENTS[options.agreement](counted.counts.subset(own))
+    liked = None
+    if first_scores is not None:
+        liked = np.bincount(class_of, first_scores) / np.bincount(class_of)
+    for _ in range(options.rounds):
+        weights = vote_weights(liked, agreement, options)
+        scores = liked = mean_agreement(agreement, weights)
+    return Consensus(
+        partitions=counted.names,
+        scores=freeze(scores[class_of]),
+        options=options,
+        class_of=freeze(class_of),
+        agreement=freeze(agreement),
+        weights=freeze(weights),
+        first_judge=first_judge,
+        first_scores=first_scores,
+        n_objects=counted.counts.n,
+        n_clusters=freeze(counted.n_clusters),
+        coverage=freeze(counted.coverage),
+        reasons=_reasons(counted, class_of, weights),
+        notes=tuple(_notes(counted, class_of, agreement, options)),
+    )
+
+
+def _labels_of(runs: Any) -> Any:
+    if isinstance(runs, Runs):
+        labels = dict(runs.partitions)
+        if not labels:
+            raise NothingToRank("There must be at least 2 partitions (labels), got none.")
+        return labels
+    shape = getattr(runs, "shape", ())
+    frame = hasattr(runs, "columns")
+    if len(shape) == 2 and not frame and shape[0] > 1000 and shape[0] > shape[1]:
+        raise ValueError(
+            f"runs must have one row per partition, got {shape[0]:,} rows of {shape[1]:,} objects; "
+            "transpose the array, or pass a data frame with a column per partition."
+        )
+    return dict(runs) if isinstance(runs, Mapping) else runs
+
+
+def _refuse_too_few(counted: Counted, class_of: np.ndarray) -> None:
+    n = len(class_of)
+    if n == 1:
+        raise NothingToRank(
+            f"There must be at least 2 partitions to compare, got 1 ({counted.names[0]!r})."
+        )
+    if not class_of.any():
+        raise NothingToRank(
+            f"The partitions are identical: all {n} runs are the same partition, "
+            "whatever their clusters are called."
+        )
+
+
+def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
+    """The first judge's scores, one per partition."""
+    if isinstance(asked, str):
+        check_choice("first_judge", asked, JUDGES)
+        if not isinstance(runs, Runs) or not runs.spaces:
+            raise ValueError(
+                f"first_judge must be None or scores where runs have no embedding, got {asked!r}; "
+                "load runs with their embeddings, or leave it out."
+            )
+        from wellsep.evaluate.copies import ask_first
+
+        return ask_first(runs, asked)
+    found = _named_scores(asked)
+    if found is not None:
+        missing = [name for name in names if name not in found]
+        if missing:
+            raise ValueError(
+                f"first_judge must have a score for every partition, got none for {missing[0]!r}."
+            )
+        values = np.array([found[name] for name in names], dtype=float)
+    else:
+        values = to_numpy(asked)
+        if values.shape != (len(names),):
+            raise ValueError(
+                f"first_judge must have one score per partition ({len(names)}), "
+                f"got shape {values.shape}."
+            )
+        values = values.astype(float)
+    if not np.isfinite(values).all():
+        where = names[int(np.flatnonzero(~np.isfinite(values))[0])]
+        raise ValueError(f"first_judge must have finite scores, got none for {where!r}.")
+    return values
+
+
+def _named_scores(asked: Any) -> Mapping[str, float] | None:
+    """Scores by name, from a mapping or from a judge's result; None of a bare array."""
+    if isinstance(asked, Mapping):
+        return asked
+    result = getattr(asked, "answer", getattr(asked, "result", asked))  # Judgement, Ranking
+    names = getattr(result, "partitions", None)
+    if names is None:
+        return None
+    return dict(zip(names, result.scores.tolist(), strict=True))
+
+
+def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:
+    found = {}
+    for m, name in enumerate(counted.names):
+        if counted.coverage[m] == 0:
+            found[name] = "It calls every object noise, so it tells no objects apart."
+        elif len(counted.counts.sizes[m]) == 1:
+            found[name] = "It has one cluster, so it tells no objects apart."
+        elif not np.delete(weights, class_of[m]).any():
+            found[name] = "No other partition has a vote."
+    return found
+
+
+def _notes(
+    counted: Counted, class_of: np.ndarray, agreement: np.ndarray, options: VoteOptions
+) -> Iterator[str]:
+    n, distinct = len(class_of), len(agreement)
+    if distinct < n:
+        yield (
+            f"{count(n - distinct, 'run')} of {n} "
+            f"{'equals' if n - distinct == 1 else 'equal'} another one; equal partitions "
+            f"have one vote, so {distinct} vote."
+        )
+    if distinct == 2:
+        yield (
+            "There are two different partitions only. Each is compared with the other, "
+            "so both have the same score: no ranking is possible."
+        )
+    if options.near is not None:
+        close = int(((agreement >= options.near).sum(axis=1) > 1).sum())
+        if close:
+            yield (
+                f"{close} of {distinct} partitions agree with another one by at least "
+                f"{options.near:g}; such near copies share a vote."
+            )

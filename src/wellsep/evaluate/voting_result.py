@@ -1,0 +1,214 @@
+"""Consensus: what the vote of the partitions came to, as one frozen record, and its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from wellsep._display import count, html_box, html_table, listing
+from wellsep._records import Record, freeze
+from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.options import VoteOptions
+from wellsep.evaluate.votes import first_of_class, mean_agreement, vote_weights
+
+MEASURES = {
+    "ari": "adjusted Rand index",
+    "ami": "adjusted mutual information",
+    "nmi": "normalised mutual information",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus(Record):
+    """Partitions ranked by their agreement with the others. Larger scores are better.
+
+    Equal partitions are one: they form a class, have one vote, and each run has the score of its
+    class.
+
+    Attributes
+    ----------
+    partitions : tuple of str
+    scores : ndarray of shape (M,)
+        Weighted mean agreement with the other distinct partitions.
+    options : VoteOptions
+    class_of : ndarray of shape (M,)
+        Which of the D distinct partitions each one is, numbered as they appear.
+    agreement : ndarray of shape (D, D)
+        Agreement of every two distinct partitions; 1 on the diagonal.
+    weights : ndarray of shape (D,)
+        What the vote of each distinct partition weighs.
+    first_judge : str
+        Who weighed them first: "none", "ace", "own_space" or "given".
+    first_scores : ndarray of shape (M,) or None
+        The first judge's scores.
+    n_objects : int
+    n_clusters : ndarray of shape (M,)
+        Without noise.
+    coverage : ndarray of shape (M,)
+        Share of the objects that a partition does not call noise.
+    reasons : dict of partition name to a sentence
+        Why a partition cannot be supported.
+    notes : sentences on what was unusual
+    """
+
+    partitions: tuple[str, ...]
+    scores: np.ndarray
+    options: VoteOptions
+    class_of: np.ndarray
+    agreement: np.ndarray
+    weights: np.ndarray
+    first_judge: str = "none"
+    first_scores: np.ndarray | None = None
+    n_objects: int = 0
+    n_clusters: np.ndarray | None = None
+    coverage: np.ndarray | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
+        own = self.scores[first_of_class(self.class_of)]
+        return freeze(ranks(own, tolerance=self.options.tie_tolerance)[self.class_of])
+
+    @property
+    def order(self) -> np.ndarray:
+        """Positions, best first; ties by name."""
+        by_name = sorted(range(len(self.partitions)), key=self.partitions.__getitem__)
+        return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """All partitions on rank 1."""
+        return tuple(self.partitions[i] for i in np.flatnonzero(self.rank == 1))
+
+    @property
+    def best(self) -> str:
+        """The best partition; of several that tie, the first by name."""
+        return min(self.winners)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct partitions."""
+        return len(self.agreement)
+
+    @property
+    def classes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of equal partitions, class by class."""
+        names = np.array(self.partitions, dtype=object)
+        return tuple(tuple(names[self.class_of == c]) for c in range(self.n_distinct))
+
+    @cached_property
+    def support(self) -> np.ndarray:
+        """(M,) mean agreement with the others, all weighed alike, as a share of the largest.
+
+        Near copies share a vote here too. NaN if no partition agrees with the others more than
+        chance would.
+        """
+        alike = vote_weights(None, self.agreement, self.options)
+        plain = mean_agreement(self.agreement, alike)
+        largest = plain.max()
+        share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
+        return freeze(share[self.class_of])
+
+    def matrix(self) -> np.ndarray:
+        """(M, M) agreement of every two runs."""
+        found: np.ndarray = self.agreement[np.ix_(self.class_of, self.class_of)]
+        return found
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of the ranking, best first."""
+        order = self.order
+        sizes = np.bincount(self.class_of)[self.class_of]
+        columns: dict[str, list[Any]] = {
+            "rank": self.rank[order].tolist(),
+            "partition": [self.partitions[i] for i in order],
+            "score": self.scores[order].tolist(),
+            "support": self.support[order].tolist(),
+        }
+        if self.n_clusters is not None:
+            columns["clusters"] = self.n_clusters[order].tolist()
+        if self.coverage is not None and (self.coverage < 1).any():
+            columns["coverage"] = self.coverage[order].tolist()
+        if self.n_distinct < len(self.partitions):
+            columns["equal_runs"] = sizes[order].tolist()
+        return columns
+
+    def to_frame(self) -> Any:
+        """A pandas frame, best first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table())
+
+    def explain(self) -> str:
+        """Plain sentences: who voted with which weight, who is best, what this cannot see."""
+        return "\n".join(" ".join(step) for step in map(list, _explained(self)) if step)
+
+    def _repr_html_(self) -> str:
+        lines = self.explain().splitlines()
+        return html_box("Consensus", lines, html_table(self.table()), fold=True)
+
+
+def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
+    yield _question(found)
+    yield found.notes
+    yield _answer(found)
+    yield tuple(f"{name!r}: {why}" for name, why in list(found.reasons.items())[:8])
+    yield _limits(found)
+
+
+def _question(found: Consensus) -> Iterator[str]:
+    options = found.options
+    yield (
+        f"{count(len(found.partitions), 'run')} ({count(found.n_distinct, 'different partition')}) "
+        f"of {count(found.n_objects, 'object')} voted for each other by agreement "
+        f"({MEASURES[options.agreement]})."
+    )
+    how = (
+        "the square of its rank"
+        if options.weighting == "rank-squared"
+        else "being among the best quarter"
+    )
+    if found.first_judge != "none":
+        judge = {"ace": "ACE", "own_space": "own-space scores"}.get(
+            found.first_judge, "the given scores"
+        )
+        yield f"A vote weighs by {how} by {judge}."
+    if options.rounds > 1:
+        yield (
+            f"There were {options.rounds} rounds; in the later ones a vote weighs by {how} in the "
+            "round before."
+        )
+    elif found.first_judge == "none":
+        yield "All votes weigh the same."
+    if found.coverage is not None and (found.coverage < 1).any():
+        meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
+        yield f"Noise (-1) counts as {meaning}."
+
+
+def _answer(found: Consensus) -> Iterator[str]:
+    place, own = found.rank, first_of_class(found.class_of)
+    best = [i for i in own if place[i] == 1]
+    score = float(found.scores[best[0]])
+    if len(best) > 1:
+        yield f"Best, tied: {listing(repr(found.partitions[i]) for i in best)} (score {score:.4g})."
+    else:
+        copies = [n for n in found.classes[found.class_of[best[0]]] if n != found.best]
+        same = f"; the same partition: {listing(map(repr, copies))}" if copies else ""
+        yield f"Best: {found.best!r} (score {score:.4g}{same})."
+    if len(best) < len(own):
+        second = [i for i in own if place[i] == place[place > 1].min()]
+        names = listing(repr(found.partitions[i]) for i in second)
+        yield f"Next: {names} ({found.scores[second[0]]:.4g})."
+
+
+def _limits(found: Consensus) -> Iterator[str]:
+    if found.n_clusters is not None:
+        low, high = int(found.n_clusters.min()), int(found.n_clusters.max())
+        tried = f"{low}" if low == high else f"{low} to {high}"
+        yield f"Agreement sees no number of clusters beyond those that were tried ({tried})."
+    yield "Partitions that share a mistake support each other: all judges can be wrong together."

@@ -1,0 +1,154 @@
+"""Agreement of many partitions is scikit-learn's, however and wherever their tables are counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+import wellsep as ws
+from wellsep.compute import contingency
+from wellsep.compute.contingency import count_labels, count_pairs
+from wellsep.indices.external import AGREEMENTS
+from wellsep.partitions import Partitions
+
+ORACLES = Path(__file__).parent / "oracles"
+SCIKIT_LEARN = {
+    "ari": metrics.adjusted_rand_score,
+    "ami": metrics.adjusted_mutual_info_score,
+    "nmi": metrics.normalized_mutual_info_score,
+}
+
+
+def ugly_labels(n=300):
+    """Few and many clusters, one cluster, singletons, noise, nothing but noise, a copy."""
+    rng = np.random.default_rng(0)
+    labels = {f"k{k}": rng.integers(0, k, n) for k in (2, 7, 40)}
+    labels["split"] = labels["k7"] * 2 + (rng.random(n) < 0.1)
+    labels["noisy"] = np.where(rng.random(n) < 0.2, -1, labels["k2"])
+    labels["one"] = np.zeros(n, dtype=int)
+    labels["alone"] = rng.permutation(n)
+    labels["all noise"] = np.full(n, -1)
+    labels["copy"] = 50 - labels["k7"]
+    return labels
+
+
+@pytest.mark.parametrize("measure", AGREEMENTS)
+def test_all_pairs_are_scikit_learns(measure):
+    labels = ugly_labels()
+    found = AGREEMENTS[measure](count_labels(labels).counts)
+    theirs = [[SCIKIT_LEARN[measure](a, b) for a in labels.values()] for b in labels.values()]
+    np.testing.assert_allclose(found, theirs, atol=1e-12)
+    assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("measure", AGREEMENTS)
+@pytest.mark.parametrize("case", ["ecoli", "glass"])
+def test_real_runs_have_the_recorded_agreement(case, measure):
+    labels = np.load(ORACLES / "agreement.npz")[case]
+    expected = json.loads((ORACLES / "agreement.json").read_text())["values"][case][measure]
+    found = AGREEMENTS[measure](count_labels(labels).counts)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", AGREEMENTS)
+def test_two_vectors_and_many_have_the_same_formula(measure):
+    labels = ugly_labels(80)
+    score = getattr(ws, f"{measure}_score")
+    found = AGREEMENTS[measure](count_labels(labels).counts)
+    for i, a in enumerate(labels.values()):
+        for j, b in enumerate(labels.values()):
+            assert score(a, b) == pytest.approx(found[i, j], abs=1e-14)
+
+
+def same_counts(found, expected):
+    assert found.names == expected.names
+    assert found.n_clusters.tolist() == expected.n_clusters.tolist()
+    np.testing.assert_allclose(found.coverage, expected.coverage)
+    assert found.counts.n == expected.counts.n
+    assert np.array_equal(found.counts.squares, expected.counts.squares)
+    np.testing.assert_allclose(found.counts.logs, expected.counts.logs, rtol=1e-13, atol=1e-9)
+    for ours, theirs in zip(found.counts.sizes, expected.counts.sizes, strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_threads_and_sorting_change_no_count(n_jobs, monkeypatch):
+    labels = ugly_labels()
+    expected = count_labels(labels)
+    monkeypatch.setattr(contingency, "DENSE", 0)  # every table is sorted
+    same_counts(count_labels(labels, n_jobs=n_jobs), expected)
+
+
+@pytest.mark.parametrize("noise", ["cluster", "singletons"])
+@pytest.mark.parametrize("wide", [16, 4096])
+def test_a_device_counts_the_same(noise, wide, monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra deep")
+    from wellsep.compute.device import contingency as on_device
+
+    monkeypatch.setattr(on_device, "WIDE", wide)
+    monkeypatch.setattr(on_device, "budget_bytes", lambda: 32.0 * 64**2)  # several blocks
+    labels = ugly_labels()
+    same_counts(count_labels(labels, noise=noise, device="cpu"), count_labels(labels, noise=noise))
+
+
+@pytest.mark.parametrize("noise", ["cluster", "singletons"])
+def test_labels_in_chunks_count_the_same(noise, monkeypatch):
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
+    from wellsep.compute.dask import contingency as on_dask
+
+    monkeypatch.setattr(on_dask, "CELLS", 2000)  # several batches of pairs
+    labels = ugly_labels()
+    chunked = {name: da.from_array(v, chunks=70) for name, v in labels.items()}
+    found = count_labels(chunked, noise=noise)
+    expected = count_labels(labels, noise=noise)
+    assert np.array_equal(found.counts.squares, expected.counts.squares)
+    np.testing.assert_allclose(found.counts.logs, expected.counts.logs, atol=1e-9)
+    np.testing.assert_allclose(found.coverage, expected.coverage)
+    assert found.n_clusters.tolist() == expected.n_clusters.tolist()
+
+
+def test_an_array_of_labels_in_chunks_has_a_partition_per_row():
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
+    labels = np.stack(list(ugly_labels().values()))
+    found = count_labels(da.from_array(labels, chunks=(4, 90)))
+    same = count_labels(labels)
+    assert np.array_equal(found.counts.squares, same.counts.squares)
+    assert found.names == same.names
+
+
+def test_equal_partitions_are_found_by_their_tables_and_by_their_codes():
+    labels = ugly_labels()
+    names = list(labels)
+    expected = list(range(len(names)))
+    expected[names.index("copy")] = names.index("k7")
+    expected[names.index("all noise")] = names.index("one")
+    assert count_labels(labels).counts.first_equal.tolist() == expected
+    assert Partitions.from_labels(labels, noise="cluster").first_equal.tolist() == expected
+    expected[names.index("all noise")] = names.index("all noise")
+    assert Partitions.from_labels(labels, noise="exclude").first_equal.tolist() == expected
+
+
+@pytest.mark.parametrize("noise", ["exclude", "cluster", "singletons"])
+def test_noise_becomes_one_cluster_however_it_was_encoded(noise):
+    labels = ugly_labels()
+    found = count_labels(Partitions.from_labels(labels, noise=noise))
+    expected = count_labels(labels, noise="cluster")
+    assert np.array_equal(found.counts.squares, expected.counts.squares)
+    assert found.n_clusters.tolist() == expected.n_clusters.tolist()
+    np.testing.assert_allclose(found.coverage, expected.coverage)
+
+
+def test_singletons_need_no_table_of_their_square():
+    n = 100_000
+    both = np.stack([np.arange(n), np.arange(n)[::-1]])
+    counts = count_pairs(both)  # 10^10 cells would not fit
+    assert counts.squares.tolist() == [[n, n], [n, n]]
+
+
+def test_partitions_of_different_objects_are_both_named():
+    with pytest.raises(ValueError, match="'short' must have the 3 objects that 'long' has, got 2"):
+        count_labels({"long": [0, 1, 1], "short": [0, 1]})
