@@ -85,6 +85,13 @@ def rank(
             "exclude (not counted), cluster, singletons or error."
         ),
     ] = "priced",
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="Who decides: ace (the embeddings that agree), consensus (the clusterings vote "
+            "for each other), or auto (consensus where the number of clusters varies)."
+        ),
+    ] = "auto",
     n_draws: Annotated[
         int,
         typer.Option(
@@ -148,7 +155,7 @@ def rank(
         int, typer.Option("--seed", help="Random seed of the half-samples.")
     ] = 0,
 ) -> None:
-    """Rank clusterings (partitions) without true labels by ACE; say why, and how certain it is.
+    """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
     After an interruption the same command continues; finished embeddings (spaces) are kept.
 
@@ -320,7 +327,7 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
-    notes = " ".join(judgement.answer.notes)
+    notes = " ".join(judgement.by_ace.notes)
     if notes:  # what the answer rests on comes before the answer
         print_line(notes)
     table = judgement.ranking.table()
@@ -329,7 +336,7 @@ def print_judgement(judgement: Judgement) -> None:
     print_table(
         list(zip(*shown.values(), strict=True)),
         list(shown),
-        title=f"Ranking by ACE ({judgement.answer.index})",
+        title=f"Ranking by {judgement.ranking.title}",
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.ranking.explanation:

@@ -6,7 +6,7 @@ Its Σ n² and Σ n ln n, with the sizes of the clusters, are all that agreement
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,10 +28,10 @@ class PairCounts(NamedTuple):
     logs: np.ndarray  # (M, M) Σ n_ab ln n_ab; on the diagonal Σ a ln a
     sizes: tuple[np.ndarray, ...]  # (K,) sizes of the clusters of each partition
 
-    def subset(self, which: Sequence[int] | np.ndarray) -> PairCounts:
+    def subset(self, which: np.ndarray) -> PairCounts:
         """The tables among some of the partitions."""
         both = np.ix_(which, which)
-        sizes = tuple(self.sizes[m] for m in which)
+        sizes = tuple(self.sizes[m] for m in which.tolist())
         return PairCounts(self.n, self.squares[both], self.logs[both], sizes)
 
     @property
@@ -61,6 +61,7 @@ def count_labels(
 
     ``noise`` is "cluster" or "singletons": every object must be counted.
     """
+    partitions: Partitions
     if _any_of(labels, is_dask):
         from wellsep.compute.dask.contingency import count_chunks
 

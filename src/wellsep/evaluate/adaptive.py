@@ -320,7 +320,7 @@ def _dropped_spaces(
 
 
 def _notes(scores: Scores, dip: bool) -> tuple[str, ...]:
-    copies = ()
+    copies: tuple[str, ...] = ()
     if scores.copies:
         n, pairs = len(scores.copies), (f"{a!r} of {b!r}" for a, b in scores.copies.items())
         copies = (f"{count(n, 'embedding')} {'is a copy' if n == 1 else 'are copies'} of another "

@@ -22,6 +22,7 @@ from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
     from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.voting import ScoreDraw
     from wellsep.runs import Runs
 
 
@@ -171,8 +172,9 @@ def rank_draws(
     level: float = 0.9,
     *,
     begin: float | None = None,
+    score_draw: ScoreDraw | None = None,
 ) -> RankConfidence:
-    """Repeat ACE in every draw and summarise the ranks."""
+    """Repeat ACE in every draw and summarise the ranks; with ``score_draw`` those of its scores."""
     from wellsep.evaluate.adaptive import judge_by_ace
     from wellsep.evaluate.copies import of_partitions
 
@@ -206,13 +208,18 @@ def rank_draws(
             answer = judge_by_ace(part, result.options)
         except NothingToRank:
             continue
-        places.append(ranks(answer.scores, tolerance=result.options.tie_tolerance))
+        found = answer.scores if score_draw is None else score_draw(draw, answer)
+        places.append(ranks(found, tolerance=result.options.tie_tolerance))
     if not places:
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
     notes: tuple[str, ...] = ()
     if len(places) < n_draws:
         notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
     size = int(plan.halves.chosen[0][plan.halves.group].sum())
+    if score_draw is not None:
+        counted = int(plan.halves.chosen[0][plan.halves.group[plan.halves.seen]].sum())
+        if counted < size:
+            notes += (f"Votes were counted on {counted:,} of its {size:,} objects.",)
     if job.objects_per_draw < size:
         notes += (
             f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "

@@ -107,10 +107,10 @@ def partition_details(
 
 
 def details_of_best(
-    runs: Runs, partitions: Partitions, result: AceResult, device: Any
+    runs: Runs, partitions: Partitions, result: AceResult, name: str, device: Any
 ) -> PartitionDetails:
-    """The details of the best of the partitions that were judged."""
-    best = partitions[partitions.names.index(rank(result).best)]
+    """The details of the best of the partitions that were judged, called ``name``."""
+    best = partitions[partitions.names.index(name)]
     space = leading_space(result)
     return object_details(runs.spaces[space], best, space, device=device)
 

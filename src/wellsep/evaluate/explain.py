@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
     from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.voting_result import Consensus
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",
@@ -44,6 +45,26 @@ def explain_ace(
     )
     paragraphs = (" ".join(step) for step in steps)
     return [paragraph for paragraph in paragraphs if paragraph]
+
+
+def explain_vote(
+    vote: Consensus, result: AceResult, confidence: RankConfidence | None = None
+) -> list[str]:
+    """Explain a vote that decides, one paragraph per step, and what ACE says."""
+    place = result.ranks_by(result.scores)
+    pick = listing(repr(result.partitions[i]) for i in np.flatnonzero(place == 1))
+    best = vote.partitions.index(vote.best)
+    ace = f"ACE picks {pick} by {result.index}"
+    if place[best] == 1:
+        ace += ", as the vote does."
+    else:
+        ace += f" and ranks {vote.best!r} {place[best]}."
+    steps = [*vote.explain().splitlines(), ace, *result.notes]
+    if confidence is None:
+        steps.append("How often each run is best was not computed (--draws).")
+    else:
+        steps.append("How sure: " + " ".join(describe_confidence(confidence, result, vote.scores)))
+    return steps
 
 
 def _question(result: AceResult) -> Iterator[str]:
@@ -238,10 +259,12 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
         yield from describe_confidence(confidence, result)
 
 
-def describe_confidence(confidence: RankConfidence, result: AceResult) -> Iterator[str]:
+def describe_confidence(
+    confidence: RankConfidence, result: AceResult, scores: np.ndarray | None = None
+) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = result.ranks_by(result.scores)
+    place = result.ranks_by(result.scores if scores is None else scores)
     best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
     low, high = confidence.interval[best]
     yield (
@@ -267,4 +290,4 @@ def ace_html(result: AceResult) -> str:
 def ranking_html(ranking: Ranking, most: int = 20) -> str:
     """A compact table for a notebook, best first."""
     table = html_table(ranking.table(), most=most)
-    return html_box(f"Ranking by ACE ({ranking.index})", ranking.explanation, table, fold=True)
+    return html_box(f"Ranking by {ranking.title}", ranking.explanation, table, fold=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
+from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
@@ -19,7 +20,8 @@ from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring import encode_runs, score_spaces
-from wellsep.evaluate.voting import VOTES, plain_votes
+from wellsep.evaluate.voting import VOTES, draws_of, plain_votes, vote_of
+from wellsep.evaluate.voting_result import Consensus
 from wellsep.runs import Runs
 
 
@@ -41,7 +43,7 @@ class Judgement(Record):
         Scores in the data that the runs were made from, by the deciding index.
     notes : sentences on indices that could not rank the runs
     judge : str
-        The judge that decides.
+        The judge that decides; a key of `answers`.
     """
 
     scores: Scores
@@ -53,21 +55,29 @@ class Judgement(Record):
     judge: str = "ace"
 
     @property
-    def answer(self) -> AceResult:
-        """The deciding judge's answer by the deciding index, the first one."""
-        answer: AceResult = next(iter(self.answers[self.judge].values()))
+    def answer(self) -> AceResult | Consensus:
+        """The deciding judge's answer, by the deciding index, the first one, or by a vote."""
+        answer: AceResult | Consensus = next(iter(self.answers[self.judge].values()))
+        return answer
+
+    @property
+    def by_ace(self) -> AceResult:
+        """ACE's answer by the deciding index."""
+        answer: AceResult = next(iter(self.answers["ace"].values()))
         return answer
 
     @cached_property
     def ranking(self) -> Ranking:
         """The partitions in the order of the answer."""
-        others = list(self.answers[self.judge].values())[1:]
+        others = list(self.answers["ace"].values())[1:]
+        answer = self.answer
         return rank(
-            self.answer,
+            self.by_ace,
             others=others,
             confidence=self.confidence,
             input_scores=self.input_scores,
             votes=self.votes,
+            decided_by=answer if isinstance(answer, Consensus) else None,
         )
 
     @property
@@ -82,10 +92,11 @@ class Judgement(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
-        result, ranking = self.answer, self.ranking
+        result, ranking = self.by_ace, self.ranking
         names = result.spaces
         return {
             "best": list(ranking.winners),
+            "judge": self.judge,
             "index": result.index,
             "ranking": [
                 dict(zip(ranking.table(), row, strict=True))
@@ -146,7 +157,7 @@ def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
 
 @takes_options(Options)
 def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge by ACE, resample and rank: the main job in one call.
+    """Score, judge, resample and rank: the main job in one call.
 
     Parameters
     ----------
@@ -189,15 +200,28 @@ def judge(runs: Runs, options: Options) -> Judgement:
             answers[index_name] = judge_distinct(scores, replace(by_ace, index=index_name))
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
+    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    by_judge: dict[str, dict[str, Any]] = {"ace": answers}
+    if votes := plain_votes(counted):
+        by_judge["consensus"] = votes
+    score_draw = None
+    if options.judge != "ace":
+        if options.judge not in by_judge:
+            by_judge[options.judge] = {"ari": vote_of(options.judge, counted, answer)}
+        if plan is not None:
+            score_draw = draws_of(options.judge, partitions, plan.halves)
     confidence = None
     if plan is not None and job is not None:
-        confidence = rank_draws(plan, job, scores, answer, resampled, options.level)
+        confidence = rank_draws(
+            plan, job, scores, answer, resampled, options.level, score_draw=score_draw
+        )
     in_input = None
     if options.X is not None:
         spec = scores.index_specs[answer.index]
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
-    details = details_of_best(runs, partitions, answer, options.device) if options.details else None
-    votes = plain_votes(partitions, n_jobs=options.n_jobs)
-    by_judge = {"ace": answers, **({"consensus": votes} if votes else {})}
-    return Judgement(scores, by_judge, confidence, details, in_input, notes)
+    found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge)
+    if not options.details:
+        return found
+    best = found.ranking.best
+    return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))

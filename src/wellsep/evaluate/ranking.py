@@ -12,25 +12,31 @@ import numpy as np
 from wellsep._checks import check_choice
 from wellsep._records import Record, freeze
 from wellsep.evaluate.confidence import RankConfidence
-from wellsep.evaluate.explain import explain_ace, ranking_html
+from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
+from wellsep.evaluate.options import JUDGES
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.voting import VOTES
+from wellsep.evaluate.voting_result import Consensus
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking(Record):
-    """Partitions ranked by ACE. Scores are turned so that larger is better.
+    """Partitions ranked by ACE, or by a vote. Scores are turned so that larger is better.
 
     Attributes
     ----------
     result : AceResult
-        The answer in full; all that is not listed here is derived from it.
+        ACE's answer in full; all that is not listed here is derived from it.
     by_other_index : dict of index name to ACE's scores by that index
     confidence : RankConfidence or None
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from.
     votes : dict of "consensus" and "consensus_nmi" to (M,) scores
         Mean agreement with the other partitions by ARI and by NMI, see :func:`wellsep.consensus`.
+    decided_by : Consensus or None
+        The vote that ranks the partitions; None: ACE does.
+    judge : str
+        Who decides, by name.
     """
 
     result: AceResult
@@ -38,6 +44,7 @@ class Ranking(Record):
     confidence: RankConfidence | None = None
     input_scores: np.ndarray | None = None
     votes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    decided_by: Consensus | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,14 +52,28 @@ class Ranking(Record):
         return self.result.partitions
 
     @property
+    def judge(self) -> str:
+        """Who decides: "ace", or a vote by its name."""
+        vote = self.decided_by
+        if vote is None:
+            return "ace"
+        seat = (None if vote.first_judge == "none" else vote.first_judge, vote.options.rounds)
+        return next((name for name, known in JUDGES.items() if known == seat), "consensus")
+
+    @property
+    def title(self) -> str:
+        """Who decides, in words."""
+        return f"ACE ({self.index})" if self.decided_by is None else self.judge.replace("_", " ")
+
+    @property
     def index(self) -> str:
-        """The index that decides."""
+        """The index by which partitions are scored."""
         return self.result.index
 
     @property
     def score(self) -> np.ndarray:
         """(M,) scores, larger is better."""
-        return self.result.scores
+        return self.result.scores if self.decided_by is None else self.decided_by.scores
 
     @property
     def n_clusters(self) -> np.ndarray | None:
@@ -78,17 +99,21 @@ class Ranking(Record):
     def baselines(self) -> Mapping[str, np.ndarray]:
         """Baseline name to (M,) scores.
 
-        own_space, mean_admitted, mean_all, input, consensus, consensus_nmi.
+        ace where another decides, own_space, mean_admitted, mean_all, input, consensus,
+        consensus_nmi.
         """
-        found = dict(self.result.baselines)
+        found = {} if self.decided_by is None else {"ace": self.result.scores}
+        found |= self.result.baselines
         if self.input_scores is not None:
             found["input"] = freeze(_worst_for_nan(self.input_scores))
-        return {**found, **self.votes}
+        return {**found, **{k: v for k, v in self.votes.items() if k != self.judge}}
 
     @cached_property
     def explanation(self) -> tuple[str, ...]:
         """What was done and how far to trust it, one paragraph per step."""
-        return tuple(explain_ace(self.result, self.confidence, self.votes))
+        if self.decided_by is None:
+            return tuple(explain_ace(self.result, self.confidence, self.votes))
+        return tuple(explain_vote(self.decided_by, self.result, self.confidence))
 
     @property
     def best(self) -> str:
@@ -164,6 +189,7 @@ def rank(
     confidence: RankConfidence | None = None,
     input_scores: Any = None,
     votes: Mapping[str, Any] | None = None,
+    decided_by: Consensus | None = None,
 ) -> Ranking:
     """Put the partitions in order.
 
@@ -179,6 +205,8 @@ def rank(
         From :func:`wellsep.input_scores`: scores in the data that the runs were made from.
     votes : mapping of "consensus" and "consensus_nmi" to array-like of shape (M,), optional
         Scores from :func:`wellsep.consensus`, shown next to the baselines.
+    decided_by : Consensus, optional
+        A vote of the same partitions that ranks them in the place of ACE.
 
     Returns
     -------
@@ -221,7 +249,9 @@ def rank(
                 f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
                 f"got shape {beside[name].shape}."
             )
-    return Ranking(result, by_other_index, confidence, input_scores, beside)
+    if decided_by is not None and decided_by.partitions != result.partitions:
+        raise ValueError("decided_by must rank the same partitions in the same order.")
+    return Ranking(result, by_other_index, confidence, input_scores, beside, decided_by)
 
 
 def _worst_for_nan(scores: np.ndarray) -> np.ndarray:

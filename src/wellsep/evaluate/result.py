@@ -110,7 +110,8 @@ class AceResult(Record):
     def equals(self, m: int) -> np.ndarray:
         """(M,) which partitions equal the m-th, itself included."""
         if self.class_of is None:
-            return np.arange(len(self.partitions)) == m
+            alone: np.ndarray = np.arange(len(self.partitions)) == m
+            return alone
         found: np.ndarray = self.class_of == self.class_of[m]
         return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep._display import html_box, html_table
 from wellsep._records import Record, freeze
+from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
@@ -98,7 +99,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     labels = {name: partitions[name] for name in ranking.names}
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
-        found = plain_votes(labels)
+        found = plain_votes(count_labels(labels))
         rankings |= {name: found[m].scores for name, m in VOTES.items() if m in found}
     rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)
@@ -117,9 +118,9 @@ def trivial_rules(labels: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def scores_by_ranking(ranking: Ranking) -> dict[str, np.ndarray]:
-    """(M,) scores of every way of ranking: ACE, the baselines, ACE by other indices."""
+    """(M,) scores of every way of ranking: who decided, the baselines, ACE by other indices."""
     others = {f"ace_by_{name}": scores for name, scores in ranking.by_other_index.items()}
-    return {"ace": ranking.score, **ranking.baselines, **others}
+    return {ranking.judge: ranking.score, **ranking.baselines, **others}
 
 
 def compare_with_truth(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,19 @@ import numpy as np
 from wellsep._checks import check_choice, to_numpy
 from wellsep._display import count
 from wellsep._records import freeze
-from wellsep.compute.contingency import Counted, count_labels
-from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
+from wellsep.compute.contingency import Counted, count_labels, count_pairs
+from wellsep.compute.half_sums import Halves
+from wellsep.evaluate.options import JUDGES, ConsensusOptions, VoteOptions, takes_options
+from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.votes import first_of_class, mean_agreement, number_classes, vote_weights
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import AGREEMENTS
+from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
-JUDGES = ("ace", "own_space")
+FIRST_JUDGES = ("ace", "own_space")
+ScoreDraw = Callable[[int, AceResult], np.ndarray]
 # Plain consensus beside other judges: name → agreement.
 VOTES = {"consensus": "ari", "consensus_nmi": "nmi"}
 
@@ -78,17 +82,41 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     return hold_vote(counted, class_of, options.part(VoteOptions), name, given)
 
 
-def plain_votes(labels: Any, *, n_jobs: int | None = None) -> dict[str, Consensus]:
+def plain_votes(counted: Counted) -> dict[str, Consensus]:
     """Consensus without a first judge, by agreement; none if there is one partition only.
 
     Equal partitions count once, and near copies share a vote.
     """
-    counted = count_labels(labels, n_jobs=n_jobs)
     class_of = number_classes(counted.counts.first_equal)
     if not class_of.any():
         return {}
     measures = VOTES.values()
     return {m: hold_vote(counted, class_of, VoteOptions(agreement=m)) for m in measures}
+
+
+def vote_of(judge: str, counted: Counted, by_ace: AceResult) -> Consensus:
+    """The vote of one of `JUDGES`; near copies share a vote, agreement is by ARI."""
+    first, rounds = JUDGES[judge] or (None, 1)
+    options = VoteOptions(rounds=rounds, tie_tolerance=by_ace.options.tie_tolerance)
+    class_of = number_classes(counted.counts.first_equal)
+    liked = by_ace.scores if first == "ace" else None
+    return hold_vote(counted, class_of, options, first or "none", liked)
+
+
+def draws_of(judge: str, partitions: Partitions, halves: Halves) -> ScoreDraw:
+    """How the votes on a half-sample are counted: on the objects that are followed in it."""
+    whole = partitions.noise_as_cluster()
+    group = halves.group[halves.seen]
+
+    def score(draw: int, by_ace: AceResult) -> np.ndarray:
+        objects = halves.seen[halves.chosen[draw][group]]
+        which = [whole.names.index(name) for name in by_ace.partitions]
+        part = whole.subset(which)
+        counts = count_pairs(part.codes[:, objects], n_jobs=1)
+        counted = Counted(part.names, part.n_clusters, part.coverage, counts)
+        return vote_of(judge, counted, by_ace).scores
+
+    return score
 
 
 def hold_vote(
@@ -130,7 +158,7 @@ def _labels_of(runs: Any) -> Any:
         if not labels:
             raise NothingToRank("There must be at least 2 partitions (labels), got none.")
         return labels
-    shape = getattr(runs, "shape", ())
+    shape: tuple[int, ...] = getattr(runs, "shape", ())
     frame = hasattr(runs, "columns")
     if len(shape) == 2 and not frame and shape[0] > 1000 and shape[0] > shape[1]:
         raise ValueError(
@@ -156,7 +184,7 @@ def _refuse_too_few(counted: Counted, class_of: np.ndarray) -> None:
 def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
     """The first judge's scores, one per partition."""
     if isinstance(asked, str):
-        check_choice("first_judge", asked, JUDGES)
+        check_choice("first_judge", asked, FIRST_JUDGES)
         if not isinstance(runs, Runs) or not runs.spaces:
             raise ValueError(
                 f"first_judge must be None or scores where runs have no embedding, got {asked!r}; "
@@ -191,11 +219,11 @@ def _named_scores(asked: Any) -> Mapping[str, float] | None:
     """Scores by name, from a mapping or from a judge's result; None of a bare array."""
     if isinstance(asked, Mapping):
         return asked
-    result = getattr(asked, "answer", getattr(asked, "result", asked))  # Judgement, Ranking
-    names = getattr(result, "partitions", None)
-    if names is None:
-        return None
-    return dict(zip(names, result.scores.tolist(), strict=True))
+    ranking = getattr(asked, "ranking", asked)
+    if hasattr(ranking, "decided_by"):  # of a judgement, or by itself
+        return dict(zip(ranking.names, ranking.score.tolist(), strict=True))
+    names = getattr(asked, "partitions", None)
+    return None if names is None else dict(zip(names, asked.scores.tolist(), strict=True))
 
 
 def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:

@@ -72,7 +72,7 @@ def _one_where_equal(found: np.ndarray, counts: PairCounts) -> np.ndarray:
     return np.where(first[:, None] == first, 1.0, found)
 
 
-AVERAGES = {
+AVERAGES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "arithmetic": lambda a, b: (a + b) / 2,
     "geometric": lambda a, b: np.sqrt(a * b),
     "min": np.minimum,

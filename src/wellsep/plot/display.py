@@ -103,7 +103,7 @@ def centers_of(estimator: Any, labels: np.ndarray) -> np.ndarray | None:
 def answer_of(result: Any) -> AceResult:
     """ACE's answer of whatever result holds it."""
     if isinstance(result, Judgement):
-        return result.answer
+        return result.by_ace
     if isinstance(result, Ranking):
         return result.result
     if isinstance(result, AceResult):

@@ -261,7 +261,8 @@ def _sides(evidence: Evidence) -> dict[str, list[int]]:
 def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     ranking = evidence.ranking
     winners = sorted(ranking.winners)
-    rest = f" of {len(ranking.names)} runs by {ranking.index}."
+    by = ranking.index if ranking.decided_by is None else ranking.title
+    rest = f" of {len(ranking.names)} runs by {by}."
     if len(winners) == 1:
         return (("name", winners[0]), ("text", f" is the best{rest}"))
     if evidence.result.equals(ranking.names.index(winners[0])).sum() >= len(winners):

@@ -12,6 +12,7 @@ from wellsep.report.figures import Column, RankingTable, TruthPanels
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
+    "ace": ("ACE", "Rank by ACE."),
     "own_space": ("own space", "Rank by the score of each partition in the space it was made in."),
     "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
     "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
@@ -48,7 +49,7 @@ def ranking_table(
             "score",
             "float",
             _take(ranking.score, order),
-            f"ACE's score by {ranking.index}, turned so that larger is better.",
+            f"Score by {ranking.title}, turned so that larger is better.",
             1,
         ),
     ]
