@@ -34,7 +34,10 @@ def rank(
     context: typer.Context,
     source: Annotated[
         str,
-        typer.Argument(help="The runs: a folder, .npz, .h5ad, or an MLflow or Optuna store."),
+        typer.Argument(
+            help="The runs: a folder, .npz, .h5ad, a table of label columns, or an MLflow "
+            "or Optuna store."
+        ),
     ],
     index: Annotated[
         list[str] | None,
@@ -157,6 +160,9 @@ def rank(
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
+    All judges can be wrong together, and agreement between clusterings sees no number of clusters
+    beyond those that were tried.
+
     After an interruption the same command continues; finished embeddings (spaces) are kept.
 
     \b
@@ -165,6 +171,7 @@ def rank(
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
       wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
       wellsep rank runs/ --truth labels.npy --save result/
+      wellsep rank labels.csv
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
     """
     import wellsep as ws
@@ -327,9 +334,8 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
-    notes = " ".join(judgement.by_ace.notes)
-    if notes:  # what the answer rests on comes before the answer
-        print_line(notes)
+    for sentence in judgement.verdict.sentences:
+        print_line(sentence)
     table = judgement.ranking.table()
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
@@ -339,9 +345,8 @@ def print_judgement(judgement: Judgement) -> None:
         title=f"Ranking by {judgement.ranking.title}",
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
-    for paragraph in judgement.ranking.explanation:
-        if paragraph != notes:
-            print_line(paragraph)
+    for paragraph in judgement.explanation:
+        print_line(paragraph)
 
 
 def print_agreement(known: Agreement) -> None:

@@ -1,0 +1,432 @@
+"""The verdict on a judgement in plain words: one function for terminal, page, explain and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wellsep._display import count, listing
+from wellsep._records import Record
+from wellsep.evaluate.explain import describe_coverage
+
+if TYPE_CHECKING:
+    from wellsep.evaluate.judgement import Judgement
+    from wellsep.evaluate.voting_result import Consensus
+
+KINDS = ("nothing to cluster", "judges disagree", "practically tied", "stands alone", "clear")
+
+# Thresholds, measured on open experiments; the guide says how.
+NOTHING, LITTLE = 0.05, 0.12  # silhouette above that of a cloud without structure
+APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a word
+SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
+SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
+ALONE = 0.75  # support under which a partition stands alone
+CERTAIN = 0.9  # share of the draws in which the answer comes first
+COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
+FEW_RUNS, FEW_SPACES, MANY_K = 5, 5, 3
+
+NEXT = {
+    "nothing to cluster": (
+        "Next: look for other features or embeddings before you use any of these clusterings."
+    ),
+    "judges disagree": "Next: look at both on the page, and choose by what the clusters are for.",
+    "practically tied": "Next: choose among them by what the clusters are for, or add runs.",
+    "stands alone": "Next: look at its clusters before you use it, and add runs like it.",
+    "clear": "Next: look at its clusters and its borderline objects on the page.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict(Record):
+    """What a judgement comes to, in words.
+
+    Attributes
+    ----------
+    kind : str
+        "nothing to cluster", "judges disagree", "practically tied", "stands alone" or "clear", the
+        first that holds.
+    headline : str
+    second : tuple of str
+        Sentences on what else must be known: other kinds that hold, few runs, noise, K at the edge.
+    next : str
+        What to do next.
+    facts : dict
+        The numbers behind the words; None where unknown.
+    """
+
+    kind: str
+    headline: str
+    second: tuple[str, ...]
+    next: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Headline, second line and what to do next."""
+        return (self.headline, *self.second, self.next)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+
+def verdict(judgement: Judgement) -> Verdict:
+    """Say what a judgement comes to: is there an answer, how certain is it, what to do next.
+
+    Five kinds are asked for in this order, and the first that holds makes the headline: nothing to
+    cluster; the judges disagree; practically tied; the best stands alone; clear. Others that hold
+    are in the second line. All judges can be wrong together, and nothing here sees it.
+
+    Parameters
+    ----------
+    judgement : Judgement
+        From :func:`wellsep.judge`.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1, 2], 40)
+    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
+    >>> labels = {"three": truth, "two": truth > 0, "other two": truth > 1}
+    >>> found = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=20).verdict
+    >>> found.kind
+    'clear'
+    >>> found.headline
+    "'three' is the best of 3 runs. Certain: it comes first in 100% of 20 draws."
+    """
+    case = _Case(judgement)
+    holds = {
+        "nothing to cluster": case.nothing,
+        "judges disagree": case.disagree,
+        "practically tied": bool(case.tied),
+        "stands alone": case.alone,
+        "clear": True,
+    }
+    kind = next(kind for kind in KINDS if holds[kind])
+    words = {
+        "nothing to cluster": case.say_nothing,
+        "judges disagree": case.say_disagree,
+        "practically tied": case.say_tied,
+        "stands alone": case.say_alone,
+        "clear": case.say_clear,
+    }
+    headline = words[kind]() + case.range_tried
+    also = [words[k]() for k in KINDS[1:-1] if k != kind and holds[k]]
+    if kind == "nothing to cluster":
+        also.insert(0, f"The ranking puts {case.best!r} first all the same.")
+    elif kind != "clear":
+        also.append(case.say_certainty())
+    second = tuple(s for s in (*also, *case.remarks()) if s)
+    return Verdict(kind, headline, second, case.say_next(kind), case.facts())
+
+
+class _Case:
+    """The facts of one judgement, each looked up once."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self.judgement = judgement
+        self.ranking = judgement.ranking
+        self.vote: Consensus | None = judgement.vote
+        self.best = self.ranking.best
+        self.at = self.ranking.names.index(self.best)
+        self.sure = self.ranking.confidence
+        self.by_vote = judgement.judge == "consensus"
+        self.n_distinct = len(np.unique(self.ranking.class_of))
+
+    @property
+    def gain(self) -> float | None:
+        found = self.judgement.structure
+        return None if found is None else found.gain
+
+    @property
+    def nothing(self) -> bool:
+        return self.gain is not None and self.gain < NOTHING
+
+    @cached_property
+    def picks(self) -> dict[str, tuple[int, ...]]:
+        """Judge → the partitions it puts first."""
+        found = {}
+        ace = self.judgement.by_ace
+        if ace is not None:
+            found["ace"] = tuple(np.flatnonzero(ace.ranks_by(ace.scores) == 1).tolist())
+        if self.vote is not None:
+            found["consensus"] = tuple(np.flatnonzero(self.vote.rank == 1).tolist())
+        return found
+
+    @cached_property
+    def between(self) -> float | None:
+        """ARI of the two judges' picks; the largest where a judge has several."""
+        if self.vote is None or len(self.picks) < 2:
+            return None
+        own = self.vote.class_of
+        rows, columns = own[list(self.picks["ace"])], own[list(self.picks["consensus"])]
+        return float(self.vote.agreement[np.ix_(rows, columns)].max())
+
+    @property
+    def disagree(self) -> bool:
+        return self.between is not None and self.between < APART
+
+    @cached_property
+    def likeness(self) -> np.ndarray:
+        """(M,) ARI of each partition with the best one."""
+        if self.vote is None:
+            return np.ones(len(self.ranking.names))
+        own = self.vote.class_of
+        found: np.ndarray = self.vote.agreement[own[self.at], own]
+        return found
+
+    @property
+    def same(self) -> np.ndarray:
+        """(M,) whether a partition is the answer, or nearly so."""
+        found: np.ndarray = self.likeness >= SAME
+        return found
+
+    @cached_property
+    def close(self) -> np.ndarray:
+        """(M,) whether the draws move the score by more than its gap to the best."""
+        gap = self.ranking.score[self.at] - self.ranking.score
+        spread = 0.0 if self.sure is None or self.sure.gap_sd is None else self.sure.gap_sd
+        found: np.ndarray = (gap <= SPREAD * spread) & ~self.same
+        return found | ((self.ranking.rank == 1) & ~self.same)
+
+    @property
+    def tied(self) -> list[int]:
+        """Partitions that are as good as the best, if some of them are not much the same."""
+        close = np.flatnonzero(self.close)
+        if not (self.likeness[close] < ALIKE).any():
+            return []
+        classes = self.ranking.class_of
+        place = {name: i for i, name in enumerate(sorted(self.ranking.names))}
+        found: dict[int, int] = {}
+        order = sorted(close, key=lambda i: (self.ranking.rank[i], place[self.ranking.names[i]]))
+        for i in order:
+            found.setdefault(int(classes[i]), int(i))
+        return list(found.values())
+
+    @cached_property
+    def support(self) -> float | None:
+        """The plain agreement of the others with the best, as a share of the largest."""
+        if self.vote is None or self.n_distinct < 3:  # two support each other alike
+            return None
+        found = float(self.vote.support[self.at])
+        return None if np.isnan(found) else found
+
+    @property
+    def alone(self) -> bool:
+        return self.support is not None and self.support < ALONE
+
+    @cached_property
+    def chance(self) -> float | None:
+        """Share of the draws in which the answer comes first, whatever its spelling."""
+        if self.sure is None:
+            return None
+        answer = self.same if self.tied else self.same | self.close
+        classes, first = np.unique(self.ranking.class_of, return_index=True)
+        one = first[[answer[self.ranking.class_of == c].any() for c in classes]]
+        return float(min(1.0, self.sure.probability_best[one].sum()))
+
+    @property
+    def ks(self) -> np.ndarray:
+        found = self.ranking.n_clusters
+        return np.empty(0, dtype=np.intp) if found is None else np.unique(found[found >= 2])
+
+    @property
+    def range_tried(self) -> str:
+        """What a headline by agreement must say, since agreement sees no other K."""
+        if not self.by_vote or not len(self.ks):
+            return ""
+        return f" Tried: {_tried(self.ks)}."
+
+    # Words
+
+    def named(self, i: int) -> str:
+        k = self.ranking.n_clusters
+        return repr(self.ranking.names[i]) + ("" if k is None else f" (K = {k[i]})")
+
+    def pick_of(self, judge: str) -> int:
+        """One of a judge's picks: the best itself, or the first by name."""
+        own = self.picks[judge]
+        return self.at if self.at in own else min(own, key=self.ranking.names.__getitem__)
+
+    def say_nothing(self) -> str:
+        return (
+            "Nothing to cluster: the clusterings are no clearer than those that k-means finds in a "
+            f"cloud without structure (silhouette {self.gain:+.2f}, at least +{NOTHING:g} needed)."
+        )
+
+    def say_disagree(self) -> str:
+        vote, ace = (self.named(self.pick_of(judge)) for judge in ("consensus", "ace"))
+        return (
+            f"The judges disagree: the consensus picks {vote}, ACE picks {ace}, and the two have "
+            f"little in common (ARI {self.between:.2f})."
+        )
+
+    def say_tied(self) -> str:
+        names = listing((repr(self.ranking.names[i]) for i in [self.at, *self.tied]), most=4)
+        if self.sure is None:
+            return f"Practically tied: {names} have the same score."
+        return (
+            f"Practically tied: {names}. Their scores differ by less than the draws move them, "
+            "and they are different clusterings."
+        )
+
+    def say_alone(self) -> str:
+        praised = "its embeddings praise it, and few" if not self.by_vote else "few"
+        return (
+            f"{self.best!r} is ranked first and stands alone: {praised} other runs agree with it "
+            f"(support {self.support:.2f} of 1)."
+        )
+
+    def say_clear(self) -> str:
+        names = self.ranking.names
+        return f"{self.best!r} is the best of {count(len(names), 'run')}. {self.say_certainty()}"
+
+    def say_certainty(self) -> str:
+        found = int(self.same.sum())
+        by = f" {found} runs found it." if found > 1 else ""
+        if self.sure is None or self.chance is None:
+            return f"How certain this is was not computed.{by}"
+        word = "Certain" if self.chance >= CERTAIN else "Probable" if not self.tied else "Open"
+        alike = self.close.any() and not self.tied
+        who = f"{self.best!r} or a clustering much like it" if alike else "it"
+        if self.tied and not alike:
+            who = repr(self.best)
+        return f"{word}: {who} comes first in {self.chance:.0%} of {self.sure.n_draws} draws.{by}"
+
+    def remarks(self) -> Iterator[str]:
+        """Sentences of the second line that do not depend on the headline."""
+        yield from self._on_structure()
+        yield from self._on_judges()
+        yield from self._on_spaces()
+        yield from self._on_runs()
+        yield from self._on_certainty()
+        if self.by_vote and len(self.ks):
+            yield f"Agreement sees no K beyond those tried ({_tried(self.ks, words=False)})."
+
+    def _on_structure(self) -> Iterator[str]:
+        if self.judgement.structure is None:
+            why = "there is no embedding" if self.judgement.by_ace is None else "no silhouette"
+            yield f"Whether there is anything to cluster was not tested: {why}."
+        elif self.gain is not None and NOTHING <= self.gain < LITTLE:
+            yield (
+                "The clusterings are little clearer than those that k-means finds in a cloud "
+                f"without structure (silhouette {self.gain:+.2f})."
+            )
+
+    def _on_judges(self) -> Iterator[str]:
+        if self.between is not None and APART <= self.between < ASIDE:
+            other = "ace" if self.by_vote else "consensus"
+            who = "ACE" if other == "ace" else "The consensus"
+            pick = self.ranking.names[self.pick_of(other)]
+            yield f"{who} picks {pick!r}, which resembles it in part (ARI {self.between:.2f})."
+        if self.by_vote and self.vote is not None and "ace" in self.picks:
+            pick = self.pick_of("ace")
+            if pick != self.at and self.vote.support[pick] < ALONE:
+                yield (
+                    f"ACE's pick {self.ranking.names[pick]!r} stands alone: its embeddings praise "
+                    f"it, and few other runs agree with it (support {self.vote.support[pick]:.2f})."
+                )
+
+    def _on_spaces(self) -> Iterator[str]:
+        ace = self.judgement.by_ace
+        if ace is None:
+            return
+        n, runs = len(ace.spaces), len(ace.partitions)
+        if n == 1:
+            yield "There is one embedding only, and no other can confirm it."
+        elif not self.by_vote and len(ace.winning_spaces) == 1:
+            yield "One embedding alone gives the answer, and no other confirms it."
+        if self.by_vote and 1 < n < FEW_SPACES and runs > n:
+            yield (
+                f"The {runs} runs come from {n} distinct embeddings; runs that share one agree "
+                "for that reason."
+            )
+        if ace.no_space_admitted:
+            yield "No embedding passes the dip test for more than one mode."
+
+    def _on_runs(self) -> Iterator[str]:
+        if self.n_distinct == 2:
+            yield "There are two different clusterings: they can be compared, not ranked."
+        elif self.n_distinct < FEW_RUNS:
+            yield f"There are {self.n_distinct} different clusterings only, too few to be sure."
+        if self.ranking.coverage is not None:
+            covered = float(self.ranking.coverage[self.at])
+            if covered < COVERED:
+                ace = self.judgement.by_ace
+                yield describe_coverage(covered, None if ace is None else ace.noise)
+        edge = self.edge
+        if edge:
+            word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
+            k = int(self.ks[-1 if edge > 0 else 0])
+            yield f"The best has the {word} K tried ({k}): try {more}."
+
+    @property
+    def edge(self) -> int:
+        """1 if the best has the largest K tried, -1 if the smallest (2 is no edge), else 0."""
+        if len(self.ks) < MANY_K or self.ranking.n_clusters is None:
+            return 0
+        k = int(self.ranking.n_clusters[self.at])
+        return 1 if k == self.ks[-1] else -1 if k == self.ks[0] > 2 else 0
+
+    def _on_certainty(self) -> Iterator[str]:
+        if self.sure is None:
+            return
+        low, high = self.sure.interval[self.at]
+        if low > 1:
+            yield (
+                f"Rank 1 of {self.best!r} lies outside its ranks in {self.sure.level:.0%} of the "
+                f"draws ({low:g} to {high:g})."
+            )
+        rivals = np.flatnonzero(~self.same)
+        if len(rivals):
+            chance = self.sure.probability_best
+            rank, names = self.ranking.rank, self.ranking.names
+            rival = min(rivals, key=lambda i: (-chance[i], rank[i], names[i]))
+            if chance[rival] > chance[self.at]:
+                yield (
+                    f"{names[rival]!r} comes first in more draws "
+                    f"({chance[rival]:.0%}, {self.best!r} {chance[self.at]:.0%})."
+                )
+
+    def say_next(self, kind: str) -> str:
+        """One thing to do next."""
+        if kind != "clear":
+            return NEXT[kind]
+        if self.edge:
+            return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
+        if self.n_distinct < FEW_RUNS:
+            return "Next: add runs; so few say little."
+        if self.sure is None:
+            return "Next: rank again with 100 draws, to see how certain this is."
+        return NEXT[kind]
+
+    def facts(self) -> dict[str, Any]:
+        """The numbers behind the words."""
+        names = self.ranking.names
+        return {
+            "judge": self.judgement.judge,
+            "best": self.best,
+            "found_by": int(self.same.sum()),
+            "different_runs": self.n_distinct,
+            "k_tried": [int(self.ks[0]), int(self.ks[-1])] if len(self.ks) else None,
+            "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},
+            "ari_of_picks": self.between,
+            "tied": [names[i] for i in self.tied],
+            "support": self.support,
+            "first_in": self.chance,
+            "above_structureless": self.gain,
+        }
+
+
+def _tried(ks: np.ndarray, *, words: bool = True) -> str:
+    low, high = int(ks[0]), int(ks[-1])
+    between = f"{low}" if low == high else f"{low} to {high}"
+    return f"{between} clusters" if words else between
