@@ -17,7 +17,7 @@ from wellsep.compute.engine import effective_jobs, in_threads
 from wellsep.compute.loop import run
 from wellsep.compute.points import prepare
 from wellsep.compute.seeding import plus_plus
-from wellsep.evaluate.options import Options
+from wellsep.evaluate.options import Calling, Options
 from wellsep.evaluate.scores import Scores
 from wellsep.evaluate.scoring import each_space
 from wellsep.indices import INDICES, score_partitions
@@ -83,7 +83,7 @@ def structure_of(
     # Those with the first names, whatever the order of the runs.
     chosen = tuple(sorted(filled)[:SPACES])
     own = {space: (per_space[space], _known(scores, space, per_space[space])) for space in chosen}
-    quiet = replace(options, progress=None)
+    quiet = replace(options.part(Calling), progress=None)
     draws = DRAWS if len(chosen) < MANY else 1
     shared = partitions, draws, effective_jobs(options.n_jobs)
     found = dict(each_space(runs, chosen, _gain, shared, own, quiet))
@@ -164,10 +164,11 @@ def cloud_silhouettes(
 
     each = [(draw, at) for draw in range(draws) for at in range(len(tried))]
     in_threads(min(jobs, len(each)), fit, iter([each]))
-    found = [
-        score_partitions(cloud, list(own), ("silhouette",), n_jobs=jobs).values[:, 0]
-        for cloud, own in zip(clouds, labels, strict=True)
-    ]
+    classes, names = tuple(np.arange(k) for k in tried), tuple(map(str, tried))
+    found = []
+    for cloud, own in zip(clouds, labels, strict=True):
+        parts = Partitions(own, classes, names, np.ones(len(tried))).take(np.arange(n))
+        found.append(score_partitions(cloud, parts, ("silhouette",), n_jobs=jobs).values[:, 0])
     return tried, np.nan_to_num(found).mean(axis=0)
 
 

@@ -25,7 +25,7 @@ APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a
 SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
 SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
 ALONE = 0.75  # support under which a partition stands alone
-CERTAIN = 0.9  # share of the draws in which the answer comes first
+CERTAIN, PROBABLE = 0.9, 0.6  # share of the draws in which the answer comes first
 COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
 FEW_RUNS, FEW_SPACES, MANY_K = 5, 5, 3
 
@@ -100,7 +100,7 @@ def verdict(judgement: Judgement) -> Verdict:
     >>> found.kind
     'clear'
     >>> found.headline
-    "'three' is the best of 3 runs. Certain: it comes first in 100% of 20 draws."
+    "'three' is the best of 3 runs. Certain: 'three' comes first in 100% of 20 draws."
     """
     case = _Case(judgement)
     holds = {
@@ -198,17 +198,27 @@ class _Case:
         return found | ((self.ranking.rank == 1) & ~self.same)
 
     @property
+    def alike(self) -> np.ndarray:
+        """(M,) whether a partition is much the same as the best."""
+        found: np.ndarray = self.likeness >= ALIKE
+        return found
+
+    @cached_property
     def tied(self) -> list[int]:
-        """Partitions that are as good as the best, if some of them are not much the same."""
-        close = np.flatnonzero(self.close)
-        if not (self.likeness[close] < ALIKE).any():
-            return []
-        classes = self.ranking.class_of
-        place = {name: i for i, name in enumerate(sorted(self.ranking.names))}
+        """Other answers that may as well be the best, best first; none if it is probable.
+
+        They are close by score, or come first as often. One of each class of equal partitions.
+        """
+        other = self.close
+        if self.sure is not None and self.chance is not None:
+            if self.chance >= PROBABLE:
+                return []
+            often = self.sure.probability_best
+            other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
+        names, rank = self.ranking.names, self.ranking.rank
         found: dict[int, int] = {}
-        order = sorted(close, key=lambda i: (self.ranking.rank[i], place[self.ranking.names[i]]))
-        for i in order:
-            found.setdefault(int(classes[i]), int(i))
+        for i in sorted(np.flatnonzero(other & ~self.alike), key=lambda i: (rank[i], names[i])):
+            found.setdefault(int(self.ranking.class_of[i]), int(i))
         return list(found.values())
 
     @cached_property
@@ -225,13 +235,11 @@ class _Case:
 
     @cached_property
     def chance(self) -> float | None:
-        """Share of the draws in which the answer comes first, whatever its spelling."""
+        """Share of the draws in which the best, or a partition much like it, comes first."""
         if self.sure is None:
             return None
-        answer = self.same if self.tied else self.same | self.close
-        classes, first = np.unique(self.ranking.class_of, return_index=True)
-        one = first[[answer[self.ranking.class_of == c].any() for c in classes]]
-        return float(min(1.0, self.sure.probability_best[one].sum()))
+        first = np.unique(self.ranking.class_of, return_index=True)[1]
+        return float(min(1.0, self.sure.probability_best[first[self.alike[first]]].sum()))
 
     @property
     def ks(self) -> np.ndarray:
@@ -274,8 +282,8 @@ class _Case:
         if self.sure is None:
             return f"Practically tied: {names} have the same score."
         return (
-            f"Practically tied: {names}. Their scores differ by less than the draws move them, "
-            "and they are different clusterings."
+            f"Practically tied: {names}. These are different clusterings, and their scores differ "
+            "by less than the draws move them."
         )
 
     def say_alone(self) -> str:
@@ -294,11 +302,9 @@ class _Case:
         by = f" {found} runs found it." if found > 1 else ""
         if self.sure is None or self.chance is None:
             return f"How certain this is was not computed.{by}"
-        word = "Certain" if self.chance >= CERTAIN else "Probable" if not self.tied else "Open"
-        alike = self.close.any() and not self.tied
-        who = f"{self.best!r} or a clustering much like it" if alike else "it"
-        if self.tied and not alike:
-            who = repr(self.best)
+        word = "Certain" if self.chance >= CERTAIN else "Open" if self.tied else "Probable"
+        much = (self.alike & ~self.same & (self.sure.probability_best > 0)).any()
+        who = f"{self.best!r} or a clustering much like it" if much else repr(self.best)
         return f"{word}: {who} comes first in {self.chance:.0%} of {self.sure.n_draws} draws.{by}"
 
     def remarks(self) -> Iterator[str]:
@@ -349,6 +355,11 @@ class _Case:
                 f"The {runs} runs come from {n} distinct embeddings; runs that share one agree "
                 "for that reason."
             )
+        if ace.untested:
+            yield (
+                f"The dip test is undefined in {listing(map(repr, ace.untested), most=3)}; no "
+                "embedding was left out for that."
+            )
         if ace.no_space_admitted:
             yield "No embedding passes the dip test for more than one mode."
 
@@ -385,7 +396,7 @@ class _Case:
                 f"Rank 1 of {self.best!r} lies outside its ranks in {self.sure.level:.0%} of the "
                 f"draws ({low:g} to {high:g})."
             )
-        rivals = np.flatnonzero(~self.same)
+        rivals = np.flatnonzero(~self.alike)
         if len(rivals):
             chance = self.sure.probability_best
             rank, names = self.ranking.rank, self.ranking.names
