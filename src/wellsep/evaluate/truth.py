@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Agreement(Record):
     external: Mapping[str, np.ndarray]
     correlations: Mapping[str, Mapping[str, float]]
     picks: Mapping[str, tuple[str, ...]]
-    scores: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def table(self) -> dict[str, list[Any]]:
         """Columns: each way of ranking, its correlations, the partition it ranks first."""
@@ -48,7 +48,7 @@ class Agreement(Record):
         columns: dict[str, list[Any]] = {"ranking": names}
         for key in self.correlations[names[0]]:
             columns[key] = [self.correlations[name][key] for name in names]
-        columns["pick"] = [", ".join(self.picks[name]) or "–" for name in names]
+        columns["pick"] = [_few(self.picks[name]) for name in names]
         for measure in self.external:
             columns[f"{measure}_of_pick"] = [self._mean_of_picks(measure, name) for name in names]
         return columns
@@ -171,6 +171,12 @@ def compare_with_truth(
     }
     compared = {name: freeze(scores) for name, scores in rankings.items()}
     return Agreement(names, external, correlations, picks, compared)
+
+
+def _few(names: tuple[str, ...], most: int = 3) -> str:
+    """Tied picks in a row, cut after a few; `picks` has them all."""
+    shown = ", ".join(names[:most]) or "–"
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def _first(scores: np.ndarray, tolerance: float) -> np.ndarray:
