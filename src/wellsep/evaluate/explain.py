@@ -77,7 +77,7 @@ def explain_vote(
         paragraphs += told
         baselines = {"ace": ace.scores, **ace.baselines}
     paragraphs.append(" ".join(_compare(vote, {**baselines, **(votes or {})}, "the vote")))
-    sure = ("How often each run is best was not computed (--draws).",)
+    sure: tuple[str, ...] = ("How often each run is best was not computed (--draws).",)
     if confidence is not None:
         sure = ("How sure:", *describe_confidence(confidence, vote))
     return [*filter(None, paragraphs), " ".join(sure)]
