@@ -181,8 +181,16 @@ class _Words(Facts):
         if self.sure is None or self.chance is None:
             return f"How certain this is was not computed.{by}"
         word = "Certain" if self.chance >= CERTAIN else "Open" if self.tied else "Probable"
-        much = (self.alike & ~self.same & (self.sure.probability_best > 0)).any()
-        who = f"{self.best!r} or a clustering much like it" if much else repr(self.best)
+        often = self.alike & ((self.sure.probability_best > 0) | self.same)
+        who = repr(self.best)
+        if (often & ~self.same).any():
+            ks = (
+                None
+                if self.ranking.n_clusters is None
+                else np.unique(self.ranking.n_clusters[often])
+            )
+            span = "" if ks is None or len(ks) < 2 else f" ({_tried(ks)})"
+            who += f" or a clustering much like it{span}"
         return f"{word}: {who} comes first in {self.chance:.0%} of {self.sure.n_draws} draws.{by}"
 
     def remarks(self) -> Iterator[str]:
