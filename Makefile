@@ -25,7 +25,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 # One process: most of their time is the import of the package.
 DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
-.PHONY: help demo test lint types fast-suite doctests test-base test-slow test-experiments
+.PHONY: help demo test lint types fast-suite doctests test-base test-slow test-faults test-experiments
 .PHONY: bench bench-gpu bench-page docs clean
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make test       ruff, mypy, the fast test suite and the examples in docstrings"
 	@echo "make test-base  the fast test suite without any optional package, in its own environment"
 	@echo "make test-slow  the tests that take longer, with more random examples"
+	@echo "make test-faults  malformed input, killed processes and full disks, in ten minutes"
 	@echo "make test-experiments  the tests of experiments/; some read the folder in WELLSEP_DATA"
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
@@ -63,6 +64,9 @@ test-base: $(BASE_STAMP)
 
 test-slow: $(TEST_STAMP)
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m "slow and not gpu"
+
+test-faults: $(TEST_STAMP)
+	$(PYTEST) -m faults tests/faults
 
 test-experiments: $(TEST_STAMP)
 	$(PYTEST) -m "not gpu" experiments/tests

@@ -14,7 +14,7 @@ import numpy as np
 import wellsep as ws
 from benchmarks.device import device_seconds, half_precision_rate, memory_rate, require_cuda
 from benchmarks.harness import report
-from wellsep.compute import nearest
+from wellsep.compute import space
 
 N, D, K = 10_000_000, 64, 1_000
 CHECKED = 100_000
@@ -35,8 +35,9 @@ def main() -> int:
     if wrong > 1e-4:
         raise SystemExit(f"the nearest centres must be those of float64, {wrong:.2%} are not")
     products, memory = half_precision_rate(), memory_rate()
-    norms = nearest.squared_norms(X)
-    taken = device_seconds(lambda: nearest.nearest_two(X, centers, norms), 5)
+    rows = space.open_space(X)
+    norms = rows.norms()
+    taken = device_seconds(lambda: rows.nearest_two(centers, norms), 5)
     written = N * (4 + 4 + 4 + 4)
     limit = max(6 * N * K * D / products, (X.nbytes + written) / memory)
     met = [
@@ -70,7 +71,7 @@ def _differing(X, centers: np.ndarray) -> float:
     """Share of rows whose two nearest centres differ from those of float64 distances."""
     import torch
 
-    found = nearest.nearest_two(X, centers)
+    found = space.open_space(X).nearest_two(centers)
     exact = torch.cdist(X.double(), torch.as_tensor(centers, device=X.device)).topk(
         2, dim=1, largest=False
     )
@@ -108,7 +109,7 @@ def _quality(X, centers: np.ndarray) -> bool:
     import torch
 
     some, few = X[:FEWER], centers[:FEW_CENTERS]
-    labels = nearest.nearest(some, few).first.cpu().numpy()
+    labels = space.open_space(some).nearest(few).first.cpu().numpy()
     part, there = slice(0, CHECKED), torch.as_tensor(few, dtype=X.dtype, device=X.device)
     exact = ws.cfq_score(some[part].double().cpu().numpy(), labels[part], centers=few)
     difference = abs(ws.cfq_score(some[part], labels[part], centers=there) / exact - 1)

@@ -122,6 +122,25 @@ def test_grouping_follows_any_order_of_the_points(seed):
     np.testing.assert_allclose(first.outlier_scores[order], second.outlier_scores)
 
 
+def test_a_bridge_between_two_groups_joins_neither_whatever_the_order():
+    """Its second neighbour lies in the other group: both are at its core distance of 1.05."""
+    from sklearn.cluster import HDBSCAN
+
+    points = np.array([0.0, 0.1, 0.2, 1.2, 2.25, 2.35, 2.45])
+    ours, theirs = set(), set()
+    for seed in range(30):
+        order = np.random.default_rng(seed).permutation(len(points))
+        back = np.argsort(order)
+        distance = line(*points[order])
+        labels = hdbscan(distance).labels[back]
+        ours.add((labels[3] == labels[0], labels[3] == labels[6]))
+        usual = HDBSCAN(min_cluster_size=2, min_samples=3, metric="precomputed", copy=True)
+        labels = usual.fit(distance).labels_[back]
+        theirs.add((labels[3] == labels[0], labels[3] == labels[6]))
+    assert ours == {(False, False)}
+    assert theirs >= {(True, False), (False, True)}
+
+
 def test_scikit_learn_finds_the_same_groups_where_nothing_ties():
     from sklearn.cluster import HDBSCAN
 

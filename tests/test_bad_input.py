@@ -28,7 +28,7 @@ def test_labels_of_the_wrong_length_are_named(score):
 
 @one_index
 def test_fractional_labels_suggest_exchanged_arguments(score):
-    with pytest.raises(ValueError, match=r"whole numbers or names, got 0.5; are X and labels"):
+    with pytest.raises(ValueError, match=r"whole numbers or names, got 0.5 at 0; are X and labels"):
         score(X, [0.5, 0, 1, 1, 2, 2])
 
 
@@ -170,7 +170,7 @@ def test_text_and_categories_are_labels_like_any_other(score):
 def test_missing_labels_are_refused(score):
     import pandas as pd
 
-    with pytest.raises(ValueError, match="missing values, got 1"):
+    with pytest.raises(ValueError, match=r"got none for 1 object\(s\), first at 1"):
         score(X, pd.Series(["a", None, "b", "b", "a", "a"], dtype="string"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from golden import labelled_cases, read_case
+from golden import labelled_cases, read_case, read_json
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
@@ -155,3 +155,24 @@ def test_an_unknown_option_is_named(option):
 def test_at_least_one_representative_is_needed():
     with pytest.raises(ValueError, match="n_representatives must be at least 1, got 0"):
         ws.cdbw_score(np.eye(4), [0, 0, 1, 1], n_representatives=0)
+
+
+INTEGERS = read_json("cdbw_integers.json")["cases"]
+
+
+@pytest.mark.parametrize("case", INTEGERS, ids=lambda case: case["name"])
+@pytest.mark.parametrize("offset", [0, 1, 1000])
+def test_whole_numbers_give_the_value_of_fpc_wherever_they_lie(case, offset):
+    X = np.array(case["X"]) + offset
+    assert ws.cdbw_score(X, case["y"], flavour="fpc") == pytest.approx(case["cdbw"], rel=1e-10)
+
+
+def test_equal_distances_stay_equal_on_an_accelerator(monkeypatch):
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    import wellsep.compute.space as space
+
+    monkeypatch.setattr(space, "on_device", space.is_torch)
+    for case in INTEGERS:
+        X = torch.tensor(case["X"], dtype=torch.float64) + 1000
+        value = ws.cdbw_score(X, case["y"], flavour="fpc")
+        assert value == pytest.approx(case["cdbw"], rel=1e-10)

@@ -13,7 +13,7 @@ from wellsep.cluster.base import NoProgress
 from wellsep.cluster.counterfactual import SCHEDULES, pull, step, two_nearest, weights_of
 from wellsep.cluster.moves import relocate, removal_costs
 from wellsep.compute.loop import update
-from wellsep.compute.nearest import Nearest, nearest_two
+from wellsep.compute.nearest import Nearest
 from wellsep.compute.points import assign, prepare
 
 
@@ -150,7 +150,7 @@ def test_a_removal_costs_what_the_inertia_rises_by(X, weights):
         points = prepare(X, unit)
         centers = points.X[:9]
         count = np.ones(len(X)) if unit is None else unit
-        costs = removal_costs(points, nearest_two(points.X, centers), 9)
+        costs = removal_costs(points, points.space.nearest_two(centers), 9)
         whole = assign(points, centers).near @ count
         for code in range(9):
             without = assign(points, np.delete(centers, code, axis=0)).near @ count

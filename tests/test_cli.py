@@ -15,7 +15,7 @@ from wellsep._files import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
 from wellsep.cli.output import print_table, progress
 from wellsep.cli.scoring import parse_index
-from wellsep.tables import write_table
+from wellsep.table_writer import write_table
 
 
 @pytest.fixture

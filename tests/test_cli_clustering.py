@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 import wellsep as ws
 from wellsep.cli.clustering import METHODS, parse_range
 from wellsep.cli.main import main
-from wellsep.tables import read_labels, write_table
+from wellsep.table_writer import write_table
+from wellsep.tables import read_labels
 
 
 @pytest.fixture
@@ -159,3 +160,34 @@ def test_help_shows_examples(capsys, command):
 def test_cluster_without_k_is_a_misuse(files, capsys):
     assert main(["cluster", str(files[0] / "data.csv")]) == 2
     assert "-k" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["cluster", "-k", "2", "-o"], ["cluster", "-k", "2", "--centers"], ["choose-k", "-o"]]
+)
+def test_a_command_never_writes_over_its_input(tmp_path, capsys, words):
+    path = tmp_path / "x.npy"
+    np.save(path, np.arange(24.0).reshape(8, 3))
+    before = path.read_bytes()
+    command, *options = words
+    assert main([command, str(path), *options, str(tmp_path / "." / "x.npy")]) == 2
+    assert "must be another file than the input" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_labels_and_centres_do_not_share_a_file(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.arange(24.0).reshape(8, 3))
+    out = str(tmp_path / "out.npy")
+    assert main(["cluster", str(tmp_path / "x.npy"), "-k", "2", "-o", out, "--centers", out]) == 2
+    assert "centers must be another file than output" in capsys.readouterr().err
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_ctrl_c_ends_a_command_with_one_sentence(tmp_path, capsys, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    np.save(tmp_path / "x.npy", np.arange(24.0).reshape(8, 3))
+    monkeypatch.setattr("wellsep.cluster.candidates.fit_labels", interrupted)
+    assert main(["cluster", str(tmp_path / "x.npy"), "-k", "2"]) == 130
+    assert capsys.readouterr().err == "Interrupted. Files that were complete are kept.\n"

@@ -185,7 +185,7 @@ def test_one_cluster_everywhere_is_answered_with_the_reason(X):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"scoring": "best"}, "indices must be among"),
+        ({"scoring": "best"}, "scoring must be among"),
         ({"refit": "cfq"}, "refit must be True, False, a function or one of silhouette"),
         ({"error_score": "ignore"}, "error_score must be 'raise' or a number, got 'ignore'"),
         ({"noise": "drop"}, "noise must be one of"),

@@ -210,11 +210,11 @@ def test_every_half_is_tested_for_modes_again_unless_told_otherwise():
     assert kept.ranks.shape == again.ranks.shape == (10, 4)
 
 
-def test_progress_counts_the_spaces():
+def test_progress_counts_the_spaces_and_then_the_half_samples():
     told = []
     runs, scores, result = made()
     rank_confidence(runs, scores, result, n_draws=2, progress=lambda *seen: told.append(seen[:2]))
-    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4), (0, 2), (1, 2), (2, 2)]
 
 
 def test_confidence_survives_the_disk(tmp_path):

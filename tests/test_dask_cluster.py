@@ -348,7 +348,7 @@ def test_a_scheduler_that_is_not_there_is_named_within_seconds(runs, monkeypatch
     monkeypatch.setattr(dask_client_module, "SECONDS", 1)
     address = "tcp://127.0.0.1:9"
     start = time.monotonic()
-    with pytest.raises(ConnectionError, match=f"must answer at {address} within 1 s.*dask sched"):
+    with pytest.raises(ConnectionError, match=f"answered at {address} within 1 s.*dask sched"):
         ws.score_runs(runs, scheduler=address)
     assert time.monotonic() - start < 8
     assert main(["rank", str(tmp_path / "runs"), "--scheduler", address]) != 0
@@ -357,7 +357,7 @@ def test_a_scheduler_that_is_not_there_is_named_within_seconds(runs, monkeypatch
 
 def test_what_is_no_address_is_refused(runs, monkeypatch):
     monkeypatch.setattr(dask_client_module, "SECONDS", 1)
-    with pytest.raises(ConnectionError, match="scheduler must answer at gopher://x:1"):
+    with pytest.raises(ConnectionError, match="No Dask scheduler answered at gopher://x:1"):
         ws.score_runs(runs, scheduler="gopher://x:1")
     for words in ("nonsense", "tcp://host", "tcp://a b:1"):
         with pytest.raises(ValueError, match="scheduler must be an address like"):
@@ -372,7 +372,7 @@ def test_a_scheduler_without_workers_is_refused(runs, monkeypatch):
         distributed.LocalCluster(
             n_workers=0, processes=True, host="127.0.0.1", dashboard_address=":0"
         ) as empty,
-        pytest.raises(ConnectionError, match="scheduler must have workers, got none at"),
+        pytest.raises(ConnectionError, match="had no worker within"),
     ):
         ws.score_runs(runs, scheduler=empty.scheduler_address)
 

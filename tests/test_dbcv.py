@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from golden import read_json
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
@@ -124,9 +128,66 @@ def test_a_cluster_of_one_object_counts_nothing():
     )
 
 
-def test_one_cluster_beside_lone_objects_is_fully_separate():
-    X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9]])
-    assert ws.dbcv_clusters(X, [0, 0, 0, 1]).tolist() == [1.0, 0.0]
+def test_a_lone_object_is_as_far_away_as_it_lies():
+    # two objects at 0 and 1, both inner, both with core distance 1; the lone one at 3
+    assert ws.dbcv_clusters([[0.0], [1], [3]], [0, 0, 1]) == pytest.approx([(2 - 1) / 2, 0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_object_set_apart_from_a_cloud_is_no_good_clustering(seed):
+    X = np.random.default_rng(seed).normal(size=(100, 2))
+    outwards = np.argsort((X**2).sum(axis=1))
+    for lone in outwards[[0, -1]]:
+        assert ws.dbcv_score(X, np.arange(100) == lone) < 0.2
+
+
+HDBSCAN = read_json("dbcv_hdbscan.json")["cases"]
+
+
+@pytest.mark.parametrize("case", HDBSCAN, ids=lambda case: case["name"])
+def test_the_ties_of_hdbscan_give_its_value(case):
+    X, y = np.array(case["X"]), np.array(case["y"])
+    assert ws.dbcv_score(X, y, ties="hdbscan") == pytest.approx(case["value"], abs=1e-12)
+    assert ws.dbcv_clusters(X, y, ties="hdbscan") == pytest.approx(case["clusters"], abs=1e-12)
+
+
+def _inner_of_all_trees(P):
+    """Inner objects and longest inner edge of every shortest spanning tree of a few objects."""
+    n, D = len(P), cdist(P, P)
+    np.fill_diagonal(D, np.inf)
+    core = ((D**-2.0).sum(axis=1) / (n - 1)) ** -0.5
+    reach = np.maximum(D, np.maximum(core[:, None], core))
+    trees = []
+    for edges in itertools.combinations(itertools.combinations(range(n), 2), n - 1):
+        graph = np.zeros((n, n))
+        graph[tuple(np.array(edges).T)] = 1
+        if connected_components(graph, directed=False)[0] == 1:
+            trees.append((sum(reach[e] for e in edges), edges))
+    shortest = min(length for length, _ in trees)
+    found = set()
+    for length, edges in trees:
+        if length < shortest * (1 + 1e-9):
+            inner = np.bincount(np.ravel(edges), minlength=n) > 1
+            longest = max((reach[e] for e in edges if inner[list(e)].all()), default=0)
+            found.add((tuple(inner.tolist()), round(float(longest), 9)))
+    return found
+
+
+def test_ties_do_not_matter_where_all_shortest_trees_agree():
+    y, unique = np.repeat([0, 1], 4), 0
+    for seed in range(60):
+        X = np.random.default_rng(seed).normal(size=(8, 2)) + 2 * y[:, None]
+        if all(len(_inner_of_all_trees(P)) == 1 for P in (X[:4], X[4:])):
+            unique += 1
+            assert ws.dbcv_score(X, y) == pytest.approx(
+                ws.dbcv_score(X, y, ties="hdbscan"), abs=1e-9
+            )
+    assert unique >= 5
+
+
+def test_ties_must_be_a_known_rule():
+    with pytest.raises(ValueError, match="ties must be one of 'distance', 'hdbscan', got 'first'"):
+        ws.dbcv_score([[0.0], [1], [3]], [0, 0, 1], ties="first")
 
 
 def test_clusters_of_duplicates_have_a_value():

@@ -14,13 +14,13 @@ from sklearn.neighbors import NearestNeighbors
 
 pytest.importorskip("torch", reason="needs the extra deep")
 
+from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.deep import degree_linkage, path_integral
 from wellsep.deep.jule_linkage import DegreeLinkage
 from wellsep.deep.merging import (
     chains,
     gaussian_weights,
     merge_clusters,
-    nearest_neighbours,
     renumbered,
 )
 
@@ -145,7 +145,7 @@ def test_neighbours_are_the_exact_ones():
     distances, indices = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()
     found = nearest_neighbours(X + 1e4, 6)
     np.testing.assert_array_equal(found.indices, indices)
-    np.testing.assert_allclose(found.squared, distances**2, rtol=1e-6)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-6)
 
 
 @pytest.mark.parametrize("agglomerate", [degree_linkage, path_integral])
@@ -208,3 +208,20 @@ def test_an_affinity_that_rounds_to_nothing_leaves_no_merged_cluster_behind():
     points = np.array([[0.0], [1.0], [3.0], [50.0]])
     labels = merge_clusters(_Rounded(), np.arange(4), 2, points=points, reach=0)
     assert labels.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("agglomerate", [degree_linkage, path_integral])
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"X": np.array([[0.0], [np.nan], [2.0], [3.0]])}, "X must be finite, got nan in column 0"),
+        ({"X": np.array([1.0, 2.0, 3.0])}, "X must be two-dimensional"),
+        ({"labels": np.array(1)}, "labels must be one value per object"),
+        ({"labels": [0, 1, 1]}, r"labels must have one entry per object \(4\), got 3"),
+        ({"labels": [0, 1, 1, -2]}, "labels must not hold noise"),
+    ],
+)
+def test_what_cannot_be_agglomerated_is_refused(agglomerate, change, sentence):
+    given = {"X": np.arange(4.0)[:, None], "n_clusters": 2, **change}
+    with pytest.raises(ValueError, match=sentence):
+        agglomerate(given.pop("X"), given.pop("n_clusters"), **given)

@@ -24,7 +24,7 @@ EVERY = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 SHARED = {
     "n_clusters": 8, "network": "auto", "epochs": None, "learning_rate": None, "batch_size": None,
     "preset": "auto", "device": "auto", "random_state": None, "checkpoint_dir": None,
-    "checkpoint_every": None, "resume": True,
+    "checkpoint_every": None, "resume": True, "deterministic": False,
 }  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def entries(cls, title):
     return [(name, " ".join(words)) for name, words in found]
 
 
-def test_training_lists_the_eleven_parameters_all_methods_share():
+def test_training_lists_the_twelve_parameters_all_methods_share():
     assert defaults(Training) == SHARED
     common = set.intersection(*(set(defaults(method)) for method in METHODS.values()))
     assert common == set(SHARED)

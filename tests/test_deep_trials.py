@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ pytest.importorskip("torch", reason="needs the extra deep")
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
-from wellsep.deep.trials import JOURNAL
+from wellsep.deep.claims import claimed
+from wellsep.deep.trials import JOURNAL, _end_with
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
@@ -76,6 +78,64 @@ def test_a_folder_of_another_sweep_is_refused(tmp_path, change, data, named):
     other = DeepKMeans(**(MODEL.get_params() | change))
     with pytest.raises(ValueError, match=f"'kmeans_weight=0.1' with another {named}; choose"):
         sweep(other, data, {"kmeans_weight": [0.1]}, out=tmp_path)
+
+
+@pytest.mark.parametrize("file", ["run.json", "labels.npy"])
+def test_a_damaged_run_is_named_set_aside_and_trained_again(tmp_path, file):
+    grid = {"kmeans_weight": [0.1, 1.0]}
+    sweep(MODEL, X, grid, out=tmp_path)
+    damaged = tmp_path / "kmeans_weight=0.1" / file
+    damaged.write_bytes(damaged.read_bytes()[:9])
+    with pytest.warns(UserWarning, match=r"weight=0.1 is damaged and was set aside as \.kme"):
+        result = sweep(MODEL, X, grid, out=tmp_path)
+    assert statuses(result) == ["done", "kept"]
+    assert (tmp_path / ".kmeans_weight=0.1.damaged-1" / file).stat().st_size == 9
+    assert len(load_runs(tmp_path)) == 2
+
+
+def test_a_damaged_checkpoint_is_named_set_aside_and_the_training_starts_over(tmp_path):
+    model = DeepKMeans(**(MODEL.get_params() | {"checkpoint_dir": tmp_path / "states"}))
+    grid = {"kmeans_weight": [0.1]}
+    sweep(model, X, grid, out=tmp_path / "first")
+    state = tmp_path / "states" / "kmeans_weight=0.1" / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:99])
+    with pytest.warns(UserWarning, match=r"state\.safetensors is damaged and was set aside"):
+        result = sweep(model, X, grid, out=tmp_path / "second")
+    assert statuses(result) == ["done"]
+    assert state.with_name(".state.safetensors.damaged-1").stat().st_size == 99
+
+
+def test_a_journal_cut_short_by_a_full_disk_is_read_and_continued(tmp_path):
+    sweep(MODEL, X, {"kmeans_weight": [-1.0]}, out=tmp_path)
+    with open(tmp_path / JOURNAL, "ab") as stream:
+        stream.write(b'[1]\n{"status": "failed"}\n\xff{"name": "kmeans_wei')
+    grid = {"kmeans_weight": [-1.0, -2.0]}
+    assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["failed", "failed"]
+    last = (tmp_path / JOURNAL).read_bytes().splitlines()[-1]
+    assert json.loads(last)["name"] == "kmeans_weight=-2"
+
+
+def test_a_second_sweep_takes_what_nobody_trains(tmp_path):
+    grid = {"kmeans_weight": [0.1, 1.0]}
+    with claimed(tmp_path, "kmeans_weight=0.1") as mine:
+        assert mine
+        assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["running", "done"]
+    assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["done", "kept"]
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("process", ["ended", "another of its number"])
+def test_the_claim_of_a_process_that_ended_counts_for_nothing(tmp_path, process):
+    with claimed(tmp_path, "a"):
+        (path,) = tmp_path.glob(".*.claim")
+        owner = json.loads(path.read_text())
+    change = {"process": 2**22 + 1} if process == "ended" else {"started": "long ago"}
+    path.write_text(json.dumps(owner | change))
+    with claimed(tmp_path, "a") as mine, claimed(tmp_path, "a") as again:
+        assert (mine, again) == (True, False)
+    path.write_text(json.dumps(owner | {"machine": "another"}))
+    with claimed(tmp_path, "a") as mine:
+        assert not mine
 
 
 def test_a_sweep_gives_what_single_fits_give(tmp_path):
@@ -143,6 +203,19 @@ def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     )
     assert statuses(result) == ["done"]
     assert result.trials[0].params == abandoned.params
+
+
+def test_a_worker_ends_when_the_pipe_to_its_parent_closes():
+    context = multiprocessing.get_context("spawn")
+    theirs, ours = context.Pipe(duplex=False)
+    process = context.Process(target=_end_with, args=(theirs,))
+    process.start()
+    theirs.close()
+    process.join(1.0)
+    assert process.is_alive()
+    ours.close()
+    process.join(60.0)
+    assert process.exitcode == 1
 
 
 @pytest.mark.slow

@@ -72,6 +72,7 @@ LINE_LABELS = [0, 0, 1, 1, 2]
         ("average", 4.0),  # (5 + 3) / 2
         ("centroid", 4.0),  # 5–9
         ("to-centroids", (5 + 3 + 4) / 3),  # 4 and 6 to 9, 9 to 5
+        ("own-centroids", (0.5 + 0.5 + 0) / 3),  # 0 and 1 to 0.5, 9 to 9
         ("hausdorff", 5.0),  # 4 lies 5 from {9}, and 0 lies 4 from {4, 6}, 6 lies 5 from {0, 1}
     ],
 )
@@ -96,6 +97,22 @@ def test_squared_distances_stay_squared(kernels, partitions, monkeypatch):
 def test_a_diameter_is_what_the_hand_computes(diameter, expected):
     value = ws.generalized_dunn_score(LINE, LINE_LABELS, separation="single", diameter=diameter)
     assert value == pytest.approx(3 / expected)
+
+
+@pytest.mark.parametrize(
+    ("diameter", "expected"),
+    [
+        ("complete", 0.40180088258625385),
+        ("half-average", 1.1439428732428378),
+        ("centroid", 0.47229897071577476),
+    ],
+)
+def test_own_centroids_are_what_genieclust_measures_to(diameter, expected):
+    """`generalised_dunn_index(X, y, 5, j)` of genieclust 1.3.0, j = 1, 2, 3."""
+    X = (np.arange(24) ** 2 % 17).reshape(12, 2).astype(float)
+    y = np.repeat([0, 1, 2], [5, 4, 3])
+    value = ws.generalized_dunn_score(X, y, separation="own-centroids", diameter=diameter)
+    assert value == pytest.approx(expected, rel=1e-12)
 
 
 def test_hausdorff_equals_scipys():

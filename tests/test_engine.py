@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.compute.engine import cut_rows, pair_rounds
+from wellsep.compute.engine import (
+    budget_bytes,
+    cut_rows,
+    effective_jobs,
+    one_blas_thread,
+    pair_rounds,
+    some_at_once,
+)
 
 
 def _many(n=1300, d=5, seed=0, dtype=np.float64):
@@ -36,6 +45,73 @@ def test_blocks_cover_all_rows_and_keep_groups_apart():
     assert [b.start for b in blocks[1:]] == [b.stop for b in blocks[:-1]]
     assert (blocks[0].start, blocks[-1].stop) == (0, 199)
     assert all(len(set(groups[b])) == 1 and b.stop - b.start <= 50 for b in blocks)
+
+
+def _blas_threads():
+    from threadpoolctl import threadpool_info
+
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_items_worked_on_at_once_come_in_their_order_with_one_blas_thread(threads):
+    before, seen = _blas_threads(), []
+
+    def task(i):
+        seen.append(_blas_threads())
+        return i
+
+    assert list(some_at_once(threads, task, [(i,) for i in range(20)])) == list(range(20))
+    assert all(set(one) == {1} for one in seen)
+    assert _blas_threads() == before
+
+
+def test_an_error_in_a_thread_reaches_the_caller_and_ends_the_limit_on_blas():
+    before = _blas_threads()
+    with pytest.raises(ZeroDivisionError):
+        list(some_at_once(3, lambda i: 1 / (i - 4), [(i,) for i in range(20)]))
+    assert _blas_threads() == before
+
+
+def test_the_first_item_is_done_before_the_others_start_where_it_compiles():
+    seen = []
+    found = some_at_once(3, lambda i: seen.append(i) or i, [(i,) for i in range(9)],
+                         first_alone=True)  # fmt: skip
+    assert next(found) == 0
+    assert seen == [0]
+    assert list(found) == list(range(1, 9))
+
+
+def test_threads_keep_the_callers_memory_budget():
+    from sklearn import config_context
+
+    with config_context(working_memory=7):
+        found = set(some_at_once(2, lambda i: budget_bytes(), [(i,) for i in range(4)]))
+    assert found == {7 * 2**20}
+
+
+def test_only_who_limited_blas_restores_it():
+    from threadpoolctl import threadpool_limits
+
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with one_blas_thread():
+            entered.set()
+            leave.wait(10)
+
+    with threadpool_limits(2, user_api="blas"):
+        jobs = effective_jobs(None)
+        other = threading.Thread(target=hold)
+        with one_blas_thread():
+            other.start()
+            assert entered.wait(10)
+            assert effective_jobs(None) == jobs
+            assert set(_blas_threads()) == {1}
+        assert set(_blas_threads()) == {2}
+        leave.set()
+        other.join()
+        assert set(_blas_threads()) == {2}
 
 
 def test_the_number_of_threads_changes_no_bit():

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from wellsep import _files as files
+from wellsep import _replace
 from wellsep._files import (
     digest,
     read_npz,
-    replace_file,
     stored_member,
     stored_npy,
     to_json,
     write_npz,
-    write_text,
 )
+from wellsep._replace import replace_file, write_text
 
 
 def names_in(folder) -> list[str]:
@@ -72,7 +72,7 @@ def test_an_exception_while_writing_leaves_the_old_file_and_nothing_else(tmp_pat
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_the_mode_follows_the_umask_of_the_process(tmp_path, mask):
     code = (
-        f"import os, sys; os.umask({mask}); from wellsep._files import write_text;"
+        f"import os, sys; os.umask({mask}); from wellsep._replace import write_text;"
         " write_text(sys.argv[1], 'x')"
     )
     source = Path(files.__file__).parents[1]
@@ -105,12 +105,70 @@ def gone() -> int:
 
 @pytest.mark.skipif(os.name != "posix", reason="asks the system whether a process lives")
 def test_files_of_writers_that_are_gone_are_removed_at_the_next_write(tmp_path, gone):
-    token, here = "0" * 32, files._machine()
+    token, here = "0" * 32, _replace.machine()
     dead, alive = f".{token}.{here}-{gone}.tmp", f".{token}.{here}-{os.getpid()}.tmp"
     for name in (dead, alive, ".someone.tmp", "arrays-1.npz"):
         (tmp_path / name).write_text("half")
     write_text(tmp_path / "a", "x")
     assert names_in(tmp_path) == sorted([alive, ".someone.tmp", "a", "arrays-1.npz"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices are POSIX")
+@pytest.mark.parametrize("kind", ["folder", "device", "pipe"])
+def test_only_a_regular_file_is_replaced(tmp_path, kind):
+    path = tmp_path / "there"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        except PermissionError:
+            pytest.skip("only root may make a device")
+    with pytest.raises(ValueError, match="path must be a file, got a (folder|device or pipe) at"):
+        write_text(path, "x")
+    assert path.exists() and not path.is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links are POSIX")
+def test_a_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "a")
+    write_text(tmp_path / "link", "x")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real" / "a").read_text() == "x"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_array_that_does_not_fit_names_the_full_disk():
+    def write():
+        with open("/dev/full", "wb") as stream:
+            files.write_npy(stream, np.zeros(100_000))
+
+    with pytest.raises(OSError, match="No space left on device"):
+        write()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks are POSIX")
+def test_a_lock_keeps_others_out_and_is_given_back(tmp_path, monkeypatch):
+    order = []
+
+    def second():
+        with _replace.locked(tmp_path):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    with _replace.locked(tmp_path):
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+    monkeypatch.setattr(_replace, "_PATIENCE", 0.02)
+    with _replace.locked(tmp_path), _replace.locked(tmp_path):  # a holder that was stopped
+        order.append("without")
+    assert order[-1] == "without"
 
 
 def test_many_writers_of_one_file_leave_one_whole_file(tmp_path):

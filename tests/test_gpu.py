@@ -163,31 +163,31 @@ def test_the_mean_of_a_large_silhouette_errs_by_less_than_a_millionth():
 
 @pytest.mark.parametrize(("d", "k"), [(64, 100), (5, 3), (160, 37)])
 def test_the_nearest_two_centres_are_those_of_the_host(d, k):
-    from wellsep.compute.nearest import nearest, nearest_two
+    from wellsep.compute.space import open_space
 
     X, _ = _blobs(5000, d, 8)
     centers = X[:k].astype(np.float64) + 0.01
-    exact = nearest_two(X.astype(np.float64), centers)
-    tensor = torch.tensor(X, device="cuda")
-    found = [part.cpu().numpy() for part in nearest_two(tensor, centers)]
+    exact = open_space(X.astype(np.float64)).nearest_two(centers)
+    there = open_space(torch.tensor(X, device="cuda"))
+    found = [part.cpu().numpy() for part in there.nearest_two(centers)]
     assert (found[0] == exact.first).mean() > 0.999  # near ties may fall either way
     assert (found[1] == exact.second).mean() > 0.999
     assert found[2] == pytest.approx(exact.near, rel=1e-5, abs=1e-6)
     assert found[3] == pytest.approx(exact.far, rel=1e-5)
-    alone = nearest(tensor, centers)
+    alone = there.nearest(centers)
     assert np.array_equal(alone.first.cpu().numpy(), found[0])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_by_code_are_those_of_the_host(weighted):
-    from wellsep.compute.nearest import code_sums
+    from wellsep.compute.space import open_space
 
     X, y = _blobs(20_000, 24, 50)
     codes = np.column_stack([y, (y + 1) % 50])
     shares = np.random.default_rng(3).uniform(-1, 1, codes.shape) if weighted else None
-    exact = code_sums(X.astype(np.float64), codes, shares, 50)
+    exact = open_space(X.astype(np.float64)).code_sums(codes, shares, 50)
     there = [torch.tensor(a, device="cuda") if a is not None else None for a in (X, codes, shares)]
-    found = code_sums(there[0], there[1], there[2], 50)
+    found = open_space(there[0]).code_sums(there[1], there[2], 50)
     assert found == pytest.approx(exact, abs=1e-5 * np.abs(exact).max())
 
 

@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
+from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
 from wellsep._checks import is_torch
@@ -188,8 +189,8 @@ def test_a_judgement_has_the_scores_of_score_runs_to_the_bit(seen, dtype, monkey
 def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     monkeypatch.setattr(half_sums, "SEEN", seen)
     runs, passes, strips = made(), [], []
-    whole, part = sums._strips, half_sums.PairSums
-    monkeypatch.setattr(sums, "_strips", lambda *a: passes.append(1) or whole(*a))
+    whole, part = sums.strips, half_sums.PairSums
+    monkeypatch.setattr(sums, "strips", lambda *a: passes.append(1) or whole(*a))
     monkeypatch.setattr(half_sums, "PairSums", lambda *a: strips.append(1) or part(*a))
     ws.judge(runs, n_draws=20, details=False)
     assert len(passes) == len(strips) == len(runs.spaces)
@@ -229,3 +230,29 @@ def test_an_index_named_in_the_options_decides_the_half_samples_too():
     )
     with pytest.raises(ValueError, match="index must be"):
         ws.judge(runs, n_draws=6, index="no such")
+
+
+@pytest.mark.parametrize("index", ["silhouette", "dunn", "c_index"])
+def test_half_samples_of_a_matrix_of_distances_cut_rows_and_columns(index):
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1], 20)
+    made = {f"s{i}": rng.normal(size=(40, 3)) + 2.0 * truth[:, None] for i in range(3)}
+    parts = {"truth": truth, "random": rng.integers(0, 2, 40), "third": np.arange(40) % 3}
+    options = {"dip": False, "details": False, "n_draws": 8}
+    plain = ws.judge(ws.Runs.from_parts(made, parts), [index], **options)
+    distances = {name: pairwise_distances(X) for name, X in made.items()}
+    spec = (index, {"metric": "precomputed"})
+    given = ws.judge(ws.Runs.from_parts(distances, parts), [spec], **options)
+    np.testing.assert_array_equal(given.confidence.ranks, plain.confidence.ranks)
+    again = ws.rank_confidence(
+        ws.Runs.from_parts(distances, parts), given.scores, given.answer, n_draws=8
+    )
+    np.testing.assert_array_equal(again.ranks, plain.confidence.ranks)
+
+
+@pytest.mark.parametrize("option", ["dip", "details"])
+def test_what_needs_coordinates_is_refused_for_a_matrix_of_distances(option):
+    runs = ws.Runs.from_parts({"s": np.ones((6, 6)) - np.eye(6)}, {"a": [0, 0, 0, 1, 1, 1]})
+    options = {"dip": False, "details": False, option: True}
+    with pytest.raises(ValueError, match=f"{option} must be False where an index has metric="):
+        ws.judge(runs, [("silhouette", {"metric": "precomputed"})], **options)

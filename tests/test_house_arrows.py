@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -10,20 +11,49 @@ from golden import ROOT
 
 SOURCE = ROOT / "src" / "wellsep"
 
-LEAVES = {"_checks", "_files", "_records", "partitions", "runs", "datasets", "tables", "_display"}
+LEAVES = {
+    "_checks",
+    "_arguments",
+    "_reading",
+    "_files",
+    "_replace",
+    "_records",
+    "_labels",
+    "partitions",
+    "runs",
+    "datasets",
+    "tables",
+    "table_writer",
+    "_display",
+}
 BELOW = {
-    "_checks": set(),
-    "_files": set(),
-    "_records": {"_files", "_display"},
-    "partitions": {"_checks"},
-    "tables": {"_checks", "_files"},
+    "_checks": {"_display"},
+    "_arguments": {"_checks", "_display"},
+    "_reading": {"_display"},
+    "_files": {"_display", "_reading"},
+    "_replace": set(),
+    "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
+    "_labels": {"_checks"},
+    "partitions": {"_checks", "_labels"},
+    "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_writer"},
+    "table_writer": {"_files", "_replace"},
     "_display": set(),
-    "datasets": {"_checks", "_display"},
-    "runs": {"_checks", "_files", "partitions", "tables", "_display"},
+    "datasets": {"_checks", "_arguments", "_display"},
+    "runs": {
+        "_checks",
+        "_arguments",
+        "_reading",
+        "_files",
+        "_replace",
+        "_labels",
+        "partitions",
+        "tables",
+        "_display",
+    },
     "adapters": LEAVES,
-    "compute": {"_checks", "partitions"},
-    "indices": {"_checks", "_display", "partitions", "compute"},
-    "spaces": {"_checks", "_display", "partitions", "compute"},
+    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"},
+    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
+    "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces"},
@@ -178,3 +208,66 @@ def test_a_private_import_is_seen():
     assert private_imports("from wellsep._checks import check_data")
     assert private_imports("from wellsep.compute.kernels import choose")
     assert not private_imports("import wellsep as ws\nfrom wellsep.deep import DEC")
+
+
+# "What is X?": which library an array is of, where it lies, which class wraps it.
+QUESTION = re.compile(
+    r"issparse\(|is_torch\(|is_dask\(|is_host\(|is_numpy\(|is_numpy_array\(|(?<!def )\bon_device\(|"
+    r"\.(on_device|is_cuda|in_chunks)\b|\bis np\b|"
+    r"isinstance\([^,]+, \(?(np\.ndarray|da\.Array|torch\.Tensor|\w*(Space|Points|Task|Chunks)\b)|"
+    r"hasattr\((X|values|array|rows|codes|labels)\b"
+)
+# They are asked where data come in; and by `choose`, of the functions that say whether a faster
+# twin is usable.
+DOORS = {
+    "space.py": "open_space",
+    "units.py": "in_safe_units",
+    "twins.py": "choose",
+    "dask/chunks.py": "open_chunks",
+    "dask/labels.py": "encode_chunks",
+    "dask/contingency.py": "count_chunks",
+}
+DOOR_FUNCTIONS = re.compile(r"open_points|\w*usable")
+
+
+def questions(source: str) -> list[str]:
+    """Lines that ask what an array is, outside functions that are doors."""
+    inside: dict[int, str] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            inside |= dict.fromkeys(range(node.lineno, (node.end_lineno or 0) + 1), node.name)
+    return [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(source.splitlines(), 1)
+        if QUESTION.search(line.partition("#")[0])
+        and not DOOR_FUNCTIONS.fullmatch(inside.get(number, ""))
+    ]
+
+
+def test_fewer_than_fifteen_lines_behind_the_doors_ask_what_an_array_is():
+    rooms = sorted((SOURCE / "compute").rglob("*.py"))
+    names = {str(path.relative_to(SOURCE / "compute")): path for path in rooms}
+    assert set(names) >= set(DOORS)
+    asked = [
+        f"{name}:{question}"
+        for name, path in names.items()
+        if name not in DOORS
+        for question in questions(path.read_text())
+    ]
+    assert len(asked) < 15, "\n".join(asked)
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [
+        ("return a if sp.issparse(a) else b", True),
+        ("rows = isinstance(a, np.ndarray)", True),
+        ("if space.on_device:", True),
+        ("table = xp.where(a > 0, a, b)", False),
+        ("name = isinstance(metric, str)", False),
+    ],
+)
+def test_a_question_about_an_array_is_noticed(line, asks):
+    body = line + (" pass" if line.endswith(":") else "")
+    assert bool(questions(f"def block():\n    {body}\n")) is asks
+    assert not questions(f"def twin_usable():\n    {body}\n")

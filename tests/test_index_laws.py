@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+from ugly import hdbscan_noise
 
 import wellsep as ws
 
@@ -70,6 +72,34 @@ def test_translation_does_not_matter(name, seed):
     X, y = _blobs(seed)
     moved = X + np.array([1.0, -20.0, 300.0])
     assert _value(name, moved, y) == pytest.approx(_value(name, X, y), rel=1e-7, nan_ok=True)
+
+
+def _whole_numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Few places and many ties: equal distances, duplicates, objects just on a radius."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(3), np.arange(3), rng.integers(0, 3, 9)])
+    return rng.integers(0, 6, (15, 2)) + 2.0 * y[:, None], y
+
+
+@pytest.mark.parametrize("library", ["numpy", "accelerator"])
+@pytest.mark.parametrize("name", _obeying("translation"))
+def test_translation_does_not_matter_where_distances_tie(name, library, monkeypatch):
+    convert = _as_on_an_accelerator(monkeypatch) if library == "accelerator" else np.asarray
+    for X, y in [(SIX, [0, 0, 0, 1, 1, 1]), *map(_whole_numbers, range(4))]:
+        values = [_value(name, convert(X + step), y) for step in (0.0, 1.0, 1000.0)]
+        assert values == pytest.approx([values[0]] * 3, rel=1e-9, nan_ok=True)
+
+
+SIX = np.array([[5.0, 0], [3, 0], [2, 1], [0, 0], [5, 5], [0, 5]])
+
+
+def _as_on_an_accelerator(monkeypatch):
+    """Tensors in memory, worked on by the passes for accelerators."""
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    import wellsep.compute.space as space
+
+    monkeypatch.setattr(space, "on_device", space.is_torch)
+    return torch.asarray
 
 
 @pytest.mark.parametrize("name", _obeying("rotation"))
@@ -173,6 +203,44 @@ def _as_kind(X, y, kind):
     return np.asfortranarray(X), y
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize("kind", ["np.matrix", "masked array without a mask", "objects"])
+def test_a_subclass_of_an_array_scores_as_the_array_does(name, kind):
+    X, y = _blobs(9)
+    makers = {"np.matrix": np.matrix, "objects": lambda X: X.astype(object)}
+    given_X = makers.get(kind, np.ma.masked_array)(X)
+    assert _value(name, given_X, y) == _value(name, X, y)
+
+
+def _malformed(kind):
+    X, _ = _blobs(9)
+    if kind == "masked values":
+        return np.ma.masked_array(X, mask=np.eye(*X.shape, dtype=bool))
+    if kind == "huge integers":
+        return np.where(np.eye(*X.shape, dtype=bool), 10**400, X.astype(object))
+    if kind == "complex":
+        return X + 1j
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
+    return torch.tensor(X).to_sparse() if kind == "sparse tensor" else torch.tensor(X) + 1j
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("masked values", r"X must not have masked values, got 3, first at \(0, 0\)"),
+        ("huge integers", "X must fit float64"),
+        ("complex", "X must be real, got complex"),
+        ("complex tensor", "X must be real, got complex"),
+        ("sparse tensor", "X must be a dense tensor, got one of layout torch.sparse_coo"),
+    ],
+)
+def test_data_whose_values_are_not_real_numbers_are_refused(name, kind, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        _value(name, _malformed(kind), _blobs(9)[1])
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].sparse])
 def test_sparse_data_score_as_dense_ones_do(name):
     import scipy.sparse as sp
@@ -239,3 +307,69 @@ def test_excluded_noise_scores_as_if_it_were_not_there(name):
     scores = ws.score_partitions(X, y, [name], noise="exclude")
     assert scores.values[0, 0] == pytest.approx(_value(name, X[kept], y[kept]), rel=1e-9)
     assert scores.coverage[0] == pytest.approx(kept.mean())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("noise", ["exclude", "cluster", "singletons"])
+def test_minus_two_and_minus_three_score_as_minus_one_does(name, noise):
+    X, y = _blobs(13)
+    one = np.where(np.arange(len(y)) % 5 == 0, -1, y)
+    three = hdbscan_noise(one)
+    assert sorted(set(three[three < 0].tolist())) == [-3, -2, -1]
+    scores = ws.score_partitions(X, {"one": one, "three": three}, [name], noise=noise)
+    assert scores.values[0, 0] == pytest.approx(scores.values[1, 0], rel=0, nan_ok=True)
+    assert scores.coverage[0] == scores.coverage[1]
+    assert scores.n_clusters[0] == scores.n_clusters[1]
+    with pytest.raises(ValueError, match="must not hold noise"):
+        ws.score_partitions(X, np.where(three == -2, -2, y), [name], noise="error")
+
+
+WITH_METRIC = [name for name in NAMES if "metric" in ws.INDICES[name].params]
+
+
+def _matrix(kind: str) -> np.ndarray:
+    D = cdist(*[_blobs(14)[0]] * 2)
+    if kind == "not square":
+        return np.hstack([D, D])
+    if kind == "diagonal":
+        return D + np.eye(len(D))
+    if kind == "negative":
+        return -D
+    D[0, 5] += 9
+    return D
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("not square", r"X must be a square matrix .* got shape \(60, 120\)"),
+        ("diagonal", "X must have zeros on its diagonal .* got 1.0 at 0"),
+        ("negative", "X must not have negative distances"),
+        ("asymmetric", r"X must be symmetric .* at \(0, 5\) and .* at \(5, 0\)"),
+    ],
+)
+@pytest.mark.parametrize("name", WITH_METRIC)
+def test_what_is_no_matrix_of_distances_is_refused(name, kind, sentence, library):
+    D, y = _matrix(kind), _blobs(14)[1]
+    if library == "torch":
+        D = pytest.importorskip("torch", reason="needs the extra deep").tensor(D)
+    with pytest.raises(ValueError, match=sentence):
+        ws.score_partitions(D, y, [(name, {"metric": "precomputed"})])
+
+
+@pytest.mark.parametrize("name", WITH_METRIC)
+def test_a_matrix_of_distances_in_float32_is_one(name):
+    X, y = _blobs(14)
+    D = cdist(X, X).astype(np.float32)
+    D[3, 4] *= np.float32(1 + 1e-6)
+    D[7, 7] = np.float32(1e-6)
+    given = ws.score_partitions(D, y, [(name, {"metric": "precomputed"})]).values
+    assert given[0, 0] == pytest.approx(_value(name, X, y), rel=1e-4)
+
+
+def test_x_is_not_distances_for_one_index_and_coordinates_for_another():
+    with pytest.raises(ValueError, match="must all have metric='precomputed' .* 'cfq', which"):
+        ws.score_partitions(
+            np.zeros((4, 4)), [0, 0, 1, 1], [("silhouette", {"metric": "precomputed"}), "cfq"]
+        )

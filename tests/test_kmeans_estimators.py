@@ -271,3 +271,38 @@ def test_bad_data_and_weights_are_named(make, X):
 def test_the_html_repr_names_the_estimator(make):
     text = io.StringIO(make(3)._repr_html_()).read()
     assert make.__name__ in text
+
+
+WAYS_TO_FIT = ["dense", "float32", "sparse", "cosine", "random", "tensor", "dask", "dask weights"]
+
+
+@pytest.mark.parametrize("way", WAYS_TO_FIT)
+@pytest.mark.parametrize("make", [*ESTIMATORS, ws.LOFKMeans])
+def test_weights_of_one_are_no_weights_bit_for_bit(make, way):
+    X = np.random.default_rng(0).normal(size=(200, 4)).astype("f4" if way == "float32" else "f8")
+    ones, options = np.ones(200), {}
+    if way == "sparse" and make is ws.LOFKMeans:
+        pytest.skip("LOFKMeans takes dense data only")
+    if way == "cosine" and make is not ws.KMeans:
+        pytest.skip("KMeans alone has a metric")
+    if way == "sparse":
+        X = sp.csr_array(np.where(np.abs(X) < 0.5, 0, X))
+    elif way == "cosine":
+        X[3] = 0.0
+        options = {"metric": "cosine"}
+    elif way == "random":
+        options = {"init": "random"}
+    elif way == "tensor":
+        X = pytest.importorskip("torch", reason="needs the extra deep").tensor(X)
+    elif way.startswith("dask"):
+        da = pytest.importorskip("dask.array", reason="needs the extra dask")
+        X = da.from_array(X, chunks=(70, 4))
+        ones = da.ones(200, chunks=70) if way == "dask weights" else ones
+    plain = make(5, random_state=0, **options).fit(X)
+    weighted = make(5, random_state=0, **options).fit(X, sample_weight=ones)
+    assert weighted.inertia_ == plain.inertia_
+    np.testing.assert_array_equal(
+        np.asarray(weighted.cluster_centers_), np.asarray(plain.cluster_centers_)
+    )
+    np.testing.assert_array_equal(np.asarray(weighted.labels_), np.asarray(plain.labels_))
+    assert weighted.score(X, sample_weight=ones) == plain.score(X)

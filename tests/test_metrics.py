@@ -111,16 +111,19 @@ def test_the_twin_keeps_zero_rows_where_most_of_a_block_is_close():
 
 
 @pytest.mark.parametrize("name", [n for n in METRICS if METRICS[n].sums is not None])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_sums_without_pairs_are_sums_of_the_distances(name, sparse):
+@pytest.mark.parametrize("kind", ["dense", "sparse", "far"])
+def test_sums_without_pairs_are_sums_of_the_distances(name, kind):
     import scipy.sparse as sp
 
     X, metric = ugly(2), METRICS[name]
-    space = open_space(sp.csr_array(X) if sparse else X)
+    X = X + 1e3 if kind == "far" else X
+    space = open_space(sp.csr_array(X) if kind == "sparse" else X)
     members = np.random.default_rng(3).integers(0, 2, (4, len(X))).astype(float)
     rows = metric.sums.rows(space, slice(0, len(X)))
-    sums = metric.sums.distances(rows, members @ rows, members.sum(axis=1))
-    itself = members * metric.sums.itself(rows, np)
+    totals = members @ rows
+    lengths = metric.sums.lengths(space, rows, totals, members.sum(axis=1))
+    sums = metric.sums.distances(space, rows, totals, lengths)
+    itself = members * metric.sums.itself(space, rows)
     assert sums - itself == pytest.approx(members @ _truth(X, name), rel=1e-9, abs=1e-9)
 
 

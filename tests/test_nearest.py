@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from libraries import converter
 
 from wellsep._checks import to_numpy
-from wellsep.compute.nearest import WIDE, code_sums, nearest, nearest_two
+from wellsep.compute.nearest import WIDE
+from wellsep.compute.space import open_space
 
 
 def _table(X, centers):
@@ -27,7 +28,7 @@ def test_the_nearest_two_are_those_of_the_full_table(convert, n, k):
     X, centers = rng.normal(size=(n, 3)), rng.normal(size=(k, 3))
     order = np.argsort(_table(X, centers), axis=1)
     squared = np.sort(_table(X, centers), axis=1)
-    found = nearest_two(convert(X), centers)
+    found = open_space(convert(X)).nearest_two(centers)
     np.testing.assert_array_equal(to_numpy(found.first), order[:, 0])
     np.testing.assert_array_equal(to_numpy(found.second), order[:, 1])
     np.testing.assert_allclose(to_numpy(found.near), squared[:, 0], rtol=1e-9, atol=1e-12)
@@ -37,14 +38,15 @@ def test_the_nearest_two_are_those_of_the_full_table(convert, n, k):
 def test_the_nearest_is_the_first_of_the_nearest_two(convert):
     rng = np.random.default_rng(0)
     X, centers = rng.normal(size=(2000, 4)), rng.normal(size=(9, 4))
-    one, two = nearest(convert(X), centers), nearest_two(convert(X), centers)
+    one = open_space(convert(X)).nearest(centers)
+    two = open_space(convert(X)).nearest_two(centers)
     np.testing.assert_array_equal(to_numpy(one.first), to_numpy(two.first))
     np.testing.assert_array_equal(to_numpy(one.near), to_numpy(two.near))
 
 
 @pytest.mark.parametrize("k", [3, WIDE + 3])
 def test_of_equal_centres_the_first_is_nearest_and_the_next_is_second(k):
-    found = nearest_two(np.zeros((4, 2)), np.ones((k, 2)))
+    found = open_space(np.zeros((4, 2))).nearest_two(np.ones((k, 2)))
     assert found.first.tolist() == [0] * 4
     assert found.second.tolist() == [1] * 4
 
@@ -52,9 +54,9 @@ def test_of_equal_centres_the_first_is_nearest_and_the_next_is_second(k):
 def test_many_blocks_give_what_one_block_gives(monkeypatch):
     rng = np.random.default_rng(1)
     X, centers = rng.normal(size=(1000, 4)), rng.normal(size=(6, 4))
-    whole = nearest_two(X, centers)
+    whole = open_space(X).nearest_two(centers)
     monkeypatch.setattr("wellsep.compute.nearest.HOST_BLOCK", 6 * 64)
-    np.testing.assert_array_equal(nearest_two(X, centers).second, whole.second)
+    np.testing.assert_array_equal(open_space(X).nearest_two(centers).second, whole.second)
 
 
 def test_sums_by_code_count_each_row_under_each_of_its_codes(convert):
@@ -62,11 +64,11 @@ def test_sums_by_code_count_each_row_under_each_of_its_codes(convert):
     codes = np.array([[0, 1], [1, 1], [2, 0]])
     weights = np.array([[1.0, 10.0], [1.0, 2.0], [0.5, -1.0]])
     like = convert if convert is not sp.csr_array else np.asarray
-    sums = code_sums(convert(X), like(codes), like(weights), 4)
+    sums = open_space(convert(X)).code_sums(like(codes), like(weights), 4)
     np.testing.assert_allclose(sums, [[-4, -4], [19, 32], [2.5, 3], [0, 0]])
 
 
 def test_float32_rows_are_summed_in_float64():
     X = np.full((100_000, 1), 0.1, dtype=np.float32)
-    sums = code_sums(X, np.zeros(len(X), dtype=np.int32), None, 1)
+    sums = open_space(X).code_sums(np.zeros(len(X), dtype=np.int32), None, 1)
     assert sums[0, 0] == pytest.approx(100_000 * float(np.float32(0.1)), rel=1e-12)

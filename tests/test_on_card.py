@@ -131,22 +131,20 @@ def test_a_histogram_selects_as_sorting_does(metric):
     assert np.array(binned) == pytest.approx(np.array(sorting), rel=1e-7, abs=1e-9)
 
 
-def _as_card_anywhere(monkeypatch):
+@pytest.fixture
+def as_card_anywhere(as_card, monkeypatch):
     """Functions that look at the tensor itself see an accelerator too."""
-    from wellsep._checks import is_torch
     from wellsep.cluster import lofkmeans
-    from wellsep.compute import neighbours, space
     from wellsep.indices import connectivity
 
-    for module in (space, neighbours, connectivity, lofkmeans):
+    for module in (connectivity, lofkmeans):
         monkeypatch.setattr(module, "on_device", is_torch)
 
 
 @pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])
-def test_neighbours_are_those_of_the_host(d, t, monkeypatch):
+def test_neighbours_are_those_of_the_host(d, t, as_card):
     from wellsep.compute.neighbours import nearest_neighbours
 
-    _as_card_anywhere(monkeypatch)
     X = np.random.default_rng(7).normal(size=(700, d)) + 5
     rows = np.array([3, 600, 17])
     host = nearest_neighbours(X, t, method="brute")
@@ -157,10 +155,9 @@ def test_neighbours_are_those_of_the_host(d, t, monkeypatch):
     assert np.array_equal(some.indices, host.indices[rows])
 
 
-def test_the_outlier_factor_needs_no_host_search(monkeypatch):
+def test_the_outlier_factor_needs_no_host_search(as_card):
     from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
 
-    _as_card_anywhere(monkeypatch)
     X = np.random.default_rng(8).normal(size=(400, 4))
     X[:9] = X[0]
     ours = local_outlier_factor(nearest_neighbours(torch.tensor(X), 6))
@@ -168,26 +165,24 @@ def test_the_outlier_factor_needs_no_host_search(monkeypatch):
 
 
 @pytest.mark.parametrize(("d", "t"), [(2, 5), (20, 3)])
-def test_local_connectivity_is_that_of_the_host(d, t, monkeypatch):
+def test_local_connectivity_is_that_of_the_host(d, t, as_card_anywhere):
     rng = np.random.default_rng(9)
     y = rng.integers(0, 2, 1500)
     X = rng.normal(size=(1500, d)) + 3 * y[:, None]
     X[100:120] = X[100]
     y[:30] = -1
     host = ws.local_connectivity(X, y, n_neighbors=t)
-    _as_card_anywhere(monkeypatch)
     ours = ws.local_connectivity(torch.tensor(X), y, n_neighbors=t)
     assert ours.objects == pytest.approx(host.objects, rel=1e-9, abs=1e-12, nan_ok=True)
     assert np.array_equal(ours.n_witnesses, host.n_witnesses)
     assert np.array_equal(ours.better_cluster, host.better_cluster)
 
 
-def test_lofkmeans_weighs_a_tensor_as_it_weighs_an_array(monkeypatch):
+def test_lofkmeans_weighs_a_tensor_as_it_weighs_an_array(as_card_anywhere):
     X = np.random.default_rng(10).normal(size=(300, 3))
     weight = np.ones(300)
     weight[::10] = 0
     host = ws.LOFKMeans(4, random_state=0).fit(X, sample_weight=weight)
-    _as_card_anywhere(monkeypatch)
     ours = ws.LOFKMeans(4, random_state=0).fit(torch.tensor(X), sample_weight=weight)
     assert ours.weights_ == pytest.approx(host.weights_, rel=1e-9)
     assert float(ours.inertia_) == pytest.approx(host.inertia_, rel=1e-9)

@@ -24,7 +24,7 @@ def table(matrix=MATRIX, **options) -> Scores:
 def test_ties_share_the_better_rank_and_the_best_is_the_first_by_name():
     ranking = rank(ace(table(), dip=False))
     assert ranking.rank.tolist() == [4, 1, 3, 1]
-    assert ranking.winners == ("k3", "again k3")
+    assert ranking.winners == ("again k3", "k3")
     assert ranking.best == "again k3"
     assert [ranking.names[i] for i in ranking.order] == ["again k3", "k3", "k4", "k2"]
 

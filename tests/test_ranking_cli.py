@@ -341,13 +341,38 @@ def test_names_with_slashes_and_markup_are_shown_as_they_are(tmp_path, capsys):
     assert set(Judgement.load(tmp_path / "result").ranking.names) == set(names)
 
 
-def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(folder, capsys, tmp_path):
+def test_a_cache_that_cannot_be_written_is_named_and_the_ranking_goes_on(folder, capsys, tmp_path):
     (tmp_path / "file").write_text("")
-    code, _, err = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file")
-    assert code == 2
-    assert str(tmp_path / "file") in err
-    code, _, _ = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file", "--no-cache")
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file")
     assert code == 0
+    assert err.count(f"Warning: Scores cannot be kept in {tmp_path / 'file'}: ") == 1
+    code, again, err = run(
+        capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file", "--no-cache"
+    )
+    assert code == 0
+    assert again == out
+    assert err == ""
+
+
+@pytest.mark.parametrize("names", [{"XDG_CACHE_HOME": "/proc/nope"}, {"HOME": "/proc/nope"}])
+def test_without_a_home_folder_the_ranking_is_made_and_nothing_kept(
+    folder, capsys, monkeypatch, names
+):
+    for name in ("XDG_CACHE_HOME", "WELLSEP_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    code, out, err = run(capsys, "rank", folder, *QUICK)
+    assert (code, "Ranking by ACE" in out) == (0, True)
+    assert "Scores cannot be kept in /proc/nope" in err
+
+
+@pytest.mark.parametrize("option", ["--report", "--json", "--save"])
+def test_a_result_is_never_written_over_the_runs(folder, capsys, option):
+    before = sorted(folder.rglob("*"))
+    code, _, err = run(capsys, "rank", folder, *QUICK, option, folder)
+    assert (code, sorted(folder.rglob("*"))) == (2, before)
+    assert f"{option.removeprefix('--')} must be another file than the input" in err
 
 
 def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):

@@ -71,3 +71,38 @@ def test_a_notebook_shows_table_and_story():
     html = ws.judge(made(), n_draws=0)._repr_html_()
     assert "<table>" in html
     assert "How sure" in html
+
+
+def _in_order(seed: int, data_seed: int) -> ws.Runs:
+    """The same runs, some of them tied, some with noise, in an order of their own."""
+    rng = np.random.default_rng(data_seed)
+    truth = np.repeat([0, 1, 2], 30)
+    spread = rng.uniform(0.5, 4, 6)
+    spaces = {
+        f"s{i}": rng.normal(size=(90, 2)) + s * np.eye(3)[truth, :2] for i, s in enumerate(spread)
+    }
+    spaces["flat"] = np.tile(np.arange(2.0), (90, 1))
+    noisy = np.where(np.arange(90) % 9 == 0, -1, truth)
+    labels = {"z": truth, "a": (truth + 1) % 3, "two": truth > 0, "noisy": noisy}
+    labels |= {name: rng.integers(0, 3, 90) for name in ("m", "b")}
+    order = np.random.default_rng(seed)
+    names, parts = list(spaces), list(labels)
+    if seed:
+        order.shuffle(names)
+        order.shuffle(parts)
+    return ws.Runs.from_parts({n: spaces[n] for n in names}, {p: labels[p] for p in parts})
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("data_seed", range(3))
+def test_the_words_do_not_depend_on_the_order_of_the_runs(data_seed):
+    from wellsep.report.ranking_page import build_ranking_page
+
+    said = set()
+    for seed in range(3):
+        runs = _in_order(seed, data_seed)
+        found = ws.judge(runs, ["silhouette", "davies_bouldin"], n_draws=10, noise="exclude")
+        page = build_ranking_page(found, runs=runs, truth=None, title=None, layout="pca")
+        rows = tuple(found.ranking.table()["partition"])
+        said.add((found.explain(), rows, page.lead, page.sure, page.facts))
+    assert len(said) == 1

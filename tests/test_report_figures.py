@@ -10,6 +10,7 @@ from pages import grouped_scores, small_choice, small_judgement, small_runs
 from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
+from wellsep.evaluate.details import counterfactual
 from wellsep.plot.counts import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report import figures
@@ -22,7 +23,7 @@ from wellsep.report.ace_figures import (
     steps_figure,
 )
 from wellsep.report.choose_k_page import curves_figure, k_table
-from wellsep.report.regions import counterfactual, regions_figure, separating_lines
+from wellsep.report.regions import regions_figure, separating_lines
 from wellsep.report.scatter import matched
 from wellsep.report.table import ranking_table, winning_means
 from wellsep.spaces.planes import plane

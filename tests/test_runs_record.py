@@ -63,6 +63,8 @@ def test_labels_and_params_are_copied_and_the_embedding_is_not():
         (pd.Series(["a", "b", "a"], dtype="category"), np.array(["a", "b", "a"])),
         (pl.Series(["a", "b", "a"]), np.array(["a", "b", "a"])),
         (np.array(["a", "b"], dtype=np.dtypes.StringDType()), np.array(["a", "b"])),
+        (np.array([2**63 + 1, 0], dtype=np.uint64), np.array([2**63 + 1, 0], dtype=np.uint64)),
+        (pd.Categorical([-1, 2, 2]), np.array([-1, 2, 2])),
     ],
 )
 def test_labels_of_every_kind_become_integers_or_text(labels, expected):
@@ -74,10 +76,10 @@ def test_labels_of_every_kind_become_integers_or_text(labels, expected):
 @pytest.mark.parametrize(
     ("labels", "error", "sentence"),
     [
-        ([0.0, np.nan], ValueError, "got none for 1 object.s., first at 1; label noise with -1"),
+        ([0.0, np.nan], ValueError, "got none for 1 object.s., first at 1; label such objects -1"),
         (["a", None], ValueError, "labels of run 'a' must have a value for every object"),
         (pd.Categorical(["a", None]), ValueError, "got none for 1 object"),
-        ([0.5, 1.0], TypeError, "must be whole numbers or text, got 0.5 at 0"),
+        ([0.5, 1.0], ValueError, "must be whole numbers or names, got 0.5 at 0"),
         (
             np.array(["a", 1], dtype=object),
             TypeError,
@@ -87,6 +89,13 @@ def test_labels_of_every_kind_become_integers_or_text(labels, expected):
         ([[0, 1], [1, 0]], ValueError, "must be one value per object, got shape .2, 2."),
         ([], ValueError, "must be one value per object, got shape .0,."),
         ([b"\xff", b"a"], ValueError, "must be UTF-8 text"),
+        (["a", np.nan], ValueError, "got none for 1 object.s., first at 1"),
+        (np.array(["a", np.nan]), ValueError, "got none for 1 object.s., first at 1"),
+        (["a", 1], TypeError, "must be all text or all integers, got int, str, with 1 at 1"),
+        ([0.0, 1e19], ValueError, "at most 2..53 where they are floats, got 1e.19 at 1"),
+        ([0, -4], ValueError, "or -1, -2 or -3 for noise, got -4 at 1"),
+        (["a", "a\0"], ValueError, "must not end in NUL, got .* at 1"),
+        (np.ma.masked_array([0, 1], mask=[0, 1]), ValueError, "masked values, got 1, first at 1"),
     ],
 )
 def test_bad_labels_are_refused_with_the_name_of_the_run(labels, error, sentence):

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wellsep import NoRuns, Run, Runs, load_runs, save_run
-from wellsep import _files as files
+from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
+from wellsep.runs import folder as folder_module
 from wellsep.runs.names import natural_key, safe_name
 
 RNG = np.random.default_rng(0)
@@ -246,7 +246,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import shutil
-import wellsep._files as files
+import wellsep._replace as files
 import wellsep.runs.folder as writing
 
 folder, steps = sys.argv[1], ("open", "fsync", "rename", "rmtree")
@@ -335,7 +335,7 @@ def age(folder, seconds: float) -> None:
 def test_what_a_killed_writer_left_is_ignored_and_removed_by_the_next_save(tmp_path):
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
                           capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
-    token, here = "0" * 32, files._machine()
+    token, here = "0" * 32, _replace.machine()
     dead, alive = f".{token}.{here}-{gone}.tmp", f".{token}.{here}-{os.getpid()}.tmp"
     elsewhere, just_now = f".{token}.ffffffff-1.tmp", f".{token}.eeeeeeee-1.tmp"
     foreign = ".dead.tmp"
@@ -366,6 +366,80 @@ def test_a_folder_that_is_no_run_is_never_overwritten(tmp_path):
     assert names_in(tmp_path) == ["thesis"]
 
 
+@pytest.mark.parametrize("file", ["labels.npy", "run.json", "notes.txt"])
+def test_only_a_folder_that_holds_a_saved_run_and_nothing_else_is_replaced(tmp_path, file):
+    if file == "notes.txt":
+        save_run(tmp_path, SPACE, LABELS, name="src")
+    (tmp_path / "src").mkdir(exist_ok=True)
+    (tmp_path / "src" / file).write_bytes(b"{}")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "src").iterdir()}
+    why = "beside the run it holds 'notes.txt'" if file == "notes.txt" else "it holds no run that"
+    with pytest.raises(FileExistsError, match=f"choose another name: {why}"):
+        save_run(tmp_path, None, LABELS, name="src", overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "src").iterdir()} == before
+    assert names_in(tmp_path) == ["src"]
+
+
+def test_a_hidden_folder_of_the_users_is_never_removed(tmp_path):
+    save_run(tmp_path, SPACE, LABELS, name="a")
+    (tmp_path / ".a.old").mkdir()
+    np.save(tmp_path / ".a.old" / "labels.npy", LABELS)
+    with pytest.raises(FileExistsError, match=r"a folder '\.a\.old' there already; .* no run that"):
+        save_run(tmp_path, SPACE, LABELS[::-1], name="a", overwrite=True)
+    assert names_in(tmp_path / ".a.old") == ["labels.npy"]
+    np.testing.assert_array_equal(load_runs(tmp_path)["a"].labels, LABELS)
+
+
+@pytest.mark.parametrize("name", ["m.zarr", "M.ZARR", "m.npz", "run.json", "labels.npy", ".a.old"])
+def test_no_name_is_taken_for_something_else(tmp_path, name):
+    save_run(tmp_path, SPACE, LABELS, name=name)
+    save_run(tmp_path, SPACE, LABELS, name="n")
+    assert set(load_runs(tmp_path).names) == {name, "n"}
+
+
+def test_a_file_that_was_replaced_since_is_refused_and_one_that_is_open_stays(tmp_path):
+    save_run(tmp_path, SPACE, LABELS, name="a")
+    runs, held = load_runs(tmp_path), load_runs(tmp_path)
+    space = held["a"].embedding
+    save_run(tmp_path, SPACE + 1, LABELS + 1, name="a", overwrite=True)
+    for part in ("embedding", "labels"):
+        with pytest.raises(OSError, match=f"{part} of run 'a' could not be read: the file was rep"):
+            getattr(runs["a"], part)
+    np.testing.assert_array_equal(space, SPACE)
+    assert held["a"].embedding is space
+
+
+def test_a_mapped_file_that_was_written_anew_in_place_is_not_read(tmp_path):
+    path = save_run(tmp_path, SPACE, LABELS, name="a") / "embedding.npy"
+    run = load_runs(tmp_path)["a"]
+    space = run.embedding
+    os.truncate(path, 100)  # to read the map now would kill the process
+    with pytest.raises(OSError, match="the file was changed since it was loaded. Restore the file"):
+        run.digest()
+    del space
+    with pytest.raises(OSError, match="the file is shorter than when it was loaded"):
+        run.digest()
+
+
+def test_a_reader_takes_all_parts_from_one_version(tmp_path, monkeypatch):
+    save_run(tmp_path, SPACE, LABELS, name="a", params={"version": 0})
+    real, writes = folder_module.stored_npy, []
+
+    def beside(path, what):
+        if len(writes) < 3:  # another process replaces the run between two files
+            writes.append(what)
+            version = {"version": len(writes)}
+            save_run(
+                tmp_path, SPACE, LABELS + len(writes), name="a", params=version, overwrite=True
+            )
+        return real(path, what)
+
+    monkeypatch.setattr(folder_module, "stored_npy", beside)
+    run = load_runs(tmp_path)["a"]
+    assert run.params == {"version": 3}
+    np.testing.assert_array_equal(run.labels, LABELS + 3)
+
+
 def full_disk(*args, **kwargs):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -391,7 +465,7 @@ def test_a_full_disk_keeps_the_old_archive_and_says_so(tmp_path, monkeypatch):
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full_disk)
-        sentence = r"Saving the runs as .*all\.npz failed: No space left on device\. Nothing was"
+        sentence = r"Writing .*all\.npz failed: No space left on device\. Nothing was"
         with pytest.raises(OSError, match=sentence):
             runs.save(path, overwrite=True)
     assert path.read_bytes() == before
@@ -455,3 +529,39 @@ def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
     assert again.paired and again.params["a/1"] == {"k": 3}
     with pytest.raises(FileExistsError, match="run 'a/1' must be new"):
         runs.save(tmp_path / "runs")
+
+
+WRITTEN = """
+import os, sys
+os.umask(0o027)
+import numpy as np
+from wellsep import Runs, save_run
+from wellsep.evaluate.scoring import SpaceScores
+from wellsep.table_writer import write_array, write_table
+
+folder = sys.argv[1]
+save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))
+Runs.from_parts({"s": np.ones((6, 2))}, {"p": np.arange(6)}).save(f"{folder}/all.npz")
+SpaceScores(("a",), np.ones((1, 1))).save(f"{folder}/record")
+write_array(f"{folder}/x.npy", np.ones(3))
+write_table(f"{folder}/t.csv", {"a": [1]})
+try:
+    import torch
+    from wellsep.deep.checkpoints import write_tensors
+except ImportError:
+    pass
+else:
+    write_tensors(__import__("pathlib").Path(folder) / "t.safetensors", {"a": torch.ones(3)}, {})
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
+def test_every_file_and_folder_gets_the_mode_of_the_umask(tmp_path):
+    source = os.path.dirname(os.path.dirname(sys.modules["wellsep"].__file__))
+    environment = {**os.environ, "PYTHONPATH": source}
+    subprocess.run([sys.executable, "-c", WRITTEN, str(tmp_path)], env=environment, check=True)
+    written = list(tmp_path.rglob("*"))
+    assert len(written) >= 10
+    modes = {str(p.relative_to(tmp_path)): oct(p.stat().st_mode & 0o777) for p in written}
+    wanted = {str(p.relative_to(tmp_path)): "0o750" if p.is_dir() else "0o640" for p in written}
+    assert modes == wanted

@@ -65,7 +65,7 @@ def test_scores_come_back_with_names_gaps_and_pairing(tmp_path):
     assert again.partitions == ("ä", "y", "z")
     assert again.spaces == ("a", "b/<i>")
     np.testing.assert_array_equal(again.made_in, first.made_in)
-    assert again.why("a", "y") == "the value is undefined"
+    assert again.why("a", "y") == "the value was given as NaN"
     assert again.why("b/<i>", "y") == "the value is infinite"
     assert again.why("a", "z") is None
 
@@ -336,9 +336,19 @@ def test_a_record_of_another_kind_is_named(tmp_path):
 
 
 def test_matrices_must_fit_the_names():
-    with pytest.raises(ValueError, match="names must be 2, one per space, got 1"):
+    with pytest.raises(ValueError, match="spaces must have 2 names, one per space, got 1"):
         Scores.from_matrix([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]], spaces=["a"])
     with pytest.raises(ValueError, match="got 'a' twice"):
         Scores.from_matrix([[1.0, 2.0, 3.0], [1.0, 2.0, 4.0]], spaces=["a", "a"])
     with pytest.raises(ValueError, match="spaces as rows"):
         Scores.from_matrix([1.0, 2.0])
+
+
+def test_a_matrix_with_gaps_says_that_they_were_given():
+    scores = Scores.from_matrix([[1.0, np.nan], [2.0, 3.0]])
+    assert scores.why("run 0", "run 1") == "the value was given as NaN"
+    assert scores.why("run 0", "run 0") is None
+    with pytest.raises(ValueError, match="space must be one of 'run 0', 'run 1', got 'x'"):
+        scores.why("x", "run 0")
+    with pytest.raises(ValueError, match="dip_pvalues must lie between 0 and 1, got 2.0 at 1"):
+        Scores.from_matrix([[1.0, 2.0], [2.0, 3.0]], dip_pvalues=[0.5, 2.0])

@@ -78,7 +78,7 @@ def test_an_interrupted_call_continues_where_it_stopped(tmp_path, counted):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        score_runs(made_runs(), cache=tmp_path, progress=stop)
+        score_runs(made_runs(), cache=tmp_path, progress=stop, n_jobs=1)
     assert len(counted) == 2
     counted.clear()
     finished = score_runs(made_runs(), cache=tmp_path)
@@ -129,6 +129,46 @@ def test_progress_names_each_space_before_it_is_done():
     assert told == [(0, 3, "run 0"), (1, 3, "run 1"), (2, 3, "run 2"), (3, 3, "")]
 
 
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_spaces_worked_on_at_once_change_no_bit_and_keep_their_order(n_jobs):
+    told = []
+    one = ws.judge(made_runs(n=200, spaces=7), n_draws=10, n_jobs=1)
+    some = ws.judge(
+        made_runs(n=200, spaces=7), n_draws=10, n_jobs=n_jobs, progress=lambda *p: told.append(p)
+    )
+    np.testing.assert_array_equal(
+        some.scores.values["silhouette"], one.scores.values["silhouette"], strict=True
+    )
+    np.testing.assert_array_equal(some.scores.dip.statistic, one.scores.dip.statistic)
+    np.testing.assert_array_equal(some.confidence.ranks, one.confidence.ranks)
+    for ours, theirs in zip(
+        some.scores.plot_coordinates.planes, one.scores.plot_coordinates.planes, strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+    scored = [name for _, _, name in told if name != "half-samples"]
+    assert scored == [*(f"run {i}" for i in range(7)), ""]
+
+
+def test_equal_spaces_worked_on_at_once_share_one_entry_of_the_cache(tmp_path):
+    X = made_runs().spaces["run 0"]
+    runs = Runs.from_parts(
+        {f"copy {i}": X.copy() for i in range(6)}, {"a": np.arange(60) % 3, "b": np.arange(60) % 2}
+    )
+    first = score_runs(runs, cache=tmp_path, n_jobs=4)
+    assert len(list(tmp_path.iterdir())) == 1
+    again = score_runs(runs, cache=tmp_path, n_jobs=4)
+    np.testing.assert_array_equal(again.values["silhouette"], first.values["silhouette"])
+
+
+def test_an_error_among_spaces_worked_on_at_once_names_its_space():
+    runs = made_runs(spaces=5)
+    spaces = {name: np.array(X) for name, X in runs.spaces.items()}
+    spaces["run 3"][7, 1] = np.nan
+    broken = Runs.from_parts(spaces, dict(runs.partitions))
+    with pytest.raises(ValueError, match="run 3"):
+        score_runs(broken, n_jobs=3)
+
+
 def test_more_partitions_than_spaces_are_welcome():
     runs = made_runs()
     parts = {f"p{k}": np.arange(60) % k for k in (2, 3, 4, 5)}
@@ -151,7 +191,7 @@ def test_noise_lowers_the_scores_unless_another_policy_is_chosen():
     labels = np.arange(60) % 3
     labels[:54] = -1
     runs = Runs([*made_runs(), Run("mostly noise", labels=labels)])
-    with pytest.raises(ValueError, match=r"mostly noise.*must not hold the noise label -1"):
+    with pytest.raises(ValueError, match=r"mostly noise.*must not hold noise \(-1, -2 or -3\)"):
         score_runs(runs, noise="error")
     scores, priced = score_runs(runs, noise="exclude"), score_runs(runs)
     plain, paid = (s.values["silhouette"][:, 3] for s in (scores, priced))

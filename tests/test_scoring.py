@@ -75,7 +75,7 @@ def test_noise_can_be_clusters_of_one():
 
 
 def test_noise_can_be_an_error():
-    with pytest.raises(ValueError, match="noise label -1, got 2 such objects; choose noise="):
+    with pytest.raises(ValueError, match=r"\(-1, -2 or -3\), got 2 such objects; choose noise="):
         ws.score_partitions(X, NOISY, FIRST, noise="error")
 
 
@@ -229,3 +229,14 @@ def test_cosine_does_not_care_for_the_length_of_rows_however_extreme(factor):
     assert ws.silhouette_score(factor * data, labels, metric="cosine") == pytest.approx(
         ws.silhouette_score(data, labels, metric="cosine"), rel=1e-9
     )
+
+
+def test_why_refuses_what_was_not_scored():
+    scores = ws.score_partitions([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1], ["silhouette"])
+    assert scores.why(0, "silhouette") is None
+    with pytest.raises(ValueError, match="index must be one of 'silhouette', got 'nonsense'"):
+        scores.why(0, "nonsense")
+    with pytest.raises(ValueError, match="name must be one of 'labels', got 'x'"):
+        scores.why("x", "silhouette")
+    with pytest.raises(ValueError, match="name must be at most 0, got 7"):
+        scores.why(7, "silhouette")

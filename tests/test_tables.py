@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from wellsep import load_runs
-from wellsep._files import write_text
-from wellsep.tables import read_labels, read_matrix, read_table, write_array, write_table
+from wellsep._replace import write_text
+from wellsep.table_writer import write_array, write_table
+from wellsep.tables import read_labels, read_matrix, read_table
 
 DATA = np.array([[1.5, 2.0], [3.0, -4.25], [0.1, 1e-7]])
 
@@ -245,3 +246,36 @@ def test_reading_is_linear_in_the_number_of_columns(tmp_path, ending):
     seconds(100)
     # Quadratic would be 64 times as long.
     assert seconds(16_000) < 25 * max(seconds(2_000), 0.005)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "txt"])
+@pytest.mark.parametrize("header", [True, False])
+def test_numbers_are_read_as_python_reads_them(tmp_path, ending, header):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)) * 10.0 ** rng.integers(-300, 300, (60, 4))
+    X[0] = [0.1, -2.5, 1e-5 / 3, 0.5]
+    X[40] = [np.nan, np.inf, -np.inf, 7]
+    between = {"csv": ",", "tsv": "\t", "csv.gz": ",", "txt": " "}[ending]
+    rows = [between.join(map(repr, row)) for row in X.tolist()]
+    text = "\n".join([between.join("abcd"), *rows] if header else rows) + "\n"
+    path = tmp_path / f"x.{ending}"
+    opener = gzip.open if ending.endswith("gz") else open
+    with opener(path, "wt") as stream:
+        stream.write(text)
+    np.testing.assert_array_equal(read_matrix(path), X, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("word", "got 'word' in column 'a'"),
+        ("1_2", "got '1_2' in column 'a'"),
+        ("", "no empty cells, got one in column 'a', row 50"),
+        ("1.5,2", "must have 2 cells in every row, got 3 in row 51"),
+    ],
+)
+def test_a_bad_cell_far_below_is_named(tmp_path, cell, sentence):
+    rows = ["a,b", *["0.5,1.5"] * 49, f"{cell},2.5", *["0.5,1.5"] * 9]
+    (tmp_path / "x.csv").write_text("\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match=sentence):
+        read_matrix(tmp_path / "x.csv")

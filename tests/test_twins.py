@@ -83,9 +83,8 @@ def test_widths_of_a_cluster_of_one_and_of_coinciding_objects():
     (twin,) = TWINS[widths_from_sums]
     expected = widths_from_sums(*given)
     found = twin.function(*given)
-    assert found.width == pytest.approx(expected.width, rel=1e-14)
-    assert found.own == pytest.approx(expected.own, rel=1e-14)
-    assert (found.width[2], found.width[4]) == (0.25, 0)
+    assert found == pytest.approx(expected, rel=1e-14)
+    assert (found[2], found[4]) == (0.25, 0)
 
 
 def test_the_first_that_is_usable_is_chosen(monkeypatch):

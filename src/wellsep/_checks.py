@@ -5,11 +5,17 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from wellsep._display import quoted, shown
+
+MOST = 2**63 - 1  # of a count
+_EXACT = 2**53  # the largest integer of which a float knows every digit
 
 
 class UndefinedIndex(ValueError):
@@ -20,20 +26,20 @@ class UndefinedIndex(ValueError):
 
 def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
     options = tuple(options)
-    if value not in options:
-        listed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+    plain = value is None or isinstance(value, str | numbers.Real | np.bool_)
+    if not plain or value not in options:
+        raise ValueError(f"{name} must be one of {quoted(options, 40)}, got {shown(value)}.")
     return value
 
 
-def check_count(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+def check_count(name: str, value: Any, minimum: int = 1, maximum: int = MOST) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}.")
+        raise TypeError(f"{name} must be an integer, got {shown(value)}.")
     count = int(value)
     if count < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {count}.")
-    if maximum is not None and count > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {count}.")
+        raise ValueError(f"{name} must be at least {minimum}, got {shown(count)}.")
+    if count > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {shown(count)}.")
     return count
 
 
@@ -43,12 +49,19 @@ def check_number(
     minimum: float | None = None,
     maximum: float | None = None,
     open_left: bool = False,
+    infinite: bool = False,
 ) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}.")
+    """A float or an integer of Python's or NumPy's; infinity only where it has a meaning."""
+    plain = isinstance(value, float | int | np.floating | np.integer)
+    if isinstance(value, bool) or not plain:
+        raise TypeError(f"{name} must be a number, got {shown(value)}.")
+    if isinstance(value, int) and abs(value) > _EXACT:
+        raise ValueError(f"{name} must be a float where it is so large, got {shown(value)}.")
     number = float(value)
     if math.isnan(number):
         raise ValueError(f"{name} must be a number, got NaN.")
+    if math.isinf(number) and not infinite:
+        raise ValueError(f"{name} must be finite, got {number}.")
     if minimum is not None and (number < minimum or (open_left and number == minimum)):
         rule = "greater than" if open_left else "at least"
         raise ValueError(f"{name} must be {rule} {minimum}, got {number}.")
@@ -61,13 +74,39 @@ def check_fraction(name: str, value: Any) -> float:
     return check_number(name, value, 0.0, 1.0, open_left=True)
 
 
+def check_numbers(name: str, value: Any) -> np.ndarray:
+    """An array of numbers of any shape, in float64."""
+    array = to_numpy(value, name)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numbers, got an array of type {array.dtype}.")
+    return array.astype(np.float64)
+
+
+def check_positions(name: str, value: Any, n: int) -> np.ndarray:
+    """Whole numbers below n, from the end where negative; a mask of n values counts as well."""
+    array = to_numpy(value, name)
+    if array.ndim == 1 and not len(array):
+        return np.zeros(0, dtype=np.intp)
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise TypeError(f"{name} must be whole numbers, got {shown(value)}.")
+    if array.dtype.kind == "b":
+        if len(array) != n:
+            raise ValueError(f"{name} must have {n} values as a mask, got {len(array)}.")
+        return np.flatnonzero(array)
+    outside = array[(array >= n) | (array < -n)]
+    if len(outside):
+        raise ValueError(f"{name} must be below {n}, got {outside[0]}.")
+    return array.astype(np.intp)
+
+
 def kernels_wanted() -> bool:
     """Whether faster twins may be used; ``WELLSEP_KERNELS=0`` turns all of them off."""
     return os.environ.get("WELLSEP_KERNELS", "1") != "0"
 
 
 def is_torch(array: Any) -> bool:
-    return type(array).__module__.partition(".")[0] == "torch"
+    """Whether this is a PyTorch tensor; never imports PyTorch."""
+    return type(array).__module__.partition(".")[0] == "torch" and hasattr(array, "detach")
 
 
 def is_dask(data: Any) -> bool:
@@ -93,11 +132,12 @@ def is_series(data: Any) -> bool:
     return nw.dependencies.is_into_series(data)
 
 
-def to_numpy(array: Any) -> np.ndarray:
+def to_numpy(array: Any, name: str = "the array") -> np.ndarray:
     """A NumPy view or copy of any array kind: torch, CuPy, array-API, frame, list."""
     if isinstance(array, np.ndarray):
-        return array
+        return _plain(array, name)
     if is_torch(array):
+        _refuse_sparse_tensor(array, name)
         return np.asarray(array.detach().cpu().numpy())
     if is_frame(array) or is_series(array):
         return np.asarray(array.to_numpy())
@@ -107,7 +147,31 @@ def to_numpy(array: Any) -> np.ndarray:
         return np.asarray(array.toarray())
     if hasattr(array, "__array_namespace__") and not hasattr(array, "__array__"):
         return np.from_dlpack(array)
-    return np.asarray(array)
+    return _as_array(array, name)
+
+
+def _plain(array: np.ndarray, name: str) -> np.ndarray:
+    """Without the subclasses whose arithmetic differs: np.matrix and arrays with masked values."""
+    if isinstance(array, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(array)
+        if masked.any():
+            where = tuple(int(i) for i in np.argwhere(masked)[0])
+            place = where[0] if len(where) == 1 else where
+            raise ValueError(
+                f"{name} must not have masked values, got {int(masked.sum())}, first at {place}; "
+                "fill them with .filled(value), or leave such objects out."
+            )
+        return np.asarray(array.data)
+    return np.asarray(array) if isinstance(array, np.matrix) else array
+
+
+def _refuse_sparse_tensor(array: Any, name: str) -> None:
+    layout = str(getattr(array, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise TypeError(
+            f"{name} must be a dense tensor, got one of layout {layout}; "
+            "pass .to_dense(), or a SciPy sparse matrix."
+        )
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -157,6 +221,8 @@ def check_data(
                 "use a centroid index, or pass X.toarray() if it fits in memory."
             )
         X = sp.csr_array(X)
+        if X.dtype.kind == "c":
+            raise TypeError(f"{name} must be real, got complex numbers.")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         _check_shape(X, name, minimum)
@@ -168,17 +234,48 @@ def check_data(
         names = column_names(X)
         X = _frame_to_numpy(X, name)
     elif not _is_array(X):
-        try:
-            X = np.asarray(X)
-        except ValueError as error:
-            raise ValueError(f"{name} must be a table of numbers, got {error}.") from None
+        X = _as_array(X, name)
     if isinstance(X, np.ndarray):
-        X = _numeric(X, name)
+        X = _numeric(_plain(X, name), name)
         _check_shape(X, name, minimum)
         X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
         _check_finite(X, name, names)
         return X
     return _check_foreign(X, name, minimum)
+
+
+def to_table(X: Any, name: str = "X") -> np.ndarray:
+    """X as an array of at least one dimension; scikit-learn's checks follow."""
+    array = to_numpy(X, name)
+    if array.ndim == 0:
+        raise ValueError(
+            f"{name} must be a table of objects and features, got {shown(X)}. "
+            "Reshape your data: Expected 2D array, got scalar array instead."
+        )
+    return array
+
+
+def name_x(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What a check of scikit-learn's returns; its sentences do not all name X."""
+    try:
+        return check(*args, **options)
+    except OverflowError:
+        raise ValueError("X must fit float64 (about 1e308), got larger numbers.") from None
+    except (TypeError, ValueError) as error:
+        if re.search(r"\bX\b", str(error)):
+            raise
+        raise type(error)(f"X must be a table of finite numbers. {error}") from None
+
+
+def _as_array(values: Any, name: str) -> np.ndarray:
+    """What NumPy makes of a list or another object that it can read."""
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
+        raise ValueError(
+            f"{name} must be a table of numbers or a vector, got {shown(values)}: "
+            f"{shown(str(error))}."
+        ) from None
 
 
 def _is_array(X: Any) -> bool:
@@ -195,6 +292,10 @@ def _numeric(X: np.ndarray, name: str) -> np.ndarray:
             return X.astype(np.float64)
         except (TypeError, ValueError):
             pass
+        except OverflowError:
+            raise ValueError(
+                f"{name} must fit float64 (about 1e308), got a larger whole number; rescale it."
+            ) from None
     raise TypeError(
         f"{name} must be numeric, got an array of type {X.dtype}; convert its columns to numbers."
     )
@@ -236,9 +337,12 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
     from array_api_compat import array_namespace
 
     xp = array_namespace(X)
+    _refuse_sparse_tensor(X, name)
     if X.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s).")
     _check_shape(X, name, minimum)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise TypeError(f"{name} must be real, got complex numbers.")
     if X.dtype not in (xp.float32, xp.float64):
         X = xp.astype(X, xp.float64)
     if not bool(xp.all(xp.isfinite(X))):
@@ -254,7 +358,7 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
 def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray | None:
     if sample_weight is None:
         return None
-    weights = to_numpy(sample_weight)
+    weights = to_numpy(sample_weight, name)
     if weights.dtype.kind not in "fiub":
         raise TypeError(f"{name} must be numeric, got an array of type {weights.dtype}.")
     weights = weights.astype(np.float64)

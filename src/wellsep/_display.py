@@ -198,8 +198,23 @@ def quoted(names: Iterable[object], most: int = 8) -> str:
     ("'a', 'b' and 1 more", 'none')
     """
     names = list(names)
-    shown = ", ".join(repr(name) for name in names[:most]) or "none"
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    first = ", ".join(shown(name) for name in names[:most]) or "none"
+    return first if len(names) <= most else f"{first} and {len(names) - most} more"
+
+
+def shown(value: object, longest: int = 120) -> str:
+    """A value for an error: its repr, cut and safe to print, or its type where that fails.
+
+    Examples
+    --------
+    >>> shown("x"), shown([1, 2]), shown("a" * 300, longest=8)
+    ("'x'", '[1, 2]', "'aaaaaa…")
+    """
+    try:
+        text = repr(value)
+    except Exception:  # any object may raise anything here
+        text = f"<{type(value).__name__} without a repr>"
+    return printable(" ".join(text.split()), longest)
 
 
 def printable(name: str, longest: int | None = None) -> str:
@@ -212,6 +227,11 @@ def printable(name: str, longest: int | None = None) -> str:
     """
     name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"
+
+
+def printable_lines(text: str) -> str:
+    """A text of several lines as a terminal may show it."""
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 class Shown:
@@ -280,11 +300,11 @@ def in_short(value: Any) -> str:
 
 def _few(values: Collection[Any], most: int = 3) -> str:
     """The first of some values or keys, and how many there are."""
-    shown = ", ".join(_cut(in_short(v), 24) for v, _ in zip(values, range(most), strict=False))
+    first = ", ".join(_cut(in_short(v), 24) for v, _ in zip(values, range(most), strict=False))
     if isinstance(values, Mapping):
-        shown = f"{{{shown}}}" if len(values) <= most else f"{{{shown}, …}}"
-        return f"{count(len(values), 'key')} {shown}"
-    return f"({shown})" if len(values) <= most else f"{len(values):,} items ({shown}, …)"
+        first = f"{{{first}}}" if len(values) <= most else f"{{{first}, …}}"
+        return f"{count(len(values), 'key')} {first}"
+    return f"({first})" if len(values) <= most else f"{len(values):,} items ({first}, …)"
 
 
 def _cut(text: str, longest: int) -> str:

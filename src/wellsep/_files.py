@@ -1,178 +1,36 @@
-"""Files: replaced whole or not at all, digests, plain JSON, .npy and .npz without pickle."""
+"""Digests of arrays and files, plain JSON, .npy and .npz without pickle."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import hashlib
 import json
 import math
 import numbers
 import os
 import platform
-import re
-import shutil
 import struct
-import time
 import tokenize
-import uuid
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import IO, Any, Literal
+from types import SimpleNamespace
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
 
-OLD = ".old"
-_TEMPORARY = re.compile(r"\.[0-9a-f]{32}\.([0-9a-f]{8})-(\d+)\.tmp")
-LEFT_BEHIND = 3600.0  # seconds without a change: then a writer on another machine is gone too
-_ATTEMPTS = 50  # at replacing a folder that other writers replace at the same time
+from wellsep._reading import check_depth, check_member, check_packed, check_regular, short_header
+
 _VALUES = 1 << 22  # values of an array processed at a time
 
+_BAD_ARCHIVE = (
+    zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error, struct.error,
+)  # fmt: skip
 NanRule = Literal["null", "text", "keep"]
-
-
-@contextlib.contextmanager
-def replace_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new empty file next to ``path``; it replaces ``path`` if the block raises nothing.
-
-    The new file is flushed to disk first, and its mode follows the user's umask. The folder is
-    made when absent. What a killed writer left in it is removed.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sweep(path.parent)
-    temporary = path.with_name(_temporary_name())
-    # os.open applies the umask, which cannot be read without changing it for every thread.
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    try:
-        yield temporary
-        with open(temporary, "rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text as UTF-8 so that the file is there entirely or not at all."""
-    with replace_file(path) as temporary:
-        temporary.write_bytes(text.encode("utf-8"))
-
-
-@contextlib.contextmanager
-def temporary_folder(parent: Path) -> Iterator[Path]:
-    """Give a new folder in ``parent`` that is removed unless `move_folder` has put it elsewhere."""
-    sweep(parent)
-    temporary = parent / _temporary_name()
-    try:
-        temporary.mkdir()
-        yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def move_folder(temporary: Path, target: Path, may_go: Callable[[Path], bool]) -> None:
-    """Rename a finished folder to ``target``; replace an existing one only if ``may_go`` agrees.
-
-    No system replaces a folder in one step, so the old one is called ``.<name>.old`` for a moment.
-    A reader that comes then, or after a crash there, looks for it under that name.
-    """
-    old = target.with_name(f".{target.name}{OLD}")
-    sync_folder(temporary)
-    for _ in range(_ATTEMPTS):
-        try:
-            _rename(temporary, target)
-        except FileExistsError:
-            if target.exists() and not may_go(target):
-                raise
-            _remove_if(old, may_go)
-            with contextlib.suppress(FileNotFoundError, FileExistsError):  # another was first
-                _rename(target, old)
-        except BaseException:
-            if old.exists() and not target.exists():
-                os.rename(old, target)
-            raise
-        else:
-            sync_folder(target.parent)
-            _remove_if(old, may_go)
-            return
-    raise FileExistsError(errno.EEXIST, "exists", str(target))
-
-
-def _remove_if(folder: Path, may_go: Callable[[Path], bool]) -> None:
-    if may_go(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep(folder: Path) -> None:
-    """Remove the temporary files and folders of writers that are gone."""
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        left = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
-        for path in (folder / name for name in left):
-            if not _is_gone(path):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to disk, where the system can."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems without it
-            raise
-    finally:
-        os.close(handle)
-
-
-def _temporary_name() -> str:
-    return f".{uuid.uuid4().hex}.{_machine()}-{os.getpid()}.tmp"
-
-
-@functools.cache
-def _machine() -> str:
-    """Where process numbers mean the same: this machine, and within it this container."""
-    space = ""
-    with contextlib.suppress(OSError):
-        space = os.readlink("/proc/self/ns/pid")
-    return digest(platform.node(), space)[:8]
-
-
-def _is_gone(path: Path) -> bool:
-    match = _TEMPORARY.fullmatch(path.name)
-    assert match is not None
-    if match[1] == _machine() and os.name == "posix":
-        try:
-            os.kill(int(match[2]), 0)
-        except ProcessLookupError:
-            return True
-        except (PermissionError, OverflowError):
-            return False
-        return False
-    inside = path.iterdir() if path.is_dir() else ()
-    newest: float = max(p.stat().st_mtime for p in (path, *inside))
-    return time.time() - newest > LEFT_BEHIND
-
-
-def _rename(temporary: Path, target: Path) -> None:
-    try:
-        os.rename(temporary, target)
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            raise FileExistsError(errno.EEXIST, "exists", str(target)) from None
-        raise
 
 
 def digest(*parts: np.ndarray | str) -> str:
@@ -285,11 +143,47 @@ def to_json(
 def read_json(text: bytes | str, what: str) -> Any:
     """Parse JSON; ``what`` opens the sentence of the error."""
     try:
-        return json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        value = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
+        check_depth(value, what)
+        return value
+    except RecursionError:
+        raise ValueError(f"{what} must not be nested so deeply, got JSON without an end.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{what} must be UTF-8 text, got other bytes; save it again.") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{what} must be valid JSON, got {error}.") from None
+    except ValueError as error:  # a number of thousands of digits
+        if str(error).startswith(what):
+            raise
+        raise ValueError(f"{what} must be valid JSON, got {error}.") from None
+
+
+class Version(NamedTuple):
+    """Which version of a file was seen; another machine may number the same file otherwise."""
+
+    path: str
+    size: int
+    time: int
+    number: int
+    machine: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str], seen: os.stat_result | None = None) -> Version:
+        seen = os.stat(path) if seen is None else seen
+        number, machine = seen.st_ino, platform.node()
+        return cls(os.path.abspath(path), seen.st_size, seen.st_mtime_ns, number, machine)
+
+    def is_of(self, other: Version) -> bool:
+        same_content = (self.size, self.time) == (other.size, other.time)
+        return same_content and (self.number == other.number or self.machine != other.machine)
+
+    def check_whole(self) -> None:
+        """Refuse a file that was written anew in place; one put in its place does no harm."""
+        with contextlib.suppress(FileNotFoundError):
+            now = Version.of(self.path)
+            if now.number == self.number and not now.is_of(self):
+                text = "the file was changed since it was loaded"
+                raise OSError(errno.ESTALE, text, self.path)
 
 
 class Stored:
@@ -298,10 +192,17 @@ class Stored:
     ``opener`` is a picklable function without arguments, so that a record may travel to a worker.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, opener: Callable[[], np.ndarray]):
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        opener: Callable[[], np.ndarray],
+        version: Version | None = None,
+    ):
         self.shape = tuple(int(s) for s in shape)
         self.dtype = np.dtype(dtype)
         self.opener = opener
+        self.version = version
 
     @property
     def ndim(self) -> int:
@@ -310,52 +211,65 @@ class Stored:
     def open(self) -> np.ndarray:
         return self.opener()
 
+    def check_whole(self) -> None:
+        """Refuse a file that was changed in place: reading a map beyond its end kills a process."""
+        if self.version is not None:
+            self.version.check_whole()
+
 
 def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
     """A .npy file, checked to be complete and free of pickles; data are memory-mapped later."""
     path = Path(path)
+    check_regular(path, what)
     try:
         with open(path, "rb") as stream:
             shape, order, dtype = _header(stream, what)
             offset = stream.tell()
-            size = os.fstat(stream.fileno()).st_size
+            version = Version.of(path, os.fstat(stream.fileno()))
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
     except IsADirectoryError:
         raise ValueError(f"{what} must be a file, got a folder at {path}.") from None
     except OSError as error:
         raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
-    _check_complete(size - offset, shape, dtype, what)
-    return Stored(shape, dtype, partial(_map, os.path.abspath(path), dtype, shape, order, offset))
+    _check_complete(version.size - offset, shape, dtype, what)
+    return Stored(shape, dtype, partial(_map, version, dtype, shape, order, offset), version)
 
 
 def members(path: str | os.PathLike[str], what: str) -> list[str]:
     """The names of what lies in a .npz archive."""
+    check_regular(path, what)
     try:
         with zipfile.ZipFile(path) as archive:
+            check_packed(archive, path, what)
             return archive.namelist()
     except FileNotFoundError:
         raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (*_BAD_ARCHIVE, OSError) as error:  # a damaged table of contents seeks anywhere
         raise _damaged(what, error) from None
 
 
 def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Stored:
     """An array in a .npz archive: memory-mapped where it is not compressed, else read."""
+    check_regular(path, what)
     try:
+        version = Version.of(path)
         with zipfile.ZipFile(path) as archive:
             info = archive.getinfo(member)
+            check_member(info, what)
             with archive.open(info) as stream:
                 shape, order, dtype = _header(stream, what)
                 head = stream.tell()
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error) as error:
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{what} must exist, got no file {path}.") from None
+    except (*_BAD_ARCHIVE, OSError) as error:
         raise _damaged(what, error) from None
     _check_complete(info.file_size - head, shape, dtype, what)
     start = _data_offset(path, info) if info.compress_type == zipfile.ZIP_STORED else None
-    place = os.path.abspath(path)
     if start is None:
-        return Stored(shape, dtype, partial(_read_member, place, member, what))
-    return Stored(shape, dtype, partial(_map, place, dtype, shape, order, start + head))
+        return Stored(shape, dtype, partial(_read_member, version, member, what))
+    opener = partial(_map, version, dtype, shape, order, start + head)
+    return Stored(shape, dtype, opener, version)
 
 
 def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
@@ -368,7 +282,9 @@ def read_npz(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray]:
 
 def write_npy(stream: IO[bytes], array: np.ndarray) -> None:
     """Write one array in NumPy's format, never as a pickle."""
-    npy_format.write_array(stream, np.asarray(array), allow_pickle=False)
+    # Not array.tofile, which does not say why a write failed: a full disk must be named.
+    only_write: Any = SimpleNamespace(write=stream.write)
+    npy_format.write_array(only_write, np.asarray(array), allow_pickle=False)
 
 
 def write_npz(
@@ -395,12 +311,14 @@ def _damaged(what: str, error: Exception) -> ValueError:
 def _header(stream: IO[bytes], what: str) -> tuple[tuple[int, ...], str, np.dtype]:
     try:
         version = npy_format.read_magic(stream)
+        if version in ((1, 0), (2, 0)):
+            stream = short_header(stream, version, what)
         read = {
             (1, 0): npy_format.read_array_header_1_0,
             (2, 0): npy_format.read_array_header_2_0,
         }[version]
         shape, fortran, dtype = read(stream)
-    except (ValueError, KeyError, SyntaxError, TypeError, tokenize.TokenError):
+    except (ValueError, KeyError, SyntaxError, TypeError, RecursionError, tokenize.TokenError):
         raise ValueError(
             f"{what} must be a plain .npy array, got something else (a pickle, an empty or a "
             "truncated file); write it with numpy.save(..., allow_pickle=False)."
@@ -414,6 +332,8 @@ def _header(stream: IO[bytes], what: str) -> tuple[tuple[int, ...], str, np.dtyp
 
 
 def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str) -> None:
+    if any(size < 0 for size in shape):
+        raise ValueError(f"{what} must have a shape of sizes, got {shape}; the file is damaged.")
     wanted = dtype.itemsize * math.prod(shape)
     if got < wanted:
         raise ValueError(
@@ -422,13 +342,25 @@ def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str
         )
 
 
-def _map(path: str, dtype: Any, shape: tuple[int, ...], order: Any, offset: int) -> np.ndarray:
+def _map(
+    version: Version, dtype: Any, shape: tuple[int, ...], order: Any, offset: int
+) -> np.ndarray:
     if 0 in shape or dtype.itemsize == 0:  # nothing to map
         return np.empty(shape, dtype)
-    try:
-        return np.memmap(path, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
-    except ValueError:
-        raise OSError(errno.EIO, "the file is shorter than when it was loaded") from None
+    with open(version.path, "rb") as stream:
+        _check_version(stream, version)
+        return np.memmap(stream, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
+
+
+def _check_version(stream: IO[bytes], version: Version) -> None:
+    """A record holds one version of its files: what was put in their place since is refused."""
+    now = Version.of(version.path, os.fstat(stream.fileno()))
+    if now.size < version.size:
+        text = "the file is shorter than when it was loaded"
+        raise OSError(errno.ESTALE, text, version.path)
+    if not now.is_of(version):
+        text = "the file was replaced since it was loaded"
+        raise OSError(errno.ESTALE, text, version.path)
 
 
 def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | None:
@@ -442,9 +374,13 @@ def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | N
     return info.header_offset + 30 + name + extra
 
 
-def _read_member(path: str, member: str, what: str) -> np.ndarray:
+def _read_member(version: Version, member: str, what: str) -> np.ndarray:
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-            return npy_format.read_array(stream, allow_pickle=False)
-    except (zipfile.BadZipFile, EOFError, ValueError, zlib.error) as error:
+        with open(version.path, "rb") as whole:
+            _check_version(whole, version)
+            with zipfile.ZipFile(whole) as archive, archive.open(member) as stream:
+                return npy_format.read_array(stream, allow_pickle=False)
+    except MemoryError as error:
+        raise OSError(errno.ENOMEM, f"{what} does not fit the memory: {error}.") from None
+    except (*_BAD_ARCHIVE, ValueError) as error:
         raise _damaged(what, error) from None

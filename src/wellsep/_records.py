@@ -7,34 +7,38 @@ a killed writer leaves the record that was there before, or none.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from types import UnionType
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from wellsep._display import Shown
+from wellsep._arguments import check_path
+from wellsep._display import Shown, shown
 from wellsep._files import (
     digest,
     digest_file,
     read_json,
     read_npz,
-    replace_file,
     write_npz,
-    write_text,
 )
+from wellsep._reading import read_bytes
+from wellsep._replace import locked, replace_file, write_text
 
 MANIFEST = "record.json"
 FORMAT = 3
 _OLDER = ("chosen-k.json",)  # manifests of earlier versions
 _PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
-_ATTEMPTS = 5  # at reading a record that is being replaced
+_PATIENCE = 10.0  # seconds to go on reading a record that is replaced all the time
 _KINDS: dict[str, type] = {}
 R = TypeVar("R", bound="Record")
 Writer = Callable[[Path], None]
@@ -55,7 +59,7 @@ class Record(Shown):
         A record that is there stays until the new one is complete, and is then replaced in one
         step. Other files in the folder are left alone.
         """
-        folder = Path(folder)
+        folder = check_path("folder", folder)
         arrays: dict[str, np.ndarray] = {}
         tree = _encode(self, arrays, "record")
 
@@ -69,9 +73,15 @@ class Record(Shown):
     @classmethod
     def load(cls: type[R], folder: str | os.PathLike[str]) -> R:
         """Read a record that `save` wrote."""
-        folder = Path(folder)
+        folder = check_path("folder", folder)
         content, arrays = load_parts(folder, MANIFEST, "record", FORMAT, _read_arrays)
-        record = _decode(content["record"], arrays["arrays.npz"])
+        try:
+            record = _decode(content["record"], arrays["arrays.npz"])
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(
+                f"{folder / MANIFEST} must be whole, got a damaged part "
+                f"({type(error).__name__}: {shown(str(error))}); save the record again."
+            ) from None
         if not isinstance(record, cls):
             raise ValueError(f"{folder} must hold a {cls.__name__}, got a {type(record).__name__}.")
         return record
@@ -114,13 +124,15 @@ def save_parts(
             written[part] = {"file": names[part], "sha256": sha256}
         head = {"wellsep": kind, "format": version, "parts": written}
         text = json.dumps({**head, **content}, indent=1)
-        replaced = _parts_of(folder / manifest)
-        write_text(folder / manifest, text + "\n")
+        # Else two writers could both take the same record for the one they replace.
+        with locked(folder):
+            replaced = _parts_of(folder / manifest)
+            write_text(folder / manifest, text + "\n")
+            _remove(folder, replaced)
     except BaseException:
-        if names.keys() and _parts_of(folder / manifest).isdisjoint(names.values()):
+        if _parts_of(folder / manifest).isdisjoint(names.values()):
             _remove(folder, names.values())
         raise
-    _remove(folder, replaced)
 
 
 def load_parts(
@@ -131,25 +143,26 @@ def load_parts(
     read: Callable[[Path], Any],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read what `save_parts` wrote: the manifest, and by name what ``read`` makes of each part."""
-    for attempt in range(_ATTEMPTS):
+    end = time.monotonic() + _PATIENCE
+    while True:
         found = _read_manifest(folder / manifest, kind, version)
         try:
             parts = {
-                part: _read_part(folder / str(promise["file"]), promise["sha256"], read)
-                for part, promise in found["parts"].items()
+                part: _read_part(folder, promise, read, folder / manifest)
+                for part, promise in _promises(found, folder / manifest).items()
             }
         except FileNotFoundError:
             # Another process may have replaced the record between the two readings.
-            if attempt == _ATTEMPTS - 1:
+            now = _read_manifest(folder / manifest, kind, version)
+            if now["parts"] == found["parts"] or time.monotonic() > end:
                 raise
         else:
             return found, parts
-    raise AssertionError("unreachable")
 
 
 def _read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     try:
-        text = path.read_bytes()
+        text = read_bytes(path, str(path))
     except FileNotFoundError:
         for older in _OLDER:
             if kind == "record" and (path.parent / older).is_file():
@@ -179,8 +192,23 @@ def _too_old(path: Path) -> ValueError:
     )
 
 
-def _read_part(path: Path, sha256: str, read: Callable[[Path], Any]) -> Any:
-    if not _PART.fullmatch(path.name) or not path.is_file():
+def _promises(manifest: dict[str, Any], path: Path) -> dict[str, Any]:
+    promises = manifest.get("parts")
+    if not isinstance(promises, dict) or not all(isinstance(p, dict) for p in promises.values()):
+        raise ValueError(f"{path} must name its parts, got {shown(promises)}; it is damaged.")
+    return promises
+
+
+def _read_part(
+    folder: Path, promise: dict[str, Any], read: Callable[[Path], Any], manifest: Path
+) -> Any:
+    name, sha256 = promise.get("file"), promise.get("sha256")
+    if not isinstance(name, str) or not _PART.fullmatch(name):
+        raise ValueError(
+            f"{manifest} must name files in its own folder, got {shown(name)}; it is damaged."
+        )
+    path = folder / name
+    if not path.is_file():
         raise FileNotFoundError(
             f"{path} is missing, but its manifest names it. Save the record again."
         )
@@ -292,5 +320,42 @@ def _decode(tree: Any, array: Callable[[str], np.ndarray]) -> Any:
             kind = _KINDS[tree["kind"]]
             known = {f.name for f in fields(kind)}
             content = {k: _decode(v, array) for k, v in tree["fields"].items() if k in known}
+            hints = _types_of(kind)
+            for name, value in content.items():
+                if not _fits(value, hints.get(name, Any)):
+                    raise TypeError(f"{kind.__name__}.{name} is {type(value).__name__}")
             return kind(**content)
     raise ValueError(f"a record must consist of known parts, got {tree.get('$')!r}.")
+
+
+@functools.cache
+def _types_of(kind: type) -> dict[str, Any]:
+    """The types of a record's fields, where its annotations can be read."""
+    try:
+        return get_type_hints(kind)
+    except NameError:  # a type that only type checkers import
+        return {}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type; what is inside is looked at where it is plain."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in arguments)
+    if hint is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if origin is tuple and isinstance(value, tuple):
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return all(_fits(one, arguments[0]) for one in value)
+        return len(value) == len(arguments) and all(map(_fits, value, arguments))
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        if not isinstance(value, Mapping) or len(arguments) != 2:
+            return isinstance(value, Mapping)
+        key, one = arguments
+        return all(_fits(k, key) and _fits(v, one) for k, v in value.items())
+    kind = origin or hint
+    return not isinstance(kind, type) or isinstance(value, kind)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_flag, check_path, check_text
 from wellsep._display import Shown
 
 FOLDER_VARIABLE = "WELLSEP_DATA"
@@ -149,8 +150,13 @@ def load_dataset(
     >>> X.shape, y.shape
     ((1797, 64), (1797,))
     """
-    if not isinstance(name, str):
-        raise TypeError(f"name must be a string, got {name!r}.")
+    check_text("name", name)
+    for flag, value in (
+        ("return_X_y", return_X_y),
+        ("flatten", flatten),
+        ("download", download),
+    ):
+        check_flag(flag, value)
     key = _canonical(name)
     dataset = (
         _from_folder(key, _data_folder(folder))
@@ -185,13 +191,13 @@ def _canonical(name: str) -> str:
 
 
 def _data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
-    named = os.environ.get(FOLDER_VARIABLE) if folder is None else os.fspath(folder)
-    if not named:
+    named = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
+    if isinstance(named, str | None) and not named:
         return None
-    path = Path(named).expanduser()
+    path = check_path("folder", named).expanduser()
     if not path.is_dir():
         origin = f"the folder in {FOLDER_VARIABLE}" if folder is None else "folder"
-        raise FileNotFoundError(f"{origin} must be an existing folder, got {named!r}.")
+        raise FileNotFoundError(f"{origin} must be an existing folder, got {str(path)!r}.")
     return path
 
 

@@ -9,9 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, is_frame, is_series, to_numpy
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_positions,
+    is_frame,
+    is_series,
+    to_numpy,
+)
+from wellsep._labels import NOISE, as_labels, merge_noise
 
-NOISE = -1
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
 
@@ -52,8 +59,9 @@ class Partitions:
         n_objects : int, optional
             Checked against the length of every vector.
         noise : {"exclude", "priced", "cluster", "singletons", "error"}
-            What the label -1 means: not counted, not counted and paid for in scores, one more
-            cluster, clusters of one, or an error.
+            What noise means: not counted, not counted and paid for in scores, one more cluster,
+            clusters of one, or an error. Noise are the labels -1, -2 and -3, as HDBSCAN has them
+            (noise, infinite values, missing values). Other negative numbers are refused.
 
         Examples
         --------
@@ -66,6 +74,8 @@ class Partitions:
             _check_length(labels.codes.shape[1], n_objects, "labels")
             return labels
         check_choice("noise", noise, NOISE_POLICIES)
+        if n_objects is not None:
+            check_count("n_objects", n_objects)
         vectors = _named_vectors(labels, n_objects)
         if not vectors:
             raise ValueError("labels must hold at least one partition, got none.")
@@ -136,11 +146,12 @@ class Partitions:
 
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
+        rows = check_positions("which", which, len(self))
         return Partitions(
-            self.codes[which],
-            tuple(self.classes[m] for m in which),
-            tuple(self.names[m] for m in which),
-            self.coverage[which],
+            self.codes[rows],
+            tuple(self.classes[m] for m in rows),
+            tuple(self.names[m] for m in rows),
+            self.coverage[rows],
             self.priced,
         )
 
@@ -168,6 +179,7 @@ class Partitions:
 
     def take(self, objects: np.ndarray) -> Partitions:
         """The same partitions of a subset of the objects; clusters left empty disappear."""
+        objects = check_positions("objects", objects, self.n_objects)
         parts = [_compact(c[objects], k) for c, k in zip(self.codes, self.classes, strict=True)]
         codes = np.stack([c for c, _ in parts])
         classes = tuple(k for _, k in parts)
@@ -184,7 +196,7 @@ def encode(
         _check_length(labels.n_objects, n_objects, name)
         return labels
     check_choice("noise", noise, NOISE_POLICIES)
-    vector = _vector(labels, name)
+    vector = as_labels(labels, name)
     length = n_objects if n_objects is not None else len(vector)
     codes, classes = _encode(vector, length, noise, name)
     coverage = np.array([(codes >= 0).mean()])
@@ -196,14 +208,14 @@ def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
         import narwhals.stable.v2 as nw
 
         frame = nw.from_native(labels, eager_only=True)
-        return {str(c.name): _vector(c.to_native(), str(c.name)) for c in frame.iter_columns()}
+        return {str(c.name): as_labels(c.to_native(), str(c.name)) for c in frame.iter_columns()}
     if isinstance(labels, Mapping):
-        return {str(k): _vector(v, str(k)) for k, v in labels.items()}
+        return {str(k): as_labels(v, str(k)) for k, v in labels.items()}
     if _is_one_vector(labels):
-        return {"labels": _vector(labels, "labels")}
+        return {"labels": as_labels(labels, "labels")}
     if isinstance(labels, Sequence):
-        return {str(m): _vector(v, f"labels[{m}]") for m, v in enumerate(labels)}
-    array = to_numpy(labels)
+        return {str(m): as_labels(v, f"labels[{m}]") for m, v in enumerate(labels)}
+    array = to_numpy(labels, "labels")
     if array.ndim != 2:
         raise ValueError(
             "labels must be one vector, or an array with one partition per row, "
@@ -214,41 +226,19 @@ def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
             f"labels must have one entry per object ({n_objects}), got {array.shape[1]}; "
             "each row must be a partition: transpose it."
         )
-    return {str(m): row for m, row in enumerate(array)}
+    return {str(m): as_labels(row, f"labels[{m}]") for m, row in enumerate(array)}
 
 
 def _is_one_vector(labels: Any) -> bool:
     if is_series(labels) or type(labels).__name__ == "Categorical":
         return True
     if isinstance(labels, Sequence):
-        return len(labels) == 0 or isinstance(labels[0], str) or np.ndim(labels[0]) == 0
+        return (
+            len(labels) == 0
+            or isinstance(labels[0], str)
+            or to_numpy(labels[0], "labels").ndim == 0
+        )
     return getattr(labels, "ndim", 1) == 1
-
-
-def _vector(labels: Any, name: str) -> np.ndarray:
-    if is_series(labels):
-        import narwhals.stable.v2 as nw
-
-        series = nw.from_native(labels, series_only=True)
-        if series.null_count():
-            raise ValueError(
-                f"{name} must not have missing values, got {series.null_count()}; "
-                "label such objects -1."
-            )
-        if isinstance(series.dtype, nw.Categorical | nw.Enum):
-            series = series.cast(nw.String)
-        array = np.asarray(series.to_numpy())
-    elif isinstance(labels, list | tuple) and any(isinstance(v, str) for v in labels):
-        if not all(isinstance(v, str) for v in labels):
-            raise TypeError(f"{name} must be all strings or all integers, got a mixture.")
-        array = np.array(labels, dtype=str)
-    else:
-        array = to_numpy(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}.")
-    return array
 
 
 def _common_length(vectors: Mapping[str, np.ndarray]) -> int:
@@ -280,16 +270,16 @@ def _encode(
     _check_length(len(vector), length, label)
     if len(vector) == 0:
         raise ValueError(f"{label} must not be empty.")
-    vector = as_categories(vector, label)
+    vector = merge_noise(vector)
     classes, codes = _distinct(vector)
-    if vector.dtype.kind not in "iu" or classes[0] != NOISE:
+    if vector.dtype.kind != "i" or classes[0] != NOISE:
         return codes, classes
     noisy = codes == 0
     if noise == "cluster":
         return codes, classes
     if noise == "error":
         raise ValueError(
-            f"{label} must not hold the noise label -1, got {int(noisy.sum())} such objects; "
+            f"{label} must not hold noise (-1, -2 or -3), got {int(noisy.sum())} such objects; "
             "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
         )
     codes = codes - 1
@@ -304,7 +294,7 @@ def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct labels and the place of each entry among them."""
     if vector.dtype.kind in "iu":
         low, high = int(vector.min()), int(vector.max())
-        if high - low < 4 * len(vector):  # small integers need no sorting
+        if high < 2**63 and high - low < 4 * len(vector):  # small integers need no sorting
             shifted = vector.astype(np.int64, copy=False)
             shifted = shifted - low if low else shifted
             present = np.flatnonzero(np.bincount(shifted))
@@ -315,29 +305,6 @@ def _distinct(vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return (present + low).astype(vector.dtype), place[shifted]
     classes, inverse = np.unique(vector, return_inverse=True)
     return classes, inverse.reshape(-1).astype(np.int32)
-
-
-def as_categories(vector: np.ndarray, name: str) -> np.ndarray:
-    """Integers or text; whole floats become integers."""
-    kind = vector.dtype.kind
-    if kind in "iuUSb":
-        return vector
-    if kind == "f":
-        if not np.isfinite(vector).all():
-            raise ValueError(f"{name} must not hold NaN or infinity; label such objects -1.")
-        whole = vector.astype(np.int64)
-        if (whole != vector).any():
-            value = vector[whole != vector][0]
-            raise ValueError(
-                f"{name} must be whole numbers or names, got {value}; are X and labels exchanged?"
-            )
-        return whole
-    if kind == "O":
-        if all(isinstance(v, str) for v in vector):
-            return vector.astype(str)
-        if all(isinstance(v, int | np.integer) for v in vector):
-            return vector.astype(np.int64)
-    raise TypeError(f"{name} must be integers or strings, got an array of type {vector.dtype}.")
 
 
 def is_noise(classes: np.ndarray) -> np.ndarray:

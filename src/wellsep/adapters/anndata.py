@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_mapping, check_names, check_path
 from wellsep._display import quoted
 from wellsep._files import Stored, to_json
 from wellsep.adapters.stores import matching, require
@@ -62,8 +63,10 @@ def runs_from_anndata(
       leiden_1  2 clusters
       leiden_2  3 clusters
     """
+    if pairs is not None:
+        check_mapping("pairs", pairs)
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = check_path("source", source)
         if not path.exists():
             raise FileNotFoundError(f"source must be an .h5ad file or .zarr folder, got {path}.")
         if path.is_file():
@@ -94,6 +97,7 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
             f"source must be a readable .h5ad file, got {path.name}: {error}."
         ) from None
     with file:
+        refuse_links(file, path)
         if "obs" not in file or isinstance(file["obs"], h5py.Dataset):
             if "obs" not in file:
                 raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
@@ -121,6 +125,29 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
         )
 
 
+def refuse_links(group: Any, path: Path, seen: set[Any] | None = None) -> None:
+    """Refuse a file that takes its values from other files: it could show any file's bytes."""
+    import h5py
+
+    seen = set() if seen is None else seen
+    for key in group:
+        name = f"{group.name.rstrip('/')}/{key}"
+        if isinstance(group.get(key, getlink=True), h5py.ExternalLink):
+            raise ValueError(
+                f"source must hold its own data, got a link to another file at {name!r} in "
+                f"{path.name}."
+            )
+        item = group.get(key)
+        if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
+            raise ValueError(
+                f"source must hold its own data, got values of another file at {name!r} in "
+                f"{path.name}."
+            )
+        if isinstance(item, h5py.Group) and item.id not in seen:
+            seen.add(item.id)
+            refuse_links(item, path, seen)
+
+
 def _assemble(
     *,
     keys: list[str],
@@ -137,6 +164,8 @@ def _assemble(
             f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
         )
     # The matrix itself is a space only when it is named: "*" means the embeddings.
+    if spaces is not None and not isinstance(spaces, str):
+        spaces = check_names("spaces", spaces)
     named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces
     matrix = ["X"] if "X" in [name.strip() for name in named] else []
     chosen = keys if spaces is None else matching(spaces, keys + matrix, "spaces")
@@ -170,7 +199,7 @@ def _stored(path: Path, dataset: Any) -> Stored:
     """A dataset to be mapped where it lies in one piece, or else read when opened."""
     offset = dataset.id.get_offset() if dataset.chunks is None and dataset.size else None
     place = str(path.absolute())
-    if offset is None or dataset.external or dataset.is_virtual:
+    if offset is None:
         return Stored(dataset.shape, dataset.dtype, partial(_read, place, dataset.name))
     opener = partial(_map, place, dataset.dtype, dataset.shape, offset)
     return Stored(dataset.shape, dataset.dtype, opener)

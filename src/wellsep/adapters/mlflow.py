@@ -13,11 +13,14 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
+from wellsep._arguments import check_names, check_path, check_text
 from wellsep._display import quoted
 from wellsep._files import read_json, stored_npy
-from wellsep.adapters.stores import require, scratch_folder, sqlite_file
+from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
-from wellsep.runs.folder import FILES, check_manifest, write_run_files
+from wellsep.runs.folder import check_manifest, write_run_files
+from wellsep.runs.names import safe_name
+from wellsep.runs.places import FILES
 
 
 def runs_from_mlflow(
@@ -68,9 +71,17 @@ def runs_from_mlflow(
     >>> runs_from_mlflow(folder.name).params
     {'k2': {'k': 2}, 'k3': {'k': 3}}
     """
+    for what, value in (("embedding", embedding), ("labels", labels), ("ids", ids)):
+        check_text(what, value)
+    check_text("filter_string", filter_string)
+    if experiment is not None:
+        check_text("experiment", experiment)
+    states = check_names("states", states)
+    if cache is not None:
+        check_path("cache", cache)
     client = _client(tracking_uri, reading=True)
     chosen = _experiment(client, experiment)
-    found, states = [], tuple(states)
+    found = []
     passed: Counter[str] = Counter()
     for logged in _search(client, chosen.experiment_id, filter_string):
         if logged.info.status not in states:
@@ -157,8 +168,12 @@ def log_run(
 
 def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) -> Any:
     mlflow = require("mlflow", "mlflow")
+    if tracking_uri is not None and not isinstance(tracking_uri, str):
+        tracking_uri = check_path("tracking_uri", tracking_uri)
     uri = None if tracking_uri is None else str(tracking_uri)
     folder = None
+    if uri is not None and urlparse(uri).scheme in ("http", "https"):
+        check_server(uri)
     if uri is not None:
         if reading:
             sqlite_file(uri)
@@ -251,7 +266,7 @@ def _artifacts(client: Any, logged: Any, wanted: dict[str, str], cache: Any) -> 
     kinds = [kind for kind, path in wanted.items() if path in there]
     if not kinds:
         return {}
-    target = scratch_folder(cache, run_id)
+    target = scratch_folder(cache, safe_name(run_id))
     for kind in kinds:
         if not (target / wanted[kind]).is_file():
             _download(client, run_id, wanted[kind], target)

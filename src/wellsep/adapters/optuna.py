@@ -8,12 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._display import quoted
+from wellsep._arguments import check_names, check_path, check_text
+from wellsep._display import quoted, shown
 from wellsep._files import stored_npy
+from wellsep._reading import inside
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
-from wellsep.runs.folder import FILES, read_run_folder, write_run_files
+from wellsep.runs.folder import read_run_folder, write_run_files
 from wellsep.runs.names import safe_name
+from wellsep.runs.places import FILES
 
 ATTRIBUTE = "wellsep_run"
 
@@ -67,8 +70,12 @@ def runs_from_optuna(
     (('trial-0', 'trial-1'), True)
     """
     require("optuna", "optuna")
+    if name is not None:
+        check_text("name", name)
+    states = check_names("states", states)
+    if cache is not None:
+        check_path("cache", cache)
     opened = _study(study, name)
-    states = tuple(states)
     runs, passed = [], 0
     for trial in opened.get_trials(deepcopy=False):
         run = _read(opened, trial, artifacts, cache) if trial.state.name in states else None
@@ -111,12 +118,15 @@ def attach_run(
     if (folder is None) == (artifact_store is None):
         raise ValueError(
             "folder or artifact_store must be given, and not both, got "
-            f"folder={folder!r}, artifact_store={artifact_store!r}."
+            f"folder={shown(folder)}, artifact_store={shown(artifact_store)}."
         )
+    if not all(hasattr(trial, fact) for fact in ("number", "params")):
+        raise TypeError(f"trial must be an Optuna trial, got {shown(trial)}.")
     called = f"trial-{trial.number}"
     given = {"params": trial.params, "metadata": metadata, "ids": ids}
     if folder is not None:
-        parent = Path(folder) / safe_name(trial.study.study_name)
+        folder = check_path("folder", folder)
+        parent = folder / safe_name(trial.study.study_name)
         place = save_run(parent, embedding, labels, name=called, overwrite=True, **given)
         relative = place.relative_to(folder).as_posix()
         trial.set_user_attr(ATTRIBUTE, {"folder": str(place.resolve()), "relative": relative})
@@ -136,6 +146,10 @@ def _study(study: Any, name: str | None) -> Any:
     storage = study
     if isinstance(study, str | os.PathLike):
         storage = _storage(optuna, str(study))
+    elif not isinstance(study, optuna.storages.BaseStorage):
+        raise TypeError(
+            f"study must be an Optuna study, its storage or a path, got {shown(study)}."
+        )
     names = sorted(optuna.get_all_study_names(storage))
     if name is None and len(names) != 1:
         raise ValueError(
@@ -189,7 +203,7 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         raise TypeError(f"{ATTRIBUTE} of run {name!r} must be a path, got {noted!r}.")
     places = []
     if isinstance(artifacts, str | os.PathLike) and "relative" in noted:
-        places.append(Path(artifacts) / noted["relative"])
+        places.append(_inside_or_itself(artifacts, noted["relative"], name))
     places += [Path(noted["folder"])] if "folder" in noted else []
     for place in places:
         if place.is_dir():
@@ -198,6 +212,13 @@ def _noted_folder(noted: Any, artifacts: Any, name: str) -> Path:
         f"The folder of run {name!r} was not found at "
         f"{' or '.join(str(place) for place in places)}. Pass artifacts=<the folder it is in now>."
     )
+
+
+def _inside_or_itself(artifacts: Any, relative: str, name: str) -> Path:
+    """A run folder below the given one; a path that attach_run made absolute stays itself."""
+    if os.path.isabs(relative):
+        return Path(relative)
+    return inside(artifacts, relative, f"{ATTRIBUTE} of run {name!r}")
 
 
 def _artifact_files(
@@ -215,9 +236,10 @@ def _artifact_files(
             "got None."
         )
     if isinstance(artifacts, str | os.PathLike):
-        return {kind: Path(artifacts) / key for kind, key in wanted.items()}
+        what = f"artifact_id of run {name!r}"
+        return {kind: inside(artifacts, key, what) for kind, key in wanted.items()}
     target = scratch_folder(cache, f"{safe_name(study.study_name)}-{name}")
-    files = {kind: target / f"{key}.npy" for kind, key in wanted.items()}
+    files = {kind: target / f"{safe_name(key)}.npy" for kind, key in wanted.items()}
     for kind, path in files.items():
         if not path.is_file():
             beside = path.with_suffix(".part")

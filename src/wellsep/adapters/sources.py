@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from wellsep._arguments import check_names, check_path, check_text
 from wellsep.adapters.anndata import runs_from_anndata
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
@@ -66,6 +67,12 @@ def load_any(
     ...     list(load_any(folder, labels="k*").partitions)
     ['k1', 'k2']
     """
+    if name is not None:
+        check_text("name", name)
+    if spaces is not None:
+        spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
+    if labels is not None:
+        labels = labels if isinstance(labels, str) else check_names("labels", labels)
     kind, place, fragment = _kind_of(source)
     name = name or fragment
     if kind == "anndata":
@@ -100,7 +107,9 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
             "source must be a path, a URL, Runs, AnnData or an Optuna study, "
             f"got {type(source).__name__}."
         )
-    text = os.fspath(source)
+    text = str(check_path("source", source))
+    if "://" in os.fspath(source):
+        text = os.fspath(source)  # a path would lose a slash of the URL
     if Path(text).exists():
         return *_kind_of_path(Path(text)), None
     text, _, fragment = text.partition("#")

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import atexit
 import fnmatch
+import http.client
 import importlib
 import os
 import shutil
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._display import quoted
+from wellsep._arguments import check_names
+from wellsep._display import quoted, shown
+
+ANSWER_SECONDS = 10.0  # for a server's first answer
 
 
 def require(module: str, extra: str) -> Any:
@@ -37,12 +43,12 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
     ['batch', 'leiden_1', 'leiden_2']
     """
     there = list(there)
-    patterns = wanted.split(",") if isinstance(wanted, str) else list(wanted)
+    patterns = wanted.split(",") if isinstance(wanted, str) else check_names(what, wanted)
     found: set[str] = set()
     for pattern in (p.strip() for p in patterns):
         fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
         if not fits:
-            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {pattern!r}.")
+            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {shown(pattern)}.")
         found.update(fits)
     if not found:
         raise ValueError(f"{what} must name at least one of {quoted(there, 20)}, got none.")
@@ -61,6 +67,22 @@ def sqlite_file(url: str) -> Path | None:
     if not path.is_file():
         raise FileNotFoundError(f"source must be an existing database, got no file {path}.")
     return path
+
+
+def check_server(url: str, seconds: float | None = None) -> None:
+    """Refuse a server that does not answer within some seconds; any answer will do."""
+    seconds = ANSWER_SECONDS if seconds is None else seconds
+    try:
+        with urllib.request.urlopen(url, timeout=seconds):
+            return
+    except urllib.error.HTTPError:  # it answers, if only that this page is not there
+        return
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        why = getattr(error, "reason", None) or error
+        raise ConnectionError(
+            f"source must be a server that answers within {seconds:g} seconds, got none at "
+            f"{url}: {shown(str(why))}. Start the server or correct the address."
+        ) from None
 
 
 def scratch_folder(cache: str | os.PathLike[str] | None, key: str) -> Path:

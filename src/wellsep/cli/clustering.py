@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table
+from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
 from wellsep.cli.scoring import parse_index
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def choose_k(
     """
     from wellsep.cluster.choosing import choose_k as choose
 
+    refuse_inputs("output", output, data)
     if output is not None and subsample is not None:
         raise ValueError(
             "output must be left out with --subsample, which leaves objects without labels; "
@@ -149,6 +150,10 @@ def cluster(
 
     from wellsep.cluster.candidates import fit_labels
 
+    refuse_inputs("output", output, data)
+    refuse_inputs("centers", centers, data)
+    if centers is not None and output is not None and centers.absolute() == output.absolute():
+        raise ValueError(f"centers must be another file than output, got {centers} for both.")
     X = _read(data, scale)
     model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
     fitted = fit_labels(model, X)
@@ -243,7 +248,7 @@ def _estimator(
 
 
 def _write_labels(path: Path, labels: Any) -> None:
-    from wellsep.tables import write_array, write_table
+    from wellsep.table_writer import write_array, write_table
 
     if path.suffix == ".npy":
         write_array(path, labels)
@@ -252,7 +257,7 @@ def _write_labels(path: Path, labels: Any) -> None:
 
 
 def _write_centers(path: Path, estimator: Any) -> None:
-    from wellsep.tables import write_array
+    from wellsep.table_writer import write_array
 
     found = getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None))
     if found is None:

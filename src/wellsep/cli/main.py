@@ -6,12 +6,15 @@ modules import the library inside their functions, so that ``--help`` stays quic
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
@@ -63,15 +66,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # A single command would lose its name in typer, hence the callback in build_app.
         app = build_app(named if named in COMMANDS else None)
-        app(arguments, prog_name="wellsep")
+        with _plain_warnings(), _whole_output():
+            app(arguments, prog_name="wellsep")
     except SystemExit as end:
+        if interruption := _interruption_behind(end):
+            return _interrupted(interruption)
         return end.code if isinstance(end.code, int) else DONE if end.code is None else FAILED
-    except KeyboardInterrupt:
-        sys.stderr.write("Interrupted.\n")
-        return INTERRUPTED
+    except KeyboardInterrupt as error:
+        return _interrupted(error)
     except BrokenPipeError:
-        # The reader of the pipe has closed it. Without this the interpreter warns at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the pipe has closed it.
+        _drop_output()
         return DONE
     except Exception as error:
         if debug:
@@ -82,10 +87,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return DONE
 
 
+def _interruption_behind(end: BaseException) -> KeyboardInterrupt | None:
+    """Find the Ctrl-C that typer turned into an exit."""
+    cause: BaseException | None = end
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _interrupted(error: KeyboardInterrupt) -> int:
+    text = str(error) or "Interrupted. Files that were complete are kept."
+    sys.stderr.write(f"{text}\n")
+    return INTERRUPTED
+
+
+@contextlib.contextmanager
+def _whole_output() -> Iterator[None]:
+    """Make output that does not fit on a full disk an error with a sentence."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        # Writers of files have a sentence of their own.
+        if error.errno != errno.ENOSPC or error.strerror != os.strerror(errno.ENOSPC):
+            raise
+        _drop_output()
+        raise OSError(
+            error.errno, f"Writing the output failed: {error.strerror}. It is not complete."
+        ) from None
+
+
+def _drop_output() -> None:
+    """Forget what could not be written; else the interpreter warns at exit."""
+    with contextlib.suppress(OSError, ValueError):  # a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Print a warning as one line, without the line of code that raised it."""
+
+    def show(message: Warning | str, *details: object) -> None:
+        sys.stderr.write(f"Warning: {' '.join(str(message).split())}\n")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
 def _sentence(error: Exception) -> str:
     """Put the error on one line. An error in the program, not in the input, shows its class."""
+    from wellsep._display import printable
+
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-    text = " ".join(str(text).split())
+    if isinstance(error, OSError) and error.strerror and error.filename is None:
+        text = error.strerror  # without its number
+    elif isinstance(error, OSError) and error.strerror and error.filename is not None:
+        text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
+    text = printable(" ".join(str(text).split()))
     if isinstance(error, BAD_INPUT) and text:
         return text
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"

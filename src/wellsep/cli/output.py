@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +23,10 @@ def print_json(value: Any) -> None:
     from wellsep._files import to_json
 
     plain = to_json(value, nan="null", other=str)
-    sys.stdout.write(json.dumps(plain, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(plain, indent=2, ensure_ascii=False)
+    # JSON escapes the usual control characters; the others could turn text round as well.
+    shown = "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+    sys.stdout.write(shown + "\n")
 
 
 def print_table(
@@ -36,11 +40,12 @@ def print_table(
     from rich import box
     from rich.table import Table
 
-    table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
+    heads = [None if text is None else _plain(text) for text in (title, caption)]
+    table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify = "left"
     for position, name in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(_plain(name), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(cell, row))
     console().print(table)
@@ -60,21 +65,37 @@ def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
 
 def print_line(text: str = "") -> None:
     """Print one line as it is; [brackets] are no markup."""
-    console().print(text, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
+    from wellsep._display import printable_lines
+
+    console().print(
+        printable_lines(text), markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()
+    )
+
+
+def print_error(text: str) -> None:
+    """Print one line of stderr as it is; nothing in it moves the cursor."""
+    from wellsep._display import printable
+
+    sys.stderr.write(printable(" ".join(text.split())) + "\n")
 
 
 def cell(value: Any) -> str:
     """Format a value for a table: five digits, a dash where there is none."""
-    from rich.markup import escape
-
-    from wellsep._display import printable
-
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
+    return _plain(value)
+
+
+def _plain(value: Any) -> str:
+    """A text for rich: no markup, nothing that moves the cursor."""
+    from rich.markup import escape
+
+    from wellsep._display import printable
+
     return escape(printable(str(value)))
 
 
@@ -85,6 +106,27 @@ def console(*, stderr: bool = False) -> Any:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else _WIDTH_OF_A_PIPE
     return Console(file=stream, width=width)
+
+
+def refuse_inputs(option: str, target: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse to write a result over a file that the command reads."""
+    for given in inputs:
+        if target is None or given is None or not (target.exists() and Path(given).exists()):
+            continue
+        if target.samefile(given):
+            raise ValueError(
+                f"{option} must be another file than the input, got {target}, which would be lost; "
+                "choose another name."
+            )
+
+
+@contextlib.contextmanager
+def told_when_interrupted(what_is_kept: Callable[[], str]) -> Iterator[None]:
+    """When Ctrl-C ends the block, give `main` the sentences that say what was kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(what_is_kept()) from None
 
 
 @contextlib.contextmanager

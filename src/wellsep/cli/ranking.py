@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,11 +17,14 @@ import typer
 
 from wellsep.cli.output import (
     JsonOption,
+    print_error,
     print_json,
     print_line,
     print_table,
     progress,
+    refuse_inputs,
     that_fit,
+    told_when_interrupted,
 )
 
 if TYPE_CHECKING:
@@ -84,8 +88,8 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: priced (not counted, and the score falls), "
-            "exclude (not counted), cluster, singletons or error."
+            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
+            "falls), exclude (not counted), cluster, singletons or error."
         ),
     ] = "priced",
     judge: Annotated[
@@ -102,6 +106,10 @@ def rank(
             help="Number of half-samples that show how certain the ranking is; 0: none.",
         ),
     ] = 100,
+    max_spaces: Annotated[
+        int | None,
+        typer.Option(help="Score in at most so many embeddings, drawn at random; default: all."),
+    ] = None,
     dip: Annotated[
         bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
     ] = True,
@@ -179,8 +187,10 @@ def rank(
     from wellsep.cli.scoring import parse_index
 
     kept = None if no_cache else cache or default_cache()
-    with told_when_interrupted(kept), _cluster(scheduler) as client:
+    with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
         _check_targets(report)
+        for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
+            refuse_inputs(option, target, source, truth, input_data)
         runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
         classes = None if truth is None else _read_truth(truth, runs)
         options = _options_of(context) | {
@@ -199,8 +209,8 @@ def rank(
         )
         if save is not None:
             judgement.save(save)
-        if json_path not in (None, "-"):
-            _write_json(Path(json_path), findings)  # type: ignore[arg-type]
+        if (target := _file_of(json_path)) is not None:
+            _write_json(target, findings)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
     if json_path == "-":
@@ -239,17 +249,14 @@ def _options_of(context: typer.Context) -> dict[str, Any]:
     return {name: value for name, value in context.params.items() if name in names}
 
 
-@contextlib.contextmanager
-def told_when_interrupted(kept: Path | None) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        if kept is not None:
-            sys.stderr.write(
-                f"Interrupted. Finished spaces are kept in {kept}. "
-                "Repeat the command to continue.\n"
-            )
-        raise
+def _what_is_kept(cache: Path | None) -> str:
+    if cache is None or not cache.is_dir():
+        return "Interrupted. Nothing was kept."
+    return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
+
+
+def _file_of(json_path: str | None) -> Path | None:
+    return None if json_path in (None, "-") else Path(str(json_path))
 
 
 @contextlib.contextmanager
@@ -267,26 +274,51 @@ def _cluster(address: str | None) -> Iterator[Any]:
         yield client
 
 
-def default_cache() -> Path:
-    """Return the user's cache folder for scores."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def default_cache() -> Path | None:
+    """Return the user's cache folder for scores; None for a user without a home folder."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(base) / "wellsep" / "scores"
 
 
 def _show_progress() -> Callable[[int, int, str], None]:
-    """One bar over the spaces, on stderr."""
+    """A bar over the spaces, then one over the half-samples, on stderr; and how long it takes."""
     bar = contextlib.ExitStack()
-    state: dict[str, Any] = {"advance": None, "done": 0}
+    state: dict[str, Any] = {"advance": None, "done": 0, "start": 0.0, "told": False}
 
     def told(done: int, total: int, name: str) -> None:
+        draws = name == "half-samples"
         if state["advance"] is None:
-            state["advance"] = bar.enter_context(progress("Scoring spaces", total))
+            title = "Judging half-samples" if draws else "Scoring spaces"
+            state["advance"] = bar.enter_context(progress(title, total))
+            state.update(start=time.perf_counter(), told=False, done=0)
+        left = _time_left(time.perf_counter() - state["start"], done, total)
+        if done > 0 and left and not state["told"]:
+            state["told"] = True
+            what = "half-samples" if draws else "spaces"
+            remedy = "--draws and --max-spaces make it less."
+            print_error(f"{total:,} {what}: about {left} left. {remedy}")
         state["advance"](done - state["done"])
         state["done"] = done
         if done == total:
             bar.close()
+            state["advance"] = None
 
     return told
+
+
+def _time_left(spent: float, done: int, total: int) -> str | None:
+    """The rest of the time in words, if it is more than a minute.
+
+    Examples
+    --------
+    >>> _time_left(3.0, 1, 2000), _time_left(0.5, 1, 20)
+    ('100 minutes', None)
+    """
+    rest = spent / done * (total - done) if done else 0.0
+    return f"{rest / 60:,.0f} minutes" if rest > 60 else None
 
 
 def _parse_alpha(text: str) -> float | None:
@@ -326,11 +358,12 @@ def _read_input(path: Path) -> Any:
 
 
 def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep._files import to_json, write_text
+    from wellsep._files import to_json
+    from wellsep._replace import write_text
 
     plain = to_json(findings, nan="null", other=str)
     write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    sys.stderr.write(f"wrote {path}\n")
+    print_error(f"wrote {path}")
 
 
 def print_judgement(judgement: Judgement) -> None:

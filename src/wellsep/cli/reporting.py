@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from wellsep.cli.output import print_error, refuse_inputs
 
 
 def report(
@@ -44,6 +45,7 @@ def report(
     import wellsep as ws
     from wellsep.cluster.chosen import ChosenK
 
+    refuse_inputs("output", output, runs, truth)
     found = load_result(result)
     ranked = not isinstance(found, ChosenK)
     page = ws.render_report(
@@ -54,7 +56,7 @@ def report(
         layout=layout,
         title=title,
     )
-    sys.stderr.write(f"wrote {page}\n")
+    print_error(f"wrote {page}")
 
 
 def load_result(folder: Path) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table
+from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
 
 if TYPE_CHECKING:
     from wellsep.indices import PartitionScores
@@ -73,8 +73,8 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat objects labelled -1: exclude (not counted), priced (not counted, "
-            "and the score falls), cluster, singletons or error."
+            help="How to treat noise (labels -1, -2, -3): exclude (not counted), priced (not "
+            "counted, and the score falls), cluster, singletons or error."
         ),
     ] = "exclude",
     convention: Annotated[
@@ -97,6 +97,7 @@ def score(
     import wellsep as ws
     from wellsep.tables import read_matrix
 
+    refuse_inputs("output", output, data, *labels)
     options: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
         options["indices"] = [parse_index(text) for text in index]
@@ -129,7 +130,7 @@ def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
 
 
@@ -193,7 +194,7 @@ def print_scores(scores: PartitionScores) -> None:
 
 
 def _write(path: Path, scores: PartitionScores) -> None:
-    from wellsep.tables import write_table
+    from wellsep.table_writer import write_table
 
     columns: dict[str, Any] = {
         "partition": list(scores.names),

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, console, print_json, print_line, print_table, progress
+from wellsep.cli.output import (
+    JsonOption,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+    progress,
+    told_when_interrupted,
+)
 
 METHODS = {
     "deep-k-means": "DeepKMeans",
@@ -101,7 +109,10 @@ def train(
     model = method_class(k, **options).set_params(**parse_settings(fixed or []))
     settings = parse_grid([*(grid or []), *(more or [])])
     total = trials if trials is not None else _product(settings)
-    with progress(f"Training {method}", total) as advance:
+    with (
+        told_when_interrupted(lambda: _what_is_kept(out)),
+        progress(f"Training {method}", total) as advance,
+    ):
         result = deep.sweep(
             model,
             read_objects(data),
@@ -119,8 +130,14 @@ def train(
     else:
         _show(result)
     if result.trials and len(result.failed) == len(result.trials):
-        console(stderr=True).print(f"Error: every trial failed. {result.failed[0].error}")
+        print_error(f"Error: every trial failed. {result.failed[0].error}")
         raise typer.Exit(1)
+
+
+def _what_is_kept(folder: Path) -> str:
+    done = len(list(folder.glob("*/run.json")))
+    runs = "run is" if done == 1 else "runs are"
+    return f"Interrupted. {done} finished {runs} kept in {folder}. Repeat the command to continue."
 
 
 def parse_grid(words: list[str]) -> dict[str, Any]:
@@ -168,7 +185,7 @@ def read_objects(path: Path) -> Any:
     """Read the objects in a file; arrays of npy and npz files keep their shape, as images need."""
     from wellsep.tables import read_array, read_matrix
 
-    if path.suffix in (".npy", ".npz") and path.exists():
+    if path.suffix in (".npy", ".npz") and path.is_file():
         return read_array(path)
     return read_matrix(path)
 
@@ -176,7 +193,7 @@ def read_objects(path: Path) -> Any:
 def _value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
 
 
@@ -193,6 +210,9 @@ def _show(result: Any) -> None:
         for trial in result.trials
     ]
     print_table(rows, ["run", "status", "seconds", "error"])
-    done = len(result.trials) - len(result.failed)
+    running = sum(trial.status == "running" for trial in result.trials)
+    done = len(result.trials) - len(result.failed) - running
     print_line(f"{done} of {len(result.trials)} runs are in {result.folder}.")
+    if running:
+        print_line(f"Another process trains {running} of them. Repeat the command to see the end.")
     print_line(f"Next: wellsep rank {result.folder}")

@@ -6,7 +6,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj
+import scipy.sparse as sp
+from array_api_compat import is_array_api_obj
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -17,9 +18,17 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks import check_data, check_weights, is_dask, to_numpy
+from wellsep._checks import (
+    check_data,
+    check_weights,
+    is_dask,
+    is_frame,
+    name_x,
+    to_numpy,
+    to_table,
+)
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
-from wellsep.compute.nearest import is_host
 from wellsep.compute.points import (
     METRICS,
     Frame,
@@ -30,8 +39,10 @@ from wellsep.compute.points import (
     inertia,
     label_counts,
     open_points,
+    uneven,
 )
 from wellsep.compute.seeding import center_distances
+from wellsep.compute.units import largest_entry, safe_unit
 
 
 class CentroidClusterer(
@@ -46,6 +57,7 @@ class CentroidClusterer(
     cluster_centers_: Any
     labels_: Any
 
+    @own_threads()
     def predict(self, X: Any) -> Any:
         """Nearest centre of each row.
 
@@ -81,6 +93,7 @@ class CentroidClusterer(
         """
         return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
 
+    @own_threads()
     def transform(self, X: Any) -> Any:
         """Distance of each row to every centre (1 − cos for metric="cosine").
 
@@ -98,6 +111,7 @@ class CentroidClusterer(
         distances = points.values(_distances, centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
+    @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X under the fitted centres; greater is better.
 
@@ -117,7 +131,7 @@ class CentroidClusterer(
         """
         points, centers = self._ready(X, sample_weight)
         labels = points.values(assign_labels, centers)
-        return -float(points.fold(inertia, centers, beside=[labels]))
+        return -points.frame.squared(points.fold(inertia, centers, beside=[labels]))
 
     def _ready(
         self, X: Any, sample_weight: Any = None, *, sized: bool = True
@@ -128,7 +142,8 @@ class CentroidClusterer(
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self._metric == "euclidean" else None
-        frame = Frame(self._metric, offset)
+        unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
+        frame = Frame(self._metric, offset, unit=unit)
         points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
         return points, points.frame.enter(centers)
 
@@ -141,11 +156,14 @@ class CentroidClusterer(
             skeleton = X._meta if hasattr(X, "to_dask_array") else np.empty((1, chunks.d))
             validate_data(self, skeleton, reset=reset, skip_check_array=True)
             return chunks
-        if is_array_api_obj(X) and not is_host(X):
+        if is_array_api_obj(X) and not isinstance(X, np.ndarray):
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        return validate_data(
+        if not sp.issparse(X) and not is_frame(X):
+            X = to_table(X)
+        return name_x(
+            validate_data,
             self,
             X,
             reset=reset,
@@ -156,12 +174,14 @@ class CentroidClusterer(
         )
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
-        """Weights of validated X, checked."""
+        """Weights of validated X, checked; None where all are one, so that both give one fit."""
         if is_dask(getattr(X, "array", None)):  # Chunks
             from wellsep.compute.dask.labels import weigh_chunks
 
-            return weigh_chunks(sample_weight, X)
-        return check_weights(sample_weight, X.shape[0])
+            weights = weigh_chunks(sample_weight, X)
+            all_one = weights is not None and bool((weights == 1).all().compute())
+            return None if all_one else weights
+        return uneven(check_weights(sample_weight, X.shape[0]))
 
     def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
         counts = points.fold(label_counts, n_clusters, beside=[labels])
@@ -196,10 +216,13 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
     if points.frame.directions:
         distances = 0.5 * squared
     else:
-        distances = np.sqrt(squared) if is_host(squared) else array_namespace(squared).sqrt(squared)
-    if is_host(distances):
-        return np.ascontiguousarray(distances, dtype=points.X.dtype)
-    return distances
+        distances = points.space.xp.sqrt(squared) * points.frame.unit
+    return points.space.narrow(distances)
+
+
+def _largest_known(X: Any) -> float:
+    """Largest absolute value of X; 0 for chunks, which are not looked at here."""
+    return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -11,7 +11,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from wellsep._checks import to_numpy
+from wellsep._arguments import check_text
+from wellsep._checks import (
+    to_numpy,
+)
+from wellsep._display import shown
 
 
 class Fitted(NamedTuple):
@@ -52,8 +56,19 @@ def prefix_of(estimator: Any) -> str:
     return f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
 
 
+def check_estimator(estimator: Any) -> Any:
+    """An estimator as scikit-learn has them: parameters, and a fit."""
+    if isinstance(estimator, type) or not (
+        hasattr(estimator, "get_params") and hasattr(estimator, "fit")
+    ):
+        raise TypeError(f"estimator must be a scikit-learn estimator, got {shown(estimator)}.")
+    return estimator
+
+
 def count_parameter(estimator: Any, named: str | None = None) -> str:
     """The parameter that holds K, with the prefix of a pipeline's last step."""
+    if named is not None:
+        check_text("parameter", named)
     known = estimator.get_params()
     options = (
         [named] if named else [prefix_of(estimator) + p for p in ("n_clusters", "n_components")]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
+from wellsep._arguments import check_random_state
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
@@ -20,6 +20,7 @@ from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, che
 from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
 from wellsep.cluster.kmeans import restarts
 from wellsep.cluster.moves import relocate
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import Ended, lower, publish, run
 from wellsep.compute.points import Points, PointSet, RowValues, assign, open_points
 from wellsep.compute.seeding import check_init, start_centers
@@ -156,6 +157,7 @@ class CFMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CFMeans:
         """Find the centres.
 
@@ -216,11 +218,14 @@ class CFMeans(CentroidClusterer):
     def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = best.inertia
+        self.inertia_ = points.frame.squared(best.inertia)
         self.n_iter_ = best.n_iter
         self.n_moves_ = best.n_moves
         self.safeguarded_ = best.safeguarded
-        self.history_ = best.history
+        self.history_ = {
+            name: column if name == "weight" else points.frame.squared(column)
+            for name, column in best.history.items()
+        }
         measure: Any = separation_in_chunks if points.in_chunks else separation
         self.margins_, self.cfq_ = measure(X, self.labels_, points, best.centers, weights)
 

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
-from wellsep._checks import check_count, check_data, check_weights, is_frame, to_numpy
+from wellsep._arguments import check_flag, check_items, check_jobs, check_random_state
+from wellsep._checks import (
+    check_count,
+    check_data,
+    check_weights,
+    is_frame,
+    to_numpy,
+)
 from wellsep.cluster.candidates import (
     Fitted,
+    check_estimator,
     count_parameter,
     fit_labels,
     fit_tree,
@@ -27,13 +34,10 @@ from wellsep.cluster.candidates import (
 )
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.kmeans import KMeans
+from wellsep.cluster.workers import ending_with_parent
 from wellsep.indices.external import ari_score
-from wellsep.indices.scoring import (
-    DEFAULT_INDICES,
-    PartitionScores,
-    parse_indices,
-    score_partitions,
-)
+from wellsep.indices.scoring import PartitionScores, score_partitions
+from wellsep.indices.specs import DEFAULT_INDICES, parse_indices
 
 
 def choose_k(
@@ -85,8 +89,9 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
-        and an index that has no price for it is refused where a partition has noise.
+        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
+        lowers the score, and an index that has no price for it is refused where a partition has
+        noise.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and the subsamples.
     n_jobs : int, optional
@@ -113,13 +118,17 @@ def choose_k(
     parse_indices(indices)
     n_repeats = check_count("n_repeats", n_repeats)
     weights = check_weights(sample_weight, n)
-    model = KMeans(n_init=10) if estimator is None else clone(estimator)
+    check_jobs(n_jobs)
+    check_flag("warm_start", warm_start)
+    model = KMeans(n_init=10) if estimator is None else clone(check_estimator(estimator))
     parameter = count_parameter(model, parameter)
     if warm_start:
         _check_warm(model)
     scored = scoring_space(space, X)
-    if scored is not X and len(to_numpy(scored)) != n:
-        raise ValueError(f"space must have one row per object ({n}), got {len(scored)}.")
+    if scored is not X:
+        scored = check_data(scored, name="space", sparse=True)
+    if scored.shape[0] != n:
+        raise ValueError(f"space must have one row per object ({n}), got {scored.shape[0]}.")
 
     rng = check_random_state(random_state)
     reseed = random_state is not None or n_repeats > 1
@@ -131,8 +140,9 @@ def choose_k(
         for repeat in range(n_repeats)
         for group in ([ks] if together else [[k] for k in ks])
     ]
+    fit = ending_with_parent(_fit)
     fits = Parallel(n_jobs=n_jobs)(
-        delayed(_fit)(model, parameter, group, X, rows[r], weights, seeds[r], warm_start)
+        delayed(fit)(model, parameter, group, X, rows[r], weights, seeds[r], warm_start)
         for r, group in jobs
     )
     flat = [fitted for group in fits for fitted in group]
@@ -240,9 +250,7 @@ def _checked(X: Any) -> Any:
 
 
 def _check_range(k_range: Iterable[int], n: int) -> list[int]:
-    if isinstance(k_range, int | str):
-        raise TypeError(f"k_range must be a sequence of integers, got {k_range!r}.")
-    ks = sorted({check_count("k_range", k, 1) for k in k_range})
+    ks = sorted({check_count("k_range", k, 1) for k in check_items("k_range", k_range, "integers")})
     if not ks:
         raise ValueError("k_range must hold at least one number, got none.")
     if ks[-1] > n:

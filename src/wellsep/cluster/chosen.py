@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._checks import check_count
 from wellsep._display import html_box, html_table
 from wellsep._records import Record
 
@@ -109,9 +110,9 @@ class ChosenK(Record):
     def labels_for(self, k: int | None = None) -> np.ndarray:
         """The partition of the first repeat with k clusters, of the best K by default."""
         k = self.best if k is None else k
-        where = np.flatnonzero(self.k == k)
+        where = np.flatnonzero(self.k == check_count("k", k, 0))
         if not len(where):
-            raise ValueError(f"k must be among {self.k.tolist()}, got {k!r}.")
+            raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")
         return self.labels[where[0]]
 
     def to_frame(self) -> Any:

@@ -12,14 +12,8 @@ import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
 from wellsep.compute.loop import update
-from wellsep.compute.nearest import (
-    NearestTwo,
-    bins,
-    code_sums,
-    is_host,
-    nearest_two,
-    to_like,
-)
+from wellsep.compute.metrics import product_squares
+from wellsep.compute.nearest import NearestTwo
 from wellsep.compute.points import Points, PointSet
 
 SCHEDULES = ("oscillate", "attract", "repel")
@@ -56,7 +50,7 @@ def weights_of(schedule: str, weight: float, n_steps: int) -> np.ndarray:
 
 
 def two_nearest(points: Points, centers: np.ndarray) -> NearestTwo:
-    return nearest_two(points.X, centers, points.norms)
+    return points.space.nearest_two(centers, points.norms)
 
 
 def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) -> Pull:
@@ -80,9 +74,9 @@ def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) 
     w = (0.5 * distinct / apart).take(pair)
     w *= far - near
     shares = w if unit is None else unit * w
-    lengths = bins(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
-    squares = bins(pair, shares * w, k * k).reshape(k, k)  # Σw²
-    own = to_numpy(bins(first, unit, k))
+    lengths = _bins(pair, shares, k * k).reshape(k, k)  # Σw of (c, a)
+    squares = _bins(pair, shares * w, k * k).reshape(k, k)  # Σw²
+    own = to_numpy(_bins(first, unit, k))
     drawn = to_numpy(lengths.sum(axis=0))
 
     sums = _signed_sums(points, first, second, weight * shares, k)
@@ -134,6 +128,15 @@ def _beside(values: np.ndarray, like: Any) -> Any:
     return values if isinstance(like, np.ndarray) else like.new_tensor(values)
 
 
+def _bins(codes: Any, weights: Any, n_codes: int) -> Any:
+    """Summed weights (None: counts) of each code, in float64; tensors stay on their device."""
+    if is_torch(codes):
+        import torch
+
+        return torch.bincount(codes, weights, n_codes).to(torch.float64)
+    return np.bincount(codes, weights, n_codes).astype(np.float64)
+
+
 def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -> np.ndarray:
     """Σ over points of (unit − pulled)·x under the nearest centre and pulled·x under the second."""
     if is_torch(pulled):
@@ -142,21 +145,19 @@ def _signed_sums(points: Points, first: Any, second: Any, pulled: Any, k: int) -
         unit = 1.0 if points.weights is None else points.device_weights
         codes = torch.stack([first, second], dim=1)
         shares = torch.stack([unit - pulled, pulled], dim=1).to(points.X.dtype)
-        return code_sums(points.X, codes, shares, k)
+        return points.space.code_sums(codes, shares, k)
     codes = np.empty((len(first), 2), dtype=first.dtype)
     codes[:, 0], codes[:, 1] = first, second
     shares = np.empty((len(first), 2))
     shares[:, 1] = pulled
     np.subtract(1.0 if points.weights is None else points.weights, pulled, out=shares[:, 0])
-    if is_host(points.X):
-        return code_sums(points.X, codes, shares, k)
-    on_device = to_like(codes, points.X, integer=True)
-    return code_sums(points.X, on_device, to_like(shares, points.X), k)
+    space = points.space
+    return space.code_sums(space.asarray(codes), space.beside(shares), k)
 
 
 def _squared_gaps(centers: Any) -> Any:
     norms = (centers * centers).sum(axis=1)
-    gaps = (norms[:, None] - 2.0 * centers @ centers.T + norms[None, :]).clip(0.0)
+    gaps = product_squares(centers, centers, norms[:, None] + norms[None, :]).clip(0.0)
     each = range(len(centers))
     gaps[each, each] = 0.0
     return gaps

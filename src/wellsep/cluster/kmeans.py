@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number
+from wellsep._arguments import check_random_state
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_number,
+)
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import Ended, lower, publish, run
 from wellsep.compute.points import METRICS, PointSet, RowValues, open_points
 from wellsep.compute.seeding import check_init, is_given, start_centers
@@ -92,6 +97,7 @@ class KMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
         """Find the centres.
 
@@ -134,7 +140,7 @@ class KMeans(CentroidClusterer):
 
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = best.inertia
+        self.inertia_ = points.frame.squared(best.inertia)
         self.n_iter_ = best.n_iter
         self._warn_if_fewer(points, best.labels, k)
         progress.close()

@@ -9,16 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 
-from wellsep._checks import check_choice, check_count, check_number, to_numpy
+from wellsep._arguments import check_random_state
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_number,
+    to_numpy,
+)
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
+from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
 from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
 from wellsep.compute.points import open_points
 from wellsep.compute.seeding import check_init, start_centers
 from wellsep.compute.space import on_device
+from wellsep.compute.units import in_safe_units
 
 SEARCHES = ("exact", "approximate")
 
@@ -122,6 +129,7 @@ class LOFKMeans(CentroidClusterer):
         self.random_state = random_state
 
     @with_callbacks
+    @own_threads()
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> LOFKMeans:
         """Weigh the points by LOF and find the centres.
 
@@ -177,7 +185,7 @@ class LOFKMeans(CentroidClusterer):
         self.neighbors_recall_ = outliers.recall
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = best.inertia
+        self.inertia_ = points.frame.squared(best.inertia)
         self.n_iter_ = best.n_iter
         self._warn_if_fewer(points, best.labels, k)
         progress.close()
@@ -215,7 +223,7 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    X = X if on_device(X) else to_numpy(X)
+    X = in_safe_units(X if on_device(X) else to_numpy(X))[0]
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     return weigh(
         given,
@@ -232,6 +240,7 @@ def chunked_outlier_weights(
 
     if method != "exact":
         raise ValueError(f"neighbors must be 'exact' where X is a dask collection, got {method!r}.")
+    X = X.in_safe_units()
     given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())
     return weigh(given, n_neighbors, lambda counted, t: neighbours_of(X, given > 0, t))
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._arguments import check_jobs
+from wellsep._checks import check_choice, check_count, check_data, check_positions, to_numpy
 from wellsep._display import html_box, html_table
 from wellsep.compute.planes import nearest_planes
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
@@ -67,7 +68,9 @@ class MembershipReport:
 
     def columns(self, positions: np.ndarray | None = None) -> dict[str, list[Any]]:
         """The table as named columns; the worst objects unless positions are given."""
-        rows = self.worst if positions is None else np.asarray(positions)
+        rows = self.worst
+        if positions is not None:
+            rows = check_positions("positions", positions, len(self.labels))
         return {
             "id": self.ids[rows].tolist(),
             "label": self.labels[rows].tolist(),
@@ -82,6 +85,7 @@ class MembershipReport:
 
     def reason(self, position: int) -> str:
         """One object's case in a sentence."""
+        check_count("position", position, -len(self.labels), len(self.labels) - 1)
         label, rival = self.labels[position], self.rivals[position]
         better = self.better_cluster[position]
         parts = []
@@ -167,7 +171,7 @@ def membership_report(
     n_worst : int
         Length of either list.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means; excluded objects are not judged.
+        What noise (the labels -1, -2, -3) means; excluded objects are not judged.
     n_jobs : int, optional
         Threads of the neighbour searches.
 
@@ -194,9 +198,11 @@ def membership_report(
     if ids is None and hasattr(X, "iloc"):
         ids = X.index
     X = to_numpy(check_data(X)).astype(np.float64, copy=False)
-    names = np.arange(len(X)) if ids is None else np.asarray(ids)
-    if len(names) != len(X):
-        raise ValueError(f"ids must have one entry per object ({len(X)}), got {len(names)}.")
+    check_jobs(n_jobs)
+    names = np.arange(len(X)) if ids is None else to_numpy(ids, "ids")
+    if names.shape != (len(X),):
+        got = len(names) if names.ndim == 1 else f"shape {names.shape}"
+        raise ValueError(f"ids must have one entry per object ({len(X)}), got {got}.")
     n_worst = check_count("n_worst", n_worst)
     check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace
 
 from wellsep._checks import to_numpy
 from wellsep.cluster.base import NoProgress
 from wellsep.compute.engine import merge
 from wellsep.compute.loop import means
-from wellsep.compute.nearest import NearestTwo, code_sums, is_host, nearest_two, to_like
+from wellsep.compute.nearest import NearestTwo
 from wellsep.compute.points import Points, PointSet, RowValues, label_sums
 from wellsep.compute.seeding import center_distances, draw_far_points
 
@@ -112,7 +111,7 @@ def look(points: PointSet, centers: np.ndarray) -> State:
 
 
 def _find(points: Points, centers: np.ndarray) -> Found:
-    there = nearest_two(points.X, centers, points.norms)
+    there = points.space.nearest_two(centers, points.norms)
     return Found(there, NearestTwo(*(to_numpy(part) for part in there)))
 
 
@@ -201,19 +200,14 @@ def handed_over(
     changed = np.concatenate([leaving, coming])
     after = np.concatenate([found.second[leaving], np.full(len(coming), spared)])
     before = found.first[changed]
-    values = points.X
-    codes = np.stack([after, before], axis=1).astype(np.int32)
+    space = points.space
+    codes = np.stack([after, before], axis=1).astype(np.int64)
     weights = np.ones(len(changed)) if points.weights is None else points.weights[changed]
     signs = weights[:, None] * np.array([1.0, -1.0])
-    if is_host(values):
-        rows = values[changed]
-    else:
-        index = to_like(changed, values, integer=True)
-        rows = array_namespace(values).take(values, index, axis=0)
-        codes, signs = to_like(codes, values, integer=True), to_like(signs, values)
+    rows = space.with_rows(space.take(changed))
     mass = np.bincount(after, weights=weights, minlength=k)
     return (
-        code_sums(rows, codes, signs, k),
+        rows.code_sums(space.asarray(codes), space.beside(signs), k),
         mass - np.bincount(before, weights=weights, minlength=k),
     )
 

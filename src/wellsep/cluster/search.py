@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numbers
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import FitFailedWarning
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -23,15 +20,34 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from wellsep._checks import check_weights
+from wellsep._arguments import check_jobs
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_weights,
+    is_dask,
+    is_frame,
+    to_table,
+)
+from wellsep._display import shown
 from wellsep.cluster.candidates import (
     Fitted,
-    fit_labels,
+    check_estimator,
     last_step,
     prefix_of,
     scoring_space,
 )
-from wellsep.indices.scoring import PartitionScores, parse_indices, score_partitions
+from wellsep.cluster.settings import (
+    check_error_score,
+    fit_setting,
+    list_settings,
+    report_failures,
+    results_table,
+)
+from wellsep.cluster.workers import ending_with_parent
+from wellsep.indices.scoring import score_partitions
+from wellsep.indices.specs import parse_indices
+from wellsep.partitions import NOISE_POLICIES
 
 
 def _best_has(name: str) -> Any:
@@ -67,8 +83,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means, as in ``score_partitions``. By default noise lowers the score,
-        and an index that has no price for it is refused where a partition has noise.
+        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
+        lowers the score, and an index that has no price for it is refused where a partition has
+        noise.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.
@@ -154,10 +171,18 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         ClusterSearch
             The fitted search.
         """
-        asked = [index.label(params) for index, params in parse_indices(self.scoring)]
+        check_estimator(self.estimator)
+        check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose, 0)
+        check_choice("noise", self.noise, NOISE_POLICIES)
+        asked = [
+            index.label(params) for index, params in parse_indices(self.scoring, what="scoring")
+        ]
         decider = self._decider(asked)
         error_score = check_error_score(self.error_score)
         settings = list_settings(self.param_grid)
+        if not is_frame(X) and not sp.issparse(X) and not is_dask(X):
+            to_table(X)  # what is no table is refused before the first fit
         weights = check_weights(sample_weight, _num_samples(X))
         routed = self._routed(sample_weight, fit_params)
 
@@ -167,8 +192,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         tasks.call_on_fit_task_begin(estimator=self, X=X)
         # Made beforehand: a worker must not change what another is being sent.
         contexts = [tasks.subcontext("candidate", task_id=i) for i in range(len(settings))]
+        fit_one = ending_with_parent(fit_setting)
         fits = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(fit_setting)(self, clone(self.estimator), setting, X, routed, context)
+            delayed(fit_one)(self, clone(self.estimator), setting, X, routed, context)
             for setting, context in zip(settings, contexts, strict=True)
         )
         tasks.call_on_fit_task_end(estimator=self, X=X)
@@ -289,10 +315,10 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
             return self.refit or None
         if self.refit is True:
             return asked[0]
-        if self.refit not in asked:
+        if not isinstance(self.refit, str) or self.refit not in asked:
             raise ValueError(
                 f"refit must be True, False, a function or one of {', '.join(asked)}, "
-                f"got {self.refit!r}."
+                f"got {shown(self.refit)}."
             )
         return self.refit
 
@@ -302,7 +328,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         self.scoring_ = decider if isinstance(decider, str) else self.scores_.indices[0]
         scores = self.results_[f"score_{self.scoring_}"]
         if callable(decider):
-            self.best_index_ = int(decider(self.results_))
+            self.best_index_ = check_count("refit", decider(self.results_), 0, len(settings) - 1)
         else:
             at = self.scores_.indices.index(self.scoring_)
             signed = np.where(np.isnan(scores), -np.inf, scores * self.scores_.directions[at])
@@ -351,81 +377,3 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         tags.array_api_support = inner.array_api_support
         tags.transformer_tags = inner.transformer_tags
         return tags
-
-
-def fit_setting(search, estimator, setting, X, fit_params, context) -> Fitted | Exception:
-    """One setting in one worker; a failure comes back as itself."""
-    context.call_on_fit_task_begin(estimator=search, X=X)
-    try:
-        # A setting may hold estimators: they are cloned too, so that no two fits share one.
-        estimator.set_params(**{k: clone(v, safe=False) for k, v in setting.items()})
-        if not hasattr(estimator, "set_callbacks"):
-            return fit_labels(estimator, X, fit_params)
-        with context.propagate_callback_context(estimator):
-            return fit_labels(estimator, X, fit_params)
-    except Exception as error:
-        return error
-    finally:
-        context.call_on_fit_task_end(estimator=search, X=X)
-
-
-def list_settings(param_grid: Any) -> list[dict[str, Any]]:
-    as_grid = isinstance(param_grid, Mapping | list | tuple)
-    settings = list(ParameterGrid(param_grid) if as_grid else param_grid)
-    if not settings:
-        raise ValueError("param_grid must hold at least one setting, got none.")
-    return settings
-
-
-def check_error_score(value: Any) -> Any:
-    if value == "raise" or isinstance(value, numbers.Real):
-        return value
-    raise ValueError(f"error_score must be 'raise' or a number, got {value!r}.")
-
-
-def report_failures(errors: list, settings: list, error_score: Any) -> None:
-    failed = [i for i, error in enumerate(errors) if error is not None]
-    if not failed:
-        return
-    first = errors[failed[0]]
-    if error_score == "raise" or len(failed) == len(errors):
-        first.add_note(f"while fitting {settings[failed[0]]}")
-        raise first
-    warnings.warn(
-        f"{len(failed)} of {len(errors)} settings could not be fitted and have the score "
-        f"{error_score}; the first, {settings[failed[0]]}: {type(first).__name__}: {first}",
-        FitFailedWarning,
-        stacklevel=4,
-    )
-
-
-def results_table(
-    settings: list, fitted: dict[int, Fitted], errors: list, scores: PartitionScores, failed: Any
-) -> dict[str, Any]:
-    """The table, column by column; settings that failed have the error score."""
-    n = len(settings)
-    rows = np.array(sorted(fitted))
-    results: dict[str, Any] = {"params": settings}
-    for name in sorted({name for setting in settings for name in setting}):
-        column = np.ma.MaskedArray(np.empty(n, dtype=object), mask=True)
-        for row, setting in enumerate(settings):
-            if name in setting:
-                column[row] = setting[name]
-        results[f"param_{name}"] = column
-    for position, (name, direction) in enumerate(
-        zip(scores.indices, scores.directions, strict=True)
-    ):
-        values = np.full(n, np.nan if failed == "raise" else float(failed))
-        values[rows] = scores.values[:, position]
-        results[f"score_{name}"] = values
-        signed = np.where(np.isnan(values), -np.inf, values * direction)
-        results[f"rank_{name}"] = 1 + (signed[None, :] > signed[:, None]).sum(axis=1)
-    seconds = np.array([one.seconds for one in fitted.values()])
-    facts = {"n_clusters": scores.n_clusters, "coverage": scores.coverage, "fit_time": seconds}
-    for name, known in facts.items():
-        results[name] = np.full(n, np.nan)
-        results[name][rows] = known
-    results["error"] = np.array(
-        [None if e is None else f"{type(e).__name__}: {e}" for e in errors], dtype=object
-    )
-    return results

@@ -36,17 +36,10 @@ def _device(array: Any) -> Any:
     return device(array)
 
 
-class Widths(NamedTuple):
-    """Silhouette widths of the objects of one block."""
-
-    width: Any  # (b,) silhouette width
-    own: Any  # (b,) mean distance to the other members of the own cluster
-
-
 def widths_from_sums(
     sums: Any, codes: Any, weight: Any, mass: Any, count: Any, singleton: float, xp: Any
-) -> Widths:
-    """Silhouette widths from the distance sums of b objects to K clusters.
+) -> Any:
+    """(b,) silhouette widths from the distance sums of b objects to K clusters.
 
     ``sums`` (K, b) float64; ``codes`` (b,), ``weight`` (b,), ``mass`` (K,), ``count`` (K,).
     """
@@ -66,14 +59,14 @@ def widths_from_sums(
 
 def finish_widths(
     own_sum: Any, rest: Any, alone: Any, other: Any, singleton: float, xp: Any
-) -> Widths:
-    """(b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
+) -> Any:
+    """(b,) (b − a)/max(a, b) with ``rest`` the weight of the other members; 0/0 is 0."""
     own = own_sum / xp.where(rest > 0, rest, xp.ones_like(rest))
     top = xp.where(own > other, own, other)
     flat = (top <= 0) | xp.isinf(top)  # all points of both coincide, or there is no other cluster
     width = (other - own) / xp.where(flat, xp.ones_like(top), top)
     width = xp.where(flat, xp.zeros_like(width), width)
-    return Widths(xp.where(alone, xp.full_like(width, singleton), width), own)
+    return xp.where(alone, xp.full_like(width, singleton), width)
 
 
 class WidthTotals(NamedTuple):

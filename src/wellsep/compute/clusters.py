@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.blocks import WidthTotals, widths_from_sums
-from wellsep.compute.metrics import Metric, Sums
+from wellsep.compute.centres import MANY, lowest_rival, own_distances, rival_sums
+from wellsep.compute.metrics import ROUNDING, Metric, Sums
 from wellsep.compute.space import Space, host
 from wellsep.compute.twins import choose
 from wellsep.compute.wants import Task, Want
@@ -41,11 +42,11 @@ def one_hot(codes: np.ndarray, n_clusters: np.ndarray, weights: np.ndarray | Non
 
 def cluster_sums(space: Space, rows_of: Callable[[slice], Any], task: Task) -> np.ndarray:
     """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
-    partitions, weights = task.partitions, task.weights
-    if space.on_device:
-        from wellsep.compute.device import clusters
+    return host(space.own_pass(sum_members)(task, rows_of))
 
-        return host(clusters.cluster_sums(task, rows_of))
+
+def sum_members(task: Task, rows_of: Callable[[slice], Any]) -> np.ndarray:
+    space, partitions, weights = task.space, task.partitions, task.weights
     total: Any = 0.0
     for rows in space.row_blocks(space.d + int(partitions.offsets[-1])):
         codes = partitions.codes[:, rows]
@@ -83,46 +84,56 @@ def describe_clusters(task: Task) -> list[Clusters]:
     return found
 
 
-_TABLES = ("separation", "margins", "simplified", "to_centres")
-NAMES = ("clusters", "within", "radii", *_TABLES)
+TABLES = ("separation", "margins", "simplified", "to_centres")
+NAMES = ("clusters", "within", "radii", *TABLES)
 
 
 def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     clusters = describe_clusters(task)
     found: dict[Want, list[Any]] = {w: clusters for w in wants if w.name == "clusters"}
     rest = [w for w in wants if w.name != "clusters"]
+    many = task.partitions.n_clusters.max(initial=0) > MANY and not task.space.on_device
+    for w in [w for w in rest if w.name == "separation" and many]:
+        found[w] = [_separate(task, m, c, w) for m, c in enumerate(clusters)]
+    rest = [w for w in rest if w not in found]
     if rest:
-        found.update(centre_pass(task, clusters, rest))
+        found.update(finish_separation(centre_pass(task, clusters, rest)))
     return found
+
+
+def finish_separation(found: dict[Want, list[Any]]) -> dict[Want, list[Any]]:
+    """``separation`` from its (K, K) sums: (K,) those to the nearest rival; NaN: there is none."""
+    return {
+        w: list(map(lowest_rival, v)) if w.name == "separation" else v for w, v in found.items()
+    }
+
+
+def _separate(task: Task, m: int, cluster: Clusters, w: Want) -> np.ndarray:
+    """The same without a (K, K) table."""
+    space, codes = task.space, task.partitions.codes[m]
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    zero = w.get("wrong_side") == "zero"
+    return rival_sums(
+        space.rows_about_mean, order, codes[order], task.weights, cluster.centers, zero,
+        space.host_jobs,
+    )  # fmt: skip
 
 
 def centre_pass(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     """One sweep over the rows with the centres known; all partitions ride along."""
-    sweep = _sweep_on_device if task.space.on_device else _sweep
-    found = sweep(task, clusters, wants)
+    found = task.space.own_pass(sweep_rows)(task, clusters, wants)
     for w in wants:
         if w.name == "simplified":
             found[w] = join_widths(task, w, [[width] for width in found[w]])
     return found
 
 
-def _sweep_on_device(
-    task: Task, clusters: list[Clusters], wants: list[Want]
-) -> dict[Want, list[Any]]:
-    from wellsep.compute.device.clusters import spread_pass, table_pass
-
-    tables = [w for w in wants if w.name in _TABLES]
-    rest = [w for w in wants if w.name not in _TABLES]
-    spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
-    return spread | (table_pass(task, clusters, tables) if tables else {})
-
-
-def _sweep(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
+def sweep_rows(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
     space, partitions = task.space, task.partitions
     found: dict[Want, list[Any]] = {w: [_empty(w, c, space.n) for c in clusters] for w in wants}
-    tables = any(w.name in _TABLES for w in wants)
+    tables = any(w.name in TABLES for w in wants)
     stacked = np.vstack([c.centers for c in clusters])  # (ΣK, d)
-    for rows in space.row_blocks(len(stacked) + 2 * space.d):
+    for rows in space.row_blocks(len(stacked) + 2 * space.d, 8 if tables else 3):
         block = _Block(space, rows, stacked if tables or space.own_from_products else None)
         weight = task.weights_or_ones()[rows]
         for m, cluster in enumerate(clusters):
@@ -139,7 +150,7 @@ class _Block:
 
     def __init__(self, space: Space, rows: slice, stacked: np.ndarray | None) -> None:
         self.space = space
-        self.X = space.centred[rows, :]
+        self.X = space.centred_rows(rows)
         self.products: np.ndarray | None = None
         if stacked is not None:
             self.products = space.products(self.X, stacked)
@@ -207,14 +218,6 @@ class _View:
         return np.maximum(table, 0)
 
 
-def centre_distances(centers: np.ndarray) -> np.ndarray:
-    """(K, K), from differences, row by row; below a relative 1e-12 they count as coinciding."""
-    apart = np.stack([np.sqrt(((centers - c) ** 2).sum(axis=1)) for c in centers])
-    scale = np.sqrt((centers**2).sum(axis=1).max(initial=0))
-    apart[apart <= 1e-12 * scale] = 0
-    return apart
-
-
 def plane_distances(products: np.ndarray, codes: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """(b, K) signed distance of rows to the planes between their own centre and each other.
 
@@ -224,7 +227,7 @@ def plane_distances(products: np.ndarray, codes: np.ndarray, centers: np.ndarray
     half = 0.5 * np.einsum("ij,ij->i", centers, centers)
     score = products.astype(np.float64, copy=False) - half
     own = score[np.arange(len(codes)), codes]
-    apart = centre_distances(centers)[codes]
+    apart = own_distances(centers, codes)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(apart > 0, (own[:, None] - score) / apart, np.nan)
 
@@ -294,14 +297,6 @@ _REDUCE = {
 def provide_summed_widths(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     """Silhouette widths without pairwise distances, from sums of rows over clusters: O(n ΣK d)."""
     summed: Any = metric.sums
-    if task.space.on_device:
-        from wellsep.compute.device import clusters, widths
-
-        placed = widths.TaskOnDevice(task)
-        sums_of_rows = clusters.cluster_sums(task, partial(summed.rows, task.space))
-        return widths.reduce_widths(
-            placed, wants, widths.summed_strips(placed, summed, sums_of_rows)
-        )
     sums = cluster_sums(task.space, partial(summed.rows, task.space), task)
     return width_pass(task, summed, sums, *cluster_masses(task), wants)
 
@@ -322,9 +317,11 @@ def width_pass(
     sums_on_device, mass_on_device = space.asarray(sums), space.asarray(mass)
     for at in space.row_blocks(len(sums) + 2 * space.d):
         rows = summed.rows(space, at)
-        table = host(summed.distances(rows, sums_on_device, mass_on_device))  # (ΣK, b)
+        lengths = summed.lengths(space, rows, sums_on_device, mass_on_device)
+        table = host(summed.distances(space, rows, sums_on_device, lengths))  # (ΣK, b)
+        rounding = ROUNDING * host(lengths)
         weight = task.weights_or_ones()[at]
-        itself = weight * host(summed.itself(rows, space.xp))
+        itself = weight * host(summed.itself(space, rows))
         for m in range(len(partitions)):
             part = slice(offsets[m], offsets[m + 1])
             codes = partitions.codes[m, at]
@@ -332,12 +329,12 @@ def width_pass(
             distances = table[part]
             # an object is at distance 0 from itself, also where its row is zero
             distances[codes[counted], counted] -= itself[counted]
-            distances[distances < 1e-14 * mass[part, None]] = 0  # rounding between equal rows
+            distances[distances < rounding[part]] = 0
             for w in wants:
                 got = widths_of(
                     distances, codes, weight, mass[part], count[part], w.get("singleton", 0), np
                 )
-                width = np.where(codes >= 0, got.width, np.nan)
+                width = np.where(codes >= 0, got, np.nan)
                 found[w][m].append(width)
     return {w: join_widths(task, w, found[w]) for w in wants}
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from wellsep._checks import is_dask, is_torch
+from wellsep._checks import is_dask
 from wellsep.compute.engine import effective_jobs, in_threads
+from wellsep.compute.space import device_of
 from wellsep.partitions import Partitions, is_noise
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
@@ -98,7 +99,7 @@ def _device_of(labels: Any) -> Any:
     """The device that tensors of labels lie on, if it is not the host."""
     values = list(labels.values()) if isinstance(labels, Mapping) else labels
     first = values[0] if isinstance(values, list | tuple) and values else values
-    return first.device if is_torch(first) and first.device.type != "cpu" else None
+    return device_of(first)
 
 
 def table_cells(

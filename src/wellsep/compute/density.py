@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from wellsep.compute.clusters import one_hot
 from wellsep.compute.engine import in_threads
+from wellsep.compute.metrics import Rows, pair_squares, product_squares
 from wellsep.compute.wants import Task, Want
 
 
@@ -96,12 +97,13 @@ def ball_counts(members: _Members, spread: Spread, w: Want) -> tuple[np.ndarray,
     limit = radius(spread) ** 2
     inside = np.less if w.get("strict") else np.less_equal
     lengths = np.einsum("ij,ij->i", centers, centers)
-    apart = np.maximum(lengths[:, None] + lengths - 2 * centers @ centers.T, 0)
+    apart = np.maximum(product_squares(centers, centers, lengths[:, None] + lengths), 0)
+    every = slice(None)
     near, between = np.zeros((k, k)), np.zeros((k, k))  # [cluster of the object, centre]
     for X, codes, table in members:
-        squares = np.einsum("ij,ij->i", X, X)[:, None] - 2 * (X @ centers.T) + lengths
-        gap = X - centers[codes]
-        own = np.einsum("ij,ij->i", gap, gap)
+        both = np.einsum("ij,ij->i", X, X)[:, None] + lengths
+        squares = product_squares(X, centers, both)
+        own = pair_squares(Rows(X), every, Rows(centers), codes)
         squares[np.arange(len(codes)), codes] = own
         near += table @ inside(squares, limit).astype(np.float64)
         # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from wellsep._arguments import check_jobs
 
 ROWS = 500  # 2 MB of float64 stay in a core's cache; a power of two would transpose 6× slower
 TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger blocks
@@ -30,22 +36,76 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+class _Limit:
+    """The one limit on BLAS in this program."""
+
+    lock = threading.Lock()
+    threads_before: int | None = None
+    held = False
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, our own threads share out the blocks, so BLAS must not start its own."""
-    with _controller().limit(limits=1, user_api="blas"):
+    """Inside, our own threads share out the blocks, so BLAS must not start its own.
+
+    The number of BLAS threads belongs to the program, not to a thread of it: who finds it limited
+    leaves it so, and only who limited it restores it.
+    """
+    with _Limit.lock:
+        mine = not _Limit.held
+        if mine:
+            _Limit.threads_before, _Limit.held = _blas_threads(), True
+    if not mine:
         yield
+        return
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _Limit.held = False
+
+
+def _blas_threads() -> int | None:
+    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+    return min(blas, default=None)
+
+
+@contextmanager
+def one_openmp_thread() -> Iterator[None]:
+    """Inside, compiled loops of other libraries add up in one order."""
+    with _controller().limit(limits=1, user_api="openmp"):
+        yield
+
+
+@contextmanager
+def own_threads() -> Iterator[None]:
+    """Inside, BLAS has one thread, and blocks are shared out over as many as it had before.
+
+    Sums then do not depend on the number of threads. It also decorates functions.
+    """
+    token = _THREADS.set(effective_jobs(None))
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _THREADS.reset(token)
+
+
+_THREADS: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def effective_jobs(n_jobs: int | None) -> int:
     """Threads to use: None asks what BLAS would use (OMP_NUM_THREADS and the like hold)."""
     from joblib import effective_n_jobs
 
-    if n_jobs is not None:
+    if check_jobs(n_jobs) is not None:
         return effective_n_jobs(n_jobs)
+    known = _THREADS.get()
+    if known is not None:
+        return known
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return max(1, min([cores or 1, *blas]))
+    blas = _Limit.threads_before if _Limit.held else _blas_threads()
+    return max(1, min(cores or 1, blas or 1 << 20))
 
 
 def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> None:
@@ -59,10 +119,72 @@ def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> N
                 for item in items:
                     task(*item)
         return
-    with one_blas_thread(), ThreadPoolExecutor(jobs) as pool:
+    with one_blas_thread(), ending_threads(jobs) as pool:
         for items in rounds:
             for done in [pool.submit(task, *item) for item in items]:
                 done.result()
+
+
+def some_at_once(
+    threads: int, task: Callable[..., Any], items: Iterable[tuple], *, first_alone: bool = False
+) -> Generator[Any, None, None]:
+    """``task(*item)`` of every item, in their order, computed in so many threads.
+
+    BLAS has one thread, also where there is one here, so that results are the same to the bit.
+    With ``first_alone`` the others wait for the first item: it compiles what all of them need.
+    """
+    items = iter(items)
+    with one_blas_thread():
+        if threads == 1:
+            for item in items:
+                yield task(*item)
+            return
+        if first_alone:
+            for item in items:
+                yield task(*item)
+                break
+        run = _as_here(task)
+        waiting: deque[Future] = deque()
+        pool = ThreadPoolExecutor(threads)
+        try:
+            for item in items:
+                waiting.append(pool.submit(run, *item))
+                if len(waiting) >= 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _as_here(task: Callable[..., Any]) -> Callable[..., Any]:
+    """The task with what belongs to the calling thread: scikit-learn's settings, the CUDA card."""
+    from sklearn import config_context, get_config
+
+    settings = get_config()
+    torch = sys.modules.get("torch")
+    card = None
+    if torch is not None and torch.cuda.is_initialized():
+        card = torch.cuda.current_device()
+
+    def run(*item: Any) -> Any:
+        with ExitStack() as stack:
+            stack.enter_context(config_context(**settings))
+            if card is not None:
+                stack.enter_context(torch.cuda.device(card))  # type: ignore[union-attr]
+            return task(*item)
+
+    return run
+
+
+@contextmanager
+def ending_threads(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """A pool of threads; after an error or Ctrl-C, what has not begun is not begun."""
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def pair_rounds(n_blocks: int) -> Iterator[list[tuple[int, int]]]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """The data, codes and weights themselves, for formulas that reduce per-object values."""
     weights = task.weights_or_ones()
-    entries = [Objects(task.space.X, c, weights, len(k)) for c, k in _each(task.partitions)]
+    entries = [Objects(task.space.given, c, weights, len(k)) for c, k in _each(task.partitions)]
     return {one: entries for one in wants}
 
 
@@ -61,29 +61,25 @@ PROVIDERS: dict[str, Provider] = {
 
 def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
-    if not isinstance(task, Task):
-        from wellsep.compute.dask.passes import gather_chunks
+    return task.space.own_pass(make_passes)(task, list(dict.fromkeys(wants)))
 
-        return gather_chunks(task, list(dict.fromkeys(wants)))
-    providers = PROVIDERS
-    if task.space.on_device:
-        from wellsep.compute.device import passes
 
-        providers = PROVIDERS | passes.PROVIDERS
+def make_passes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Distinct wants, each pass once."""
     by_provider: dict[Provider, list[Want]] = {}
-    for one in dict.fromkeys(wants):
-        by_provider.setdefault(providers[one.name], []).append(one)
+    for one in wants:
+        by_provider.setdefault(PROVIDERS[one.name], []).append(one)
     found: dict[Want, list[Any]] = {}
     for provider, asked in by_provider.items():
-        found.update(provider(task, asked))
+        found.update(task.space.own_pass(provider)(task, asked))
     return found
 
 
 def values_of_objects(task: AnyTask, wanted: Want) -> Any:
     """(n,) one value per object of the only partition; a lazy dask array where X is one."""
-    if not isinstance(task, Task):
-        from wellsep.compute.dask.passes import lazy_values
+    return task.space.own_pass(make_values)(task, wanted)
 
-        return lazy_values(task, wanted)
+
+def make_values(task: Task, wanted: Want) -> np.ndarray:
     each = wanted.each()
     return gather(task, [each])[each][0]

@@ -17,7 +17,7 @@ import numpy as np
 
 from wellsep.compute.blocks import WidthTotals, pair_block
 from wellsep.compute.engine import budget_bytes, cut_rows, in_threads
-from wellsep.compute.metrics import Metric, Rows, find, root, square_lengths
+from wellsep.compute.metrics import ROUNDING, Metric, Rows, find, root, square_lengths
 from wellsep.compute.space import Space, host
 from wellsep.compute.sums import memberships
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
@@ -280,9 +280,10 @@ class RowSums:
         mine = self.rows[space.asarray(objects), :]
         sums = space.zeros((len(self.sizes), int(partitions.offsets[-1]), len(objects)))
         for g, (size, total) in enumerate(zip(self.sizes, self.totals, strict=True)):
-            sums[g] = self.summed.distances(mine, total, size)
-            sums[g][sums[g] <= 1e-14 * size[:, None]] = 0.0  # equal rows, up to rounding
-        _take_out_itself(sums, self.summed.itself(mine, space.xp), self.task, self.group, objects)
+            lengths = self.summed.lengths(space, mine, total, size)
+            sums[g] = self.summed.distances(space, mine, total, lengths)
+            sums[g][sums[g] <= ROUNDING * lengths] = 0.0
+        _take_out_itself(sums, self.summed.itself(space, mine), self.task, self.group, objects)
         sums[sums < 0] = 0.0
         return sums
 
@@ -301,7 +302,9 @@ def _take_out_itself(
 def _members(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
     partitions = task.partitions
     codes = partitions.codes[:, objects]
-    return memberships(task.space, codes, partitions.n_clusters, None, dtype, sparse)
+    return task.space.own_pass(memberships)(
+        task.space, codes, partitions.n_clusters, None, dtype, sparse
+    )
 
 
 def compiled_widths(

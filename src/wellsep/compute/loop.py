@@ -6,7 +6,6 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from wellsep._checks import (
     check_choice,
@@ -16,8 +15,9 @@ from wellsep._checks import (
     check_weights,
     to_numpy,
 )
+from wellsep.compute.engine import one_openmp_thread, own_threads
 from wellsep.compute.metrics import unit_rows
-from wellsep.compute.nearest import Nearest, NearestTwo, is_host, to_like
+from wellsep.compute.nearest import THREADED, Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -27,8 +27,10 @@ from wellsep.compute.points import (
     inertia,
     label_sums,
     labels_of,
+    mean_variance,
     prepare,
 )
+from wellsep.compute.space import as_space, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -52,6 +54,7 @@ def lower(one: float, other: float) -> bool:
     return one < other - _ROUNDING * abs(other)
 
 
+@own_threads()
 def lloyd(
     X: Any,
     centers: Any,
@@ -115,7 +118,8 @@ def lloyd(
     points = prepare(X, check_weights(sample_weight, X.shape[0]), metric)
     ended = run(points, points.frame.enter(start), max_iter=max_iter, tol=tol)
     labels = points.publish(ended.labels, np.int32)
-    return LloydResult(publish(points, ended.centers), labels, ended.inertia, ended.n_iter)
+    found = points.frame.squared(ended.inertia)
+    return LloydResult(publish(points, ended.centers), labels, found, ended.n_iter)
 
 
 class Ended(NamedTuple):
@@ -137,7 +141,8 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
-    return to_like(points.frame.leave(centers), points.like)
+    like = points.like
+    return as_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
 
 
 def _loop(
@@ -179,13 +184,15 @@ def reseeded_means(
 
 
 def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
-    # scikit-learn's threaded loop: the faster engine for host arrays. Zero weights stay with ours,
-    # because theirs may re-seed an empty cluster with a point that does not count.
+    # scikit-learn's loop: faster where there is too little work for several threads. With more
+    # work its sums would depend on their number. Zero weights stay with ours, because theirs may
+    # re-seed an empty cluster with a point that does not count.
     return (
         isinstance(points, Points)
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
+        and points.space.entries * len(centers) < THREADED
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 
@@ -197,13 +204,7 @@ def _compiled_loop(
     from sklearn.exceptions import ConvergenceWarning
 
     values = points.X
-    if sp.issparse(values):
-        unweighted = values.multiply(values).mean(axis=0) - np.asarray(values.mean(axis=0)) ** 2
-    elif points.weights is not None:
-        unweighted = values.var(axis=0, dtype=np.float64)
-    else:
-        unweighted = np.full(1, points.spread)
-    unit = float(np.mean(unweighted))
+    unit = points.spread if points.weights is None else mean_variance(values)
     model = KMeans(
         len(centers),
         init=centers.astype(values.dtype),
@@ -212,7 +213,7 @@ def _compiled_loop(
         # Their tol counts in the unweighted variance, ours in the weighted one.
         tol=tol * points.spread / unit if unit > 0.0 else 0.0,
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), one_openmp_thread():
         # Fewer distinct clusters than asked for: the estimators say it in their own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)

@@ -6,6 +6,8 @@ there; a name of scikit-learn's or a function gets an entry made by ``find``.
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -16,6 +18,8 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
+from wellsep._display import shown
+from wellsep.compute.matrices import refuse_other_matrices
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 # double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
+ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
 
 
@@ -103,7 +108,7 @@ def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
     return found
 
 
-def pair_squares(i: Rows, r: np.ndarray, j: Rows, c: np.ndarray) -> np.ndarray:
+def pair_squares(i: Rows, r: np.ndarray | slice, j: Rows, c: np.ndarray) -> np.ndarray:
     """(p,) squared distances of pairs of different objects on the host, from differences."""
     gap = i.X[r].astype(np.float64, copy=False) - j.X[c]
     found = np.einsum("ij,ij->i", gap, gap)
@@ -187,8 +192,11 @@ class Sums(NamedTuple):
     """Distances summed over a cluster without pairs, from sums of rows over the cluster."""
 
     rows: Callable[[Any, slice], Any]  # (space, rows) → (b, e) float64: what is summed
-    distances: Callable[..., Any]  # (rows, sums (ΣK, e), mass (ΣK,)) → (ΣK, b)
-    itself: Callable[..., Any]  # (rows, xp) → (b,) what that counts from an object to itself
+    # (space, rows, sums (ΣK, e), mass (ΣK,)) → (ΣK, b), or (ΣK, 1) where all rows have one length:
+    # half the squared lengths of both sides; what remains of it after products may be rounding
+    lengths: Callable[..., Any]
+    distances: Callable[..., Any]  # (space, rows, sums, lengths) → (ΣK, b)
+    itself: Callable[..., Any]  # (space, rows) → (b,) what that counts from an object to itself
 
 
 @dataclass(frozen=True)
@@ -257,12 +265,29 @@ def find(metric: Any) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return METRICS.get(metric) or _made(metric, symmetric=True)
+        return METRICS.get(metric) or _made(_known_elsewhere(metric), symmetric=True)
     if callable(metric):
         return _made(metric, symmetric=False)
-    raise TypeError(
-        f"metric must be a name or a function of two rows, got {type(metric).__name__}."
-    )
+    raise TypeError(f"metric must be a name or a function of two rows, got {shown(metric)}.")
+
+
+@functools.cache
+def _known_elsewhere(metric: str) -> str:
+    """The name of a metric that scikit-learn has, tried on a few rows."""
+    from sklearn.metrics import pairwise_distances
+
+    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pairwise_distances(rows, metric=metric)
+    except ValueError:
+        listed = ", ".join(map(repr, METRICS))
+        raise ValueError(
+            f"metric must be one of {listed}, a metric of scikit-learn or a function of two rows, "
+            f"got {shown(metric)}."
+        ) from None
+    return metric
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
@@ -302,12 +327,20 @@ def centred_rows(space: Space, wide: bool) -> Prepared:
 
 
 def directions(space: Space, wide: bool) -> Prepared:
-    """Rows of length one, never centred."""
+    """Rows of length one; about ``space.axis`` where they all lie near it."""
     unit, zero = unit_rows(space.X, space.xp)
+    if space.axis is not None:
+        unit = unit - space.asarray(space.axis)
     return Prepared(unit if wide else space.xp.astype(unit, space.X.dtype), zero)
 
 
 def as_given(space: Space, wide: bool) -> Prepared:
+    return Prepared(space.given)
+
+
+def distance_matrix(space: Space, wide: bool) -> Prepared:
+    """X itself, refused where it cannot be a matrix of distances."""
+    refuse_other_matrices(space)
     return Prepared(space.X)
 
 
@@ -337,20 +370,36 @@ def _device(array: Any) -> Any:
 
 
 def _unit_block(space: Space, rows: slice) -> Any:
-    return unit_rows(space.X[rows, :], space.xp).X
+    """z; about an axis also its squared length, in a column of its own."""
+    unit, zero = unit_rows(space.X[rows, :], space.xp)
+    if space.axis is None:
+        return unit
+    unit = unit - space.asarray(space.axis)
+    return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
 
 
-def _less_products(rows: Any, sums: Any, mass: Any) -> Any:
-    """Σ(1 − z·z') over the members of a cluster is (mass) − z·Σz'."""
+def _half_lengths(space: Space, rows: Any, sums: Any, mass: Any) -> Any:
+    """½Σ(‖z‖² + ‖z'‖²) over the members z' of a cluster; its mass where all lengths are one."""
+    if space.axis is None:
+        return mass[:, None]
+    return 0.5 * (mass[:, None] * rows[None, :, -1] + sums[:, -1:])
+
+
+def _less_products(space: Space, rows: Any, sums: Any, lengths: Any) -> Any:
+    """½Σ‖z − z'‖² is the half lengths less z·Σz'."""
+    if space.axis is not None:
+        rows, sums = rows[:, :-1], sums[:, :-1]
     table = (-sums) @ rows.T
-    table += mass[:, None]  # in place: the table is large
+    table += lengths  # in place: the table is large
     return table
 
 
-def _missing_length(rows: Any, xp: Any) -> Any:
-    """1 − z·z: 1 for a zero row, rounding for all others."""
+def _missing_length(space: Space, rows: Any) -> Any:
+    """‖z‖² − z·z: 1 for a zero row, rounding for all others."""
+    if space.axis is not None:
+        return rows[:, -1] - square_lengths(rows[:, :-1], None, space.xp)
     product = rows * rows
-    return 1 - (product.sum(axis=1) if sp.issparse(rows) else xp.sum(product, axis=1))
+    return 1 - (product.sum(axis=1) if sp.issparse(rows) else space.xp.sum(product, axis=1))
 
 
 add_metric(Metric("euclidean", prepare=centred_rows, finish=root))
@@ -362,13 +411,13 @@ add_metric(
         prepare=directions,
         finish=half,
         linear=True,
-        sums=Sums(_unit_block, _less_products, _missing_length),
+        sums=Sums(_unit_block, _half_lengths, _less_products, _missing_length),
     )
 )
 add_metric(
     Metric(
         "precomputed",
-        prepare=as_given,
+        prepare=distance_matrix,
         block=given_distances,
         symmetric=False,
         coordinates=False,

@@ -9,8 +9,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
+from wellsep._arguments import check_jobs
 from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep.compute.space import on_device
+from wellsep.compute.space import as_space
 
 METHODS = ("exact", "kd-tree", "brute", "approximate")
 # A kd-tree visits most of its points beyond this many features.
@@ -31,7 +32,7 @@ class NeighbourGraph:
     distances : ndarray of shape (n, k), float64
         Euclidean, rising in every row, whatever the search: an approximate search may miss a
         neighbour, it never misstates a distance.
-    method : {"kd-tree", "brute", "faiss-ivf", "faiss-flat"}
+    method : {"kd-tree", "brute", "blocks", "faiss-ivf", "faiss-flat"}
     recall : float
         Share of the true neighbours found: 1 for an exact search, otherwise estimated on 256
         objects.
@@ -39,12 +40,29 @@ class NeighbourGraph:
 
     indices: np.ndarray
     distances: np.ndarray
-    method: str
-    recall: float
+    method: str = "brute"
+    recall: float = 1.0
 
     @property
     def exact(self) -> bool:
         return self.method != "faiss-ivf"
+
+    @classmethod
+    def merged(cls, parts: list[NeighbourGraph]) -> NeighbourGraph:
+        """The k nearest of what searches among several sets of objects found."""
+        k = parts[0].indices.shape[1]
+        indices = np.concatenate([p.indices for p in parts], axis=1)
+        distances = np.concatenate([p.distances for p in parts], axis=1)
+        # Who was in several sets was found in each: of the same index all but one go.
+        by_index = np.argsort(indices, axis=1, kind="stable")
+        ordered = np.take_along_axis(indices, by_index, axis=1)
+        again = np.zeros(indices.shape, dtype=bool)
+        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+        np.put_along_axis(again, by_index[:, 1:], same, axis=1)
+        distances = np.where(again, np.inf, distances)
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        indices = np.take_along_axis(indices, order, axis=1)
+        return cls(indices, np.take_along_axis(distances, order, axis=1), parts[0].method)
 
 
 def nearest_neighbours(
@@ -81,15 +99,18 @@ def nearest_neighbours(
     """
     check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
-    if on_device(X) and method in ("exact", "brute"):
-        from wellsep.compute.device.neighbours import neighbours_on_device
+    return as_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
 
-        return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors), "brute", 1.0)
+
+def find_graph(
+    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """``nearest_neighbours`` of checked arguments, on the host."""
     X = to_numpy(X)
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
     wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
-    workers = effective_n_jobs(n_jobs)
+    workers = effective_n_jobs(check_jobs(n_jobs))
     recall = 1.0
     if method == "kd-tree":
         found = _tree(X, wanted, n_neighbors, workers)
@@ -231,15 +252,20 @@ def _measured(X, wanted, found):
     height = max(1, _ROWS * 8 // found.shape[1])
     for start in range(0, len(wanted), height):
         part = slice(start, start + height)
-        squares = np.zeros(found[part].shape)
-        for column in X.T:
-            theirs = column[found[part]].astype(np.float64, copy=False)
-            difference = theirs - column[wanted[part], None]
-            squares += difference * difference
+        squares = gap_squares(X, wanted[part], found[part])
         order = np.argsort(squares, axis=1, kind="stable")
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
         found[part] = np.take_along_axis(found[part], order, axis=1)
     return found, distances
+
+
+def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(b, k) float64 squared distances of b rows to k others each, feature by feature."""
+    squares = np.zeros(others.shape)
+    for column in X.T:
+        difference = column[others].astype(np.float64, copy=False) - column[rows, None]
+        squares += difference * difference
+    return squares
 
 
 def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wellsep.compute.clusters import centre_distances, plane_distances
+from wellsep.compute.clusters import plane_distances
 from wellsep.compute.nearest import row_blocks
 
 BLOCK = 1 << 22  # entries of a table of distances to all planes
@@ -34,7 +34,6 @@ rivals=array([ 1,  1,  0, -1]))
         return NearestPlanes(distances, gaps, rivals)
     origin = centers.mean(axis=0)
     centers = centers - origin
-    apart = centre_distances(centers)
     counted = np.flatnonzero(codes >= 0)
     for at in row_blocks(len(counted), len(centers), BLOCK):
         rows, own = counted[at], codes[counted[at]]
@@ -43,6 +42,7 @@ rivals=array([ 1,  1,  0, -1]))
         nearest = signed[np.arange(len(rows)), found]
         some = ~np.isnan(nearest)
         distances[rows] = nearest
-        gaps[rows[some]] = apart[own, found][some]
+        between = centers[own[some]] - centers[found[some]]
+        gaps[rows[some]] = np.sqrt((between**2).sum(axis=1))
         rivals[rows[some]] = found[some]
     return NearestPlanes(distances, gaps, rivals)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,18 +18,9 @@ from array_api_compat import array_namespace
 
 from wellsep._checks import is_dask, to_numpy
 from wellsep.compute.metrics import COSINE, Prepared, unit_rows
-from wellsep.compute.nearest import (
-    DEVICE_BLOCK,
-    Nearest,
-    NearestTwo,
-    bins,
-    code_sums,
-    is_host,
-    nearest,
-    row_blocks,
-    squared_norms,
-    to_like,
-)
+from wellsep.compute.nearest import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
+from wellsep.compute.space import Space, as_space, is_host
+from wellsep.compute.units import unit_of
 
 METRICS = ("euclidean", COSINE)
 
@@ -41,6 +33,7 @@ class Frame(NamedTuple):
     metric: str
     offset: np.ndarray | None  # (d,) what is taken away from X; None: nothing
     spread: float = np.nan  # mean variance of the features, the unit of tol
+    unit: float = 1.0  # power of two that rows are divided by; lengths times it are the user's
 
     @property
     def directions(self) -> bool:
@@ -51,10 +44,15 @@ class Frame(NamedTuple):
         """Centres of X as centres of the points."""
         if self.directions:
             return check_directions(centers)
-        return centers if self.offset is None else centers - self.offset
+        return (centers if self.offset is None else centers - self.offset) / self.unit
 
     def leave(self, centers: np.ndarray) -> np.ndarray:
+        centers = centers * self.unit
         return centers if self.offset is None else centers + self.offset
+
+    def squared(self, sums: Any) -> Any:
+        """Sums of squares of the points in the unit of the user."""
+        return sums * self.unit * self.unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +171,11 @@ class Points(PointSet):
 
     in_chunks = False
 
+    @cached_property
+    def space(self) -> Space:
+        """The rows as their array library works on them."""
+        return as_space(self.X)
+
     @property
     def n(self) -> int:
         return self.X.shape[0]
@@ -208,13 +211,7 @@ class Points(PointSet):
         return values.known
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        if sp.issparse(self.X):
-            return self.X[rows].toarray().astype(np.float64)
-        if is_host(self.X):
-            return self.X[rows].astype(np.float64)
-        xp = array_namespace(self.X)
-        index = to_like(np.asarray(rows), self.X, integer=True)
-        return to_numpy(xp.take(self.X, index, axis=0)).astype(np.float64)
+        return self.space.dense(np.asarray(rows))
 
 
 def open_points(
@@ -240,17 +237,22 @@ def prepare(
     A given ``frame`` takes the place of what would be measured.
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = uneven(weights)
     zero = None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
-    elif sp.issparse(X):
-        offset, values = None, X
+        unit = 1.0
     else:
-        offset = _mean(X, weights) if frame is None else frame.offset
-        values = X if offset is None else _shifted(X, offset)
-    spread = _spread(values, weights) if frame is None else frame.spread
-    made = Frame(metric, offset, spread)
-    norms, there = squared_norms(values), _beside(weights, values)
+        if sp.issparse(X):  # never centred: far from the origin nothing of float32 would be left
+            offset, values = None, X.astype(np.float64, copy=False)
+        else:
+            offset = _mean(X, weights) if frame is None else frame.offset
+            values = X if offset is None else _shifted(X, offset)
+        unit = unit_of(X) if frame is None else frame.unit
+        values = values if unit == 1 else values * (1 / unit)
+    spread = mean_variance(values, weights) if frame is None else frame.spread
+    made = Frame(metric, offset, spread, unit)
+    norms, there = as_space(values).norms(), _beside(weights, values)
     if zero is None:
         return Points(values, weights, there, norms, made, None, weights, there, X, start)
     # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
@@ -260,8 +262,13 @@ def prepare(
     return Points(values, weights, there, norms, made, zero, pull, pulled, X, start)
 
 
+def uneven(weights: np.ndarray | None) -> np.ndarray | None:
+    """None for weights of one: sums and draws are then those without weights, bit for bit."""
+    return None if weights is None or bool((weights == 1.0).all()) else weights
+
+
 def _beside(weights: np.ndarray | None, values: Any) -> Any:
-    return weights if weights is None or is_host(values) else to_like(weights, values)
+    return None if weights is None else as_space(values).beside(weights)
 
 
 def assign(points: Points, centers: np.ndarray) -> Nearest:
@@ -269,7 +276,7 @@ def assign(points: Points, centers: np.ndarray) -> Nearest:
 
     A zero row is at distance 1 from every centre and belongs to the first.
     """
-    first, near = nearest(points.X, centers, points.norms)
+    first, near = points.space.nearest(centers, points.norms)
     if not points.frame.directions:
         return Nearest(first, near)
     near = 0.5 * near
@@ -289,57 +296,25 @@ def labels_of(points: Points, found: Nearest | NearestTwo) -> Any:
 
 def inertia(points: Points, labels: Any, centers: np.ndarray) -> float:
     """Σ w‖x−μ_c‖² (or Σ w(1−cos)), from differences where the data are dense: no cancellation."""
-    if is_host(points.X):
-        distances, weights = _squared_to_own(points, centers, labels), points.weights
-        total = float(distances.sum() if weights is None else distances @ weights)
-    else:
-        total = _inertia_there(points, to_like(centers, points.X), labels)
+    squares = points.space.own_squares(centers, labels, points.norms, points.zero)
+    xp = points.space.xp
+    if points.device_weights is not None:
+        squares = squares * xp.astype(points.device_weights, xp.float64)
+    total = float(xp.sum(squares))
     return 0.5 * total if points.frame.directions else total
-
-
-def _squared_to_own(points: Points, centers: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(n,) squared distance of each row on the host to the centre of its label."""
-    values = points.X
-    if sp.issparse(values):
-        # Entry by entry: centres of all rows side by side would be a dense table.
-        row = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
-        terms = values.data * centers[labels[row], values.indices]
-        products = np.bincount(row, weights=terms, minlength=values.shape[0])
-        norms = np.einsum("ij,ij->i", centers, centers)[labels]
-        return np.maximum(points.norms - 2.0 * products + norms, 0.0)
-    distances = np.empty(len(values))
-    for rows in row_blocks(len(values), values.shape[1], 1 << 18):
-        gap = values[rows] - centers[labels[rows]]
-        distances[rows] = np.einsum("ij,ij->i", gap, gap)
-    return distances if points.zero is None else distances + points.zero
-
-
-def _inertia_there(points: Points, centers: Any, labels: Any) -> float:
-    """Σ w‖x−μ_c‖² on the device, added in float64."""
-    xp = array_namespace(points.X)
-    total = 0.0
-    for rows in row_blocks(points.X.shape[0], centers.shape[1], DEVICE_BLOCK):
-        gap = points.X[rows, :] - xp.take(centers, labels[rows], axis=0)
-        squares = xp.astype(xp.sum(gap * gap, axis=1), xp.float64)
-        if points.zero is not None:
-            squares = squares + xp.astype(points.zero[rows], xp.float64)
-        if points.device_weights is not None:
-            squares = squares * xp.astype(points.device_weights[rows], xp.float64)
-        total += float(xp.sum(squares))
-    return total
 
 
 def label_sums(
     points: Points, found: Nearest | NearestTwo, n_clusters: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sum of the points and the total weight of every cluster, but for zero rows."""
-    sums = code_sums(points.X, found.first, points.device_weights, n_clusters)
-    return sums, to_numpy(bins(found.first, points.device_pull, n_clusters))
+    sums = points.space.code_sums(found.first, points.device_weights, n_clusters)
+    return sums, points.space.code_masses(found.first, points.device_pull, n_clusters)
 
 
 def label_counts(points: Points, labels: Any, n_clusters: int) -> np.ndarray:
     """Number of points of every cluster."""
-    return to_numpy(bins(labels, None, n_clusters))
+    return points.space.code_masses(labels, None, n_clusters)
 
 
 def check_directions(centers: np.ndarray) -> np.ndarray:
@@ -355,22 +330,17 @@ def check_directions(centers: np.ndarray) -> np.ndarray:
 
 def prepare_directions(X: Any) -> Prepared:
     """Rows of unit length in the float type of X; zero rows are marked."""
-    if is_host(X):
-        unit, zero = unit_rows(X)
-        return Prepared(unit.astype(X.dtype, copy=False), zero)
-    xp = array_namespace(X)
-    unit, zero = unit_rows(X, xp)
-    return Prepared(xp.astype(unit, X.dtype), zero)
+    space = as_space(X)
+    unit, zero = unit_rows(X, space.xp)
+    return Prepared(space.narrow(unit), zero)
 
 
 def _shifted(X: Any, offset: np.ndarray) -> Any:
-    if not is_host(X):
-        return X - to_like(offset, X)
-    # Float32 less a float64 offset: a rounded offset far from zero would lose what centring keeps.
-    return np.ascontiguousarray(X - offset, dtype=X.dtype)
+    return replace(as_space(X), origin=offset).centred
 
 
-def _spread(values: Any, weights: np.ndarray | None) -> float:
+def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:
+    """Of all features."""
     mean = _mean(values, weights)
     return float(np.mean(np.maximum(_mean(values, weights, squared=True) - mean**2, 0.0)))
 
@@ -397,6 +367,8 @@ def _mean_there(X: Any, weights: np.ndarray | None, squared: bool) -> np.ndarray
     for rows in row_blocks(X.shape[0], X.shape[1], DEVICE_BLOCK):
         wide = xp.astype(X[rows, :], xp.float64)
         wide = wide * wide if squared else wide
-        some = xp.sum(wide, axis=0) if weights is None else to_like(weights[rows], wide) @ wide
+        some = (
+            xp.sum(wide, axis=0) if weights is None else as_space(wide).beside(weights[rows]) @ wide
+        )
         total += to_numpy(some)
     return total / (X.shape[0] if weights is None else weights.sum())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import UndefinedIndex
+from wellsep.compute.centres import lowest_rival
 from wellsep.compute.clusters import describe_clusters, one_hot
 from wellsep.compute.engine import cut_rows
 from wellsep.compute.space import Space, host
@@ -46,6 +47,12 @@ class Mixture:
 
     def __init__(self, covariances: Any, weights: np.ndarray | None = None) -> None:
         self.covariances, self.weights = covariances, weights
+
+    def in_unit(self, unit: float) -> Mixture:
+        """The same for data that were divided by ``unit``."""
+        if unit == 1 or isinstance(self.covariances, str):
+            return self
+        return Mixture(self.covariances / unit / unit, self.weights)
 
     def __repr__(self) -> str:
         return self.covariances if isinstance(self.covariances, str) else "given"
@@ -178,7 +185,7 @@ def equal_density(
 
 
 def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """(K, K) squared distances of the members of j to where l's density takes over, summed;
+    """(K,) squared distances of members to where another density takes over, summed, the least;
     a sentence instead where the clusters give no densities."""
     X, weights = task.space.on_host().X, task.weights_or_ones()
     rounding = _rounding(task.space, X)
@@ -188,13 +195,14 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
             mixture = w.get("mixture")
             mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
             try:
-                parts = _components(X, codes, weights, cluster.centers, mixture, rounding)
+                parts = _components(
+                    X, codes, weights, cluster.centers, mixture.in_unit(task.space.unit), rounding
+                )
             except UndefinedIndex as reason:
                 found[w].append(str(reason))
                 continue
-            found[w].append(
-                _separate(X, codes, weights, cluster.centers, parts, w.get("wrong_side"))
-            )
+            table = _separate(X, codes, weights, cluster.centers, parts, w.get("wrong_side"))
+            found[w].append(lowest_rival(table))
     return found
 
 

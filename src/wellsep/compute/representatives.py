@@ -1,4 +1,9 @@
-"""Representatives of clusters, farthest first, and the densities around and between them."""
+"""Representatives of clusters, farthest first, and the densities around and between them.
+
+Objects often tie: which is farthest, which two are nearest, who lies just within a radius. Rows are
+therefore taken about the mean rounded to whole numbers, and distances from differences: for whole
+numbers both are exact, ties are ties, and of equals the first object is taken.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engine import in_threads
-from wellsep.compute.metrics import product_squares
+from wellsep.compute.space import host
 from wellsep.compute.wants import Task, Want
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
@@ -33,12 +38,15 @@ class Representatives(NamedTuple):
 def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
     clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
-    X, n_partitions = task.space.on_host().X, len(task.partitions)
+    task.space.refuse_sparse()
+    X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
+    X -= np.round(task.space.shift)
     found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
 
     def visit(m: int) -> None:
         for w in wants:
-            found[w][m] = _represent(X, _ordered(task.partitions.codes[m], w.get("order")), w)
+            codes = _ordered(task.partitions.codes[m], w.get("order"))
+            found[w][m] = _represent(X, codes, w, task.space.unit)
 
     in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
     return found
@@ -58,24 +66,25 @@ def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
 
 
 class _Cluster(NamedTuple):
-    """One cluster about its own centre."""
+    """The rows of one cluster, also about its own centre."""
 
-    center: np.ndarray  # (d,)
-    X: np.ndarray  # (n_k, d)
-    square: np.ndarray  # (n_k,)
+    rows: np.ndarray  # (n_k, d)
+    X: np.ndarray  # (n_k, d) about the centre
+    square: np.ndarray  # (n_k,) squared distance to the centre
     chosen: np.ndarray  # (r,) representatives among the rows
 
     @property
     def representatives(self) -> np.ndarray:
-        return self.X[self.chosen]
+        return self.rows[self.chosen]
 
-    def squared_distances(self, points: np.ndarray) -> np.ndarray:
-        """(p, n_k) from points, given about this centre, to the members."""
-        lengths = np.einsum("ij,ij->i", points, points)
-        return np.maximum(product_squares(points, self.X, lengths[:, None] + self.square), 0)
+    def within(self, points: np.ndarray, radius: float) -> np.ndarray:
+        """(p,) members nearer than the radius to each point."""
+        gaps = (self.rows - point for point in points)
+        return np.array([(np.sqrt(np.einsum("ij,ij->i", g, g)) < radius).sum() for g in gaps])
 
 
-def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:
+def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Representatives:
+    """Lengths come back in the unit of the user."""
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     reach = float(np.einsum("ij,ij->i", X, X).max())
@@ -83,26 +92,24 @@ def _represent(X: np.ndarray, codes: np.ndarray, w: Want) -> Representatives:
     sizes = np.array([len(c.X) for c in clusters])
     scatter = np.array([c.square.sum() for c in clusters])
     deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
+    distance, density = _between(clusters, deviations, w.get("rule"))
+    shares = [
+        _near(c, s, deviations, w.get("rule"), unit)
+        for c, s in zip(clusters, deviations, strict=True)
+    ]
     return Representatives(
-        deviations,
-        _between(clusters, deviations, w.get("rule")),
-        np.stack(
-            [
-                _near(c, s, deviations, w.get("rule"))
-                for c, s in zip(clusters, deviations, strict=True)
-            ],
-            axis=1,
-        ),
+        deviations * unit, Between(distance * unit, density), np.stack(shares, axis=1)
     )
 
 
-def _cluster(X: np.ndarray, count: int, reach: float) -> _Cluster:
-    center = X.mean(axis=0)
-    X = X - center
-    square = np.einsum("ij,ij->i", X, X)
-    if square.max() <= 1e-24 * reach:  # the rounding of the mean is no extent
-        X, square = np.zeros_like(X), np.zeros_like(square)
-    return _Cluster(center, X, square, farthest_first(X, square, count))
+def _cluster(rows: np.ndarray, count: int, reach: float) -> _Cluster:
+    n = len(rows)
+    gap = n * rows - rows.sum(axis=0)  # n(x − v): exact for whole numbers, as x − v is not
+    square = np.einsum("ij,ij->i", gap, gap) / n**2
+    if square.max() <= 1e-24 * reach:  # the rounding of the sum is no extent
+        rows = np.broadcast_to(rows[0], rows.shape)
+        gap, square = np.zeros_like(gap), np.zeros_like(square)
+    return _Cluster(rows, gap / n, square, farthest_first(rows, square, count))
 
 
 def farthest_first(X: np.ndarray, square: np.ndarray, count: int) -> np.ndarray:
@@ -131,8 +138,7 @@ def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Bet
             radius = deviations[i] if rule == "first" else (deviations[i] + deviations[j]) / 2
             starts, ends, apart = _closest(a, b)
             middle = (starts + ends) / 2
-            inside = (a.squared_distances(middle - a.center) < radius**2).sum(axis=1)
-            inside = inside + (b.squared_distances(middle - b.center) < radius**2).sum(axis=1)
+            inside = a.within(middle, radius) + b.within(middle, radius)
             distance[i, j] = distance[j, i] = apart.mean()
             with np.errstate(invalid="ignore"):  # radius 0: undefined under "first"
                 share = apart * inside / (2 * radius * (len(a.X) + len(b.X)))
@@ -143,7 +149,7 @@ def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Bet
 
 def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mutually nearest representatives of two clusters, and their distances."""
-    left, right = a.representatives + a.center, b.representatives + b.center
+    left, right = a.representatives, b.representatives
     gap = left[:, None] - right
     table = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
     nearest_right, nearest_left = table.argmin(axis=1), table.argmin(axis=0)
@@ -152,14 +158,16 @@ def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return left[mutual], right[partner], table[mutual, partner]
 
 
-def _near(cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str) -> np.ndarray:
+def _near(
+    cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str, unit: float
+) -> np.ndarray:
     """(S,) mean share of the members within the radius of the shrunk representatives.
 
     Radius: the mean deviation of all clusters; under "first" the *squared* distance is held
     against the cluster's own deviation.
     """
-    limit = deviation if rule == "first" else deviations.mean() ** 2
-    points = cluster.representatives
+    limit = deviation / unit if rule == "first" else deviations.mean() ** 2
+    points = cluster.X[cluster.chosen]
     products = points @ cluster.X.T
     lengths = np.einsum("ij,ij->i", points, points)[:, None]
     shares = []

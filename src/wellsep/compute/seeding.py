@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from array_api_compat import array_namespace
 
-from wellsep._checks import check_choice, to_numpy
+from wellsep._checks import check_choice, check_numbers, to_numpy
 from wellsep.compute.loop import run
-from wellsep.compute.nearest import is_host, to_like
 from wellsep.compute.points import Points, PointSet, RowValues, assign, prepare
+from wellsep.compute.space import Space
 
 STARTS = ("k-means++", "random")
+SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 ROUNDS = 4  # passes of k-means‖ that draw candidates, k in each
 LISTED = 1 << 24  # rows in chunks up to which a permutation of all is drawn, as in memory
 
@@ -54,7 +53,7 @@ def start_centers(
 
 def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     """Given centres as float64 on the host, refused where they do not fit."""
-    centers = to_numpy(centers).astype(np.float64)
+    centers = check_numbers("init", centers)
     if centers.shape != (n_clusters, n_features):
         raise ValueError(
             f"init must have shape (n_clusters, n_features) = ({n_clusters}, {n_features}), "
@@ -139,7 +138,7 @@ def draw_far(
 ) -> np.ndarray:
     """Rows drawn (with replacement) with a chance in proportion to w times ``closest``."""
     mass = closest if points.pull is None else closest * points.device_pull
-    rows, total = rows_at_shares(mass, random_state.uniform(size=size))
+    rows, total = rows_at_shares(points.space, mass, random_state.uniform(size=size))
     if not total > 0.0:
         # Every point lies on a centre: more centres than distinct points.
         chance = shares(points.pull, True) if points.zero is not None else None  # type: ignore[arg-type]
@@ -177,19 +176,16 @@ def draw_far_points(
 def _rows_at_shares(points: Points, found: Any, shares: np.ndarray) -> np.ndarray:
     closest = found.near
     mass = closest if points.pull is None else closest * points.device_pull
-    return points.take(np.minimum(rows_at_shares(mass, shares)[0], points.n - 1))
+    rows, _ = rows_at_shares(points.space, mass, shares)
+    return points.take(np.minimum(rows, points.n - 1))
 
 
-def rows_at_shares(mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
+def rows_at_shares(space: Space, mass: Any, shares: np.ndarray) -> tuple[np.ndarray, float]:
     """Rows at which the running sum of ``mass`` passes these shares of the total, and the total."""
-    if is_host(mass):
-        course = np.cumsum(mass)
-        total = course[-1]
-        return np.searchsorted(course, shares * total, side="right"), total
-    xp = array_namespace(mass)
-    course = xp.cumulative_sum(mass)
+    course = space.running_sum(mass)
     total = float(course[-1])
-    return to_numpy(xp.searchsorted(course, to_like(shares * total, course), side="right")), total
+    targets = space.beside(shares * total)
+    return to_numpy(space.xp.searchsorted(course, targets, side="right")), total
 
 
 def row_distances(points: Points, rows: np.ndarray) -> Any:
@@ -199,30 +195,15 @@ def row_distances(points: Points, rows: np.ndarray) -> Any:
 
 def center_distances(points: Points, centers: np.ndarray) -> Any:
     """Squared distances (m, n) from a few centres to all points."""
-    values, norms = points.X, points.norms
-    own = np.einsum("ij,ij->i", centers, centers)
-    if is_host(values):
-        small = centers.astype(values.dtype)
-        products = np.asarray((values @ small.T).T if sp.issparse(values) else small @ values.T)
-        return np.maximum(norms - 2.0 * products + own[:, None], 0.0)
-    xp = array_namespace(values)
-    products = to_like(centers, values) @ values.T
-    squared = norms[None, :] - 2.0 * products + to_like(own[:, None], values)
-    return xp.where(squared > 0.0, squared, xp.zeros_like(squared))
+    return points.space.center_squares(centers, points.norms)
 
 
 def _best_trial(points: Points, closest: Any, candidates: np.ndarray) -> tuple[Any, int]:
     trials = row_distances(points, candidates)
-    if is_host(points.X):
-        np.minimum(trials, closest, out=trials)
-        totals = trials.sum(axis=1) if points.weights is None else trials @ points.weights
-    else:
-        xp = array_namespace(trials)
-        trials = xp.where(trials < closest[None, :], trials, closest[None, :])
-        weights = points.device_weights
-        totals = xp.sum(trials, axis=1) if weights is None else trials @ weights
-        totals = to_numpy(totals)
-    best = int(np.argmin(totals))
+    xp, weights = points.space.xp, points.device_weights
+    trials = xp.minimum(trials, closest[None, :])
+    totals = xp.sum(trials, axis=1) if weights is None else trials @ weights
+    best = int(np.argmin(to_numpy(totals)))
     return trials[best, ...], best
 
 

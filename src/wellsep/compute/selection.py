@@ -16,7 +16,6 @@ from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, 
 from wellsep.compute.metrics import Metric, Prepared, Rows, find, rows_of
 from wellsep.compute.space import Space, host
 from wellsep.compute.tree import Dissimilarities
-from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.wants import Task, Want, by_counted
 
 SORTABLE = 1 << 22  # distances that are simply sorted
@@ -43,7 +42,7 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         for rows, group in by_counted(task.partitions):
             counts = [_pairs_within(task.partitions.codes[m][rows]) for m in group]
             metric = find(w.get("metric", "euclidean"))
-            low, high = _selected(task.space, metric, rows, np.array(counts))
+            low, high = task.space.own_pass(select_rows)(task.space, metric, rows, np.array(counts))
             total = len(rows) * (len(rows) - 1) // 2
             for m, n_within, a, b in zip(group, counts, low, high, strict=True):
                 entries[m] = SelectedSums(n_within, total, float(a), float(b))
@@ -51,15 +50,10 @@ def provide_selected(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return found
 
 
-def _selected(
+def select_rows(
     space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    if space.on_device and metric.finish is not None:
-        from wellsep.compute.device.selection import select_on_device
-
-        some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
-        fused = fused_usable(space.X)
-        return select_on_device(some, counts, finish=metric.finish, fused=fused, sortable=SORTABLE)
+    """Sums of the ``counts`` smallest and largest distances between some rows."""
     table, reach = _distances(space, metric, rows)
     return select(table, reach, len(rows), counts, space.n_jobs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,9 +10,27 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
-from wellsep.compute.engine import ROWS, TENSOR_ROWS, budget_bytes, effective_jobs
-from wellsep.compute.metrics import Prepared, find
+from wellsep._display import shown
+from wellsep.compute.engine import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
+from wellsep.compute.metrics import Prepared, find, unit_rows
+from wellsep.compute.nearest import (
+    Nearest,
+    NearestTwo,
+    dense_products,
+    host_code_sums,
+    host_nearest,
+    host_nearest_two,
+    row_blocks,
+    sparse_products,
+)
+from wellsep.compute.units import in_safe_units
+
+TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
+AXIS_ROWS = 64  # looked at to see whether all rows point the same way
+ALIKE = 1e-2  # squared differences of unit rows up to which they do
+SEED_ROWS = 1 << 14  # of one block of distances to a few centres
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,18 +44,22 @@ class Space:
     n_jobs : int
     origin : array of shape (d,), optional
         Takes the place of the mean in ``shift``.
+    unit : float
+        Power of two that X was divided by; lengths times ``unit`` are those of the user.
     """
 
     X: Any
     n_jobs: int
     origin: np.ndarray | None = None
+    unit: float = 1.0
     _views: dict = field(default_factory=dict)
 
-    on_device: ClassVar[bool] = False  # what follows from X stays on its accelerator
+    on_device: ClassVar[bool] = False  # X lies on an accelerator
     one_caller: ClassVar[bool] = False  # the library has threads of its own: few, large pieces
     block_rows: ClassVar[int] = ROWS  # of one side of a block of distances
     most_rows: ClassVar[int] = 1 << 16  # of a block of rows
     own_from_products: ClassVar[bool] = False  # differences from centres would fill the matrix
+    centre_products: ClassVar[Any] = staticmethod(dense_products)  # blocks for nearest centres
 
     @cached_property
     def xp(self) -> Any:
@@ -67,11 +89,48 @@ class Space:
         """X minus its mean: dot products of data far from the origin would cancel."""
         return (self.X - self.shift).astype(self.X.dtype, copy=False)
 
+    @cached_property
+    def axis(self) -> np.ndarray | None:
+        """(d,) a direction near those of most rows, where these lie close together; else None.
+
+        It is subtracted from rows of length one: data far from the origin differ in digits that
+        dot products would cancel. Blocks of one space share the direction of their ``origin``.
+        """
+        if self.origin is not None:
+            return unit_rows(self.origin[None]).X[0] if self.origin.any() else None
+        sample = host(self.X[:: max(1, self.n // AXIS_ROWS), :])[:AXIS_ROWS]
+        unit, zero = unit_rows(sample)
+        unit = unit if zero is None else unit[~zero]
+        middle = np.median(unit, axis=0) if len(unit) else np.zeros(self.d)
+        apart = ((unit - middle) ** 2).sum(axis=1)
+        return middle if len(unit) and np.median(apart) < ALIKE else None
+
     def about_mean(self, rows: slice) -> Any:
         """Rows minus ``shift`` in float64: means of rounded rows would miss equal objects."""
         if self.X.dtype == self.xp.float64:
-            return self.centred[rows, :]
+            return self.centred_rows(rows)
         return self.xp.astype(self.X[rows, :], self.xp.float64) - self.asarray(self.shift)
+
+    @property
+    def entries(self) -> int:
+        """Numbers that X stores."""
+        return self.n * self.d
+
+    @property
+    def given(self) -> Any:
+        """X in the unit of the user, for functions of the user."""
+        return self.X if self.unit == 1 else self.X * self.unit
+
+    def centred_rows(self, rows: slice) -> Any:
+        """Some rows of ``centred``, without a copy of all."""
+        small = self.X.nbytes <= TABLES and not isinstance(self.X, np.memmap)
+        if small or "centred" in self.__dict__:
+            return self.centred[rows, :]
+        return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        """Rows by number minus ``shift``, in float64 on the host."""
+        return host(self.X[self.asarray(at), :]).astype(np.float64, copy=False) - self.shift
 
     def with_rows(self, X: Any) -> Space:
         """Other rows beside X, worked on in the same way."""
@@ -123,17 +182,112 @@ class Space:
         gap = rows[keep] - points.astype(rows.dtype)[codes]
         return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
 
+    def beside(self, values: np.ndarray) -> Any:
+        """Host values beside X in its float type; the host computes with them as they are."""
+        return values
+
+    def narrow(self, values: Any) -> Any:
+        """Values beside X in its float type."""
+        return values.astype(self.X.dtype, order="C", copy=False)
+
+    def take(self, rows: np.ndarray) -> Any:
+        """Some rows by number, beside X."""
+        return self.X[rows]
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        """Some rows by number, in float64 on the host."""
+        return self.X[rows].astype(np.float64)
+
+    def norms(self) -> Any:
+        """(n,) squared length of each row, beside X; float64 on the host."""
+        return self.square_lengths(self.X)
+
+    def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
+        """The nearest of (k, d) centres for each row; ``norms`` if they are known.
+
+        >>> import numpy as np
+        >>> as_space(np.array([[0.0], [5.0]])).nearest(np.array([[1.0], [7.0]]))
+        Nearest(first=array([0, 1], dtype=int32), near=array([1., 4.]))
+        """
+        return host_nearest(self, centers, self.norms() if norms is None else norms)
+
+    def nearest_two(self, centers: np.ndarray, norms: Any = None) -> NearestTwo:
+        """The nearest and the second nearest of at least two centres, in one pass.
+
+        >>> import numpy as np
+        >>> as_space(np.array([[0.0], [6.0]])).nearest_two(np.array([[1.0], [7.0], [9.0]]))
+        NearestTwo(first=array([0, 1], dtype=int32), second=array([1, 2], dtype=int32), \
+near=array([1., 1.]), far=array([49.,  9.]))
+        """
+        return host_nearest_two(self, centers, self.norms() if norms is None else norms)
+
+    def center_squares(self, centers: np.ndarray, norms: Any) -> Any:
+        """(k, n) squared distances from a few centres to all rows."""
+        own = np.einsum("ij,ij->i", centers, centers)[:, None]
+        centers, found = centers.astype(self.X.dtype), np.empty((len(centers), self.n))
+
+        def fill(rows: slice) -> None:
+            products = self._center_products(centers, self.X[rows])
+            np.maximum(norms[rows] - 2.0 * products + own, 0.0, out=found[:, rows])
+
+        blocks = cut_rows(self.n, SEED_ROWS)
+        if len(blocks) == 1:
+            fill(blocks[0])
+        else:
+            in_threads(effective_jobs(None), fill, iter([[(rows,) for rows in blocks]]))
+        return found
+
+    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
+        return centers @ rows.T
+
+    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
+        """(n,) float64 squared distances of the rows from their centres, beside X.
+
+        From differences: no cancellation. ``zero`` marks rows that have an axis of their own.
+        """
+        squares = np.empty(self.n)
+        for rows in row_blocks(self.n, self.d, 1 << 18):
+            gap = self.X[rows] - centers[codes[rows]]
+            squares[rows] = np.einsum("ij,ij->i", gap, gap)
+        return squares if zero is None else squares + zero
+
+    def code_sums(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        """(n_codes, d) weighted sum of the rows of each code, in float64 on the host.
+
+        ``codes`` and ``weights`` (None: all one) are (n,) or, for rows that count under several
+        codes, (n, m).
+        """
+        return host_code_sums(self, *code_columns(codes, weights), n_codes)
+
+    def code_masses(self, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+        """(n_codes,) summed weights (None: counts) of each code, in float64 on the host."""
+        given = None if weights is None else host(weights)
+        return np.bincount(host(codes), given, n_codes).astype(np.float64)
+
+    def running_sum(self, values: Any) -> Any:
+        return np.cumsum(values)
+
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """A pass as this kind of space makes it; the reference where it has no way of its own."""
+        return reference
+
     def row_blocks(self, width: int, copies: int = 3) -> Iterator[slice]:
         """Consecutive rows; ``copies`` float64 tables of ``width`` columns fit the budget."""
-        rows = int(budget_bytes() / (8 * max(width, 1) * copies))
-        rows = max(256, min(rows, self.n, self.most_rows))
+        rows = int(min(budget_bytes(), TABLES) / (8 * max(width, 1) * copies))
+        rows = max(16, min(rows, self.n, self.most_rows))
         return (slice(i, min(i + rows, self.n)) for i in range(0, self.n, rows))
 
 
 class SparseSpace(Space):
-    """A sparse matrix: never centred, so that it stays sparse."""
+    """A sparse matrix: never centred, so that it stays sparse, and float64 for that reason."""
 
     own_from_products = True
+    centre_products = staticmethod(sparse_products)
+    axis = None  # type: ignore[assignment]
+
+    @property
+    def entries(self) -> int:
+        return int(self.X.nnz)
 
     @cached_property
     def shift(self) -> np.ndarray:
@@ -145,6 +299,12 @@ class SparseSpace(Space):
 
     def about_mean(self, rows: slice) -> Any:
         return self.X[rows, :]
+
+    def centred_rows(self, rows: slice) -> Any:
+        return self.X[rows, :]
+
+    def rows_about_mean(self, at: np.ndarray) -> Any:
+        return self.X[at].astype(np.float64)
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         self.refuse_sparse()
@@ -161,87 +321,29 @@ class SparseSpace(Space):
         return sums.toarray()
 
     def square_lengths(self, rows: Any) -> np.ndarray:
-        return np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1)
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
+
+    def narrow(self, values: Any) -> Any:
+        return values.astype(self.X.dtype, copy=False)
+
+    def dense(self, rows: np.ndarray) -> np.ndarray:
+        return self.X[rows].toarray().astype(np.float64)
+
+    def _center_products(self, centers: np.ndarray, rows: Any) -> np.ndarray:
+        return np.asarray((rows @ centers.T).T)
+
+    def own_squares(self, centers: np.ndarray, codes: Any, norms: Any, zero: Any) -> Any:
+        # Entry by entry: centres of all rows side by side would be a dense table.
+        row = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
+        terms = self.X.data * centers[codes[row], self.X.indices]
+        products = np.bincount(row, weights=terms, minlength=self.n)
+        own = np.einsum("ij,ij->i", centers, centers)[codes]
+        return np.maximum(norms - 2.0 * products + own, 0.0)
 
 
-class TensorSpace(Space):
-    """An array of any library of the array standard; its library shares out the work."""
-
-    one_caller = True
-    block_rows = TENSOR_ROWS
-    most_rows = 1 << 20
-
-    @cached_property
-    def xp(self) -> Any:
-        from array_api_compat import array_namespace
-
-        return array_namespace(self.X)
-
-    @property
-    def device(self) -> Any:
-        from array_api_compat import device
-
-        return device(self.X)
-
-    @property
-    def host_jobs(self) -> int:
-        return effective_jobs(None)
-
-    @cached_property
-    def shift(self) -> np.ndarray:
-        if self.origin is not None:
-            return self.origin
-        return host(self.xp.mean(self.xp.astype(self.X, self.xp.float64), axis=0))
-
-    @cached_property
-    def centred(self) -> Any:
-        wide = self.xp.astype(self.X, self.xp.float64) - self.asarray(self.shift)
-        return self.xp.astype(wide, self.X.dtype)
-
-    def on_host(self, metric: Any = "euclidean") -> Prepared:
-        key = (find(metric).name, "host")
-        if key not in self._views:
-            copy = Space(host(self.X), self.n_jobs, origin=self.shift)
-            self._views[key] = copy.prepared(metric, wide=True)
-        return self._views[key]
-
-    def asarray(self, values: np.ndarray, dtype: Any = None) -> Any:
-        return self.xp.asarray(np.ascontiguousarray(values), dtype=dtype, device=self.device)
-
-    def zeros(self, shape: tuple[int, ...]) -> Any:
-        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.device)
-
-    def add(self, total: Any, part: Any) -> None:
-        total += self.xp.astype(part, self.xp.float64)
-
-    def member_sums(self, members: sp.csr_array, rows: Any) -> np.ndarray:
-        xp = self.xp
-        dense = self.asarray(members.toarray(), dtype=xp.float64)
-        return host(dense.T @ xp.astype(rows, xp.float64))
-
-    def products(self, rows: Any, points: np.ndarray) -> np.ndarray:
-        right = self.asarray(points.T.copy(), dtype=rows.dtype)
-        return host(rows @ right).astype(np.float64)
-
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        wide = self.xp.astype(rows, self.xp.float64)
-        return host(self.xp.sum(wide * wide, axis=1))
-
-    def squares_to_own(
-        self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
-    ) -> np.ndarray:
-        xp = self.xp
-        if not isinstance(keep, slice):
-            rows = xp.take(rows, self.asarray(np.flatnonzero(keep)), axis=0)
-        near = xp.astype(self.asarray(points.astype(np.float64)), rows.dtype)
-        gap = rows - xp.take(near, self.asarray(codes.astype(np.int64)), axis=0)
-        return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
-
-
-class DeviceSpace(TensorSpace):
-    """A torch tensor on an accelerator, with the passes of ``compute/device``."""
-
-    on_device = True
+def is_host(X: Any) -> bool:
+    """Whether X is a NumPy array or a SciPy sparse matrix."""
+    return sp.issparse(X) or isinstance(X, np.ndarray)
 
 
 def on_device(X: Any) -> bool:
@@ -249,18 +351,33 @@ def on_device(X: Any) -> bool:
     return is_torch(X) and X.device.type != "cpu"
 
 
+def device_of(X: Any) -> Any:
+    """The accelerator that a tensor lies on; None for anything on the host."""
+    return X.device if on_device(X) else None
+
+
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
-    if (device is not None and str(device) != "cpu") or (device is not None and is_torch(X)):
+    device = check_device(device)
+    if device is not None and (device != "cpu" or is_torch(X)):
         X = _to_torch(X, device)
+    X, unit = in_safe_units(X)
+    return as_space(X, effective_jobs(n_jobs), unit)
+
+
+def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
+    """Rows that are ready for work, such as points, in the class of their array library."""
     if sp.issparse(X):
-        return SparseSpace(X, effective_jobs(n_jobs))
+        # About the origin squares cancel: far from it nothing of float32 would be left.
+        return SparseSpace(X.astype(np.float64, copy=False), n_jobs, unit=unit)
     if isinstance(X, np.ndarray):
-        return Space(X, effective_jobs(n_jobs))
-    return DeviceSpace(X, 1) if on_device(X) else TensorSpace(X, 1)
+        return Space(X, n_jobs, unit=unit)
+    from wellsep.compute.tensors import DeviceSpace, TensorSpace
+
+    return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
 
 
-def _to_torch(X: Any, device: Any) -> Any:
+def _to_torch(X: Any, device: str) -> Any:
     try:
         import torch
     except ImportError:
@@ -268,11 +385,23 @@ def _to_torch(X: Any, device: Any) -> Any:
             f"device must be None or 'cpu' without PyTorch, got {device!r}; "
             "install it with: pip install 'wellsep[deep]'."
         ) from None
-    if str(device).startswith("cuda") and not torch.cuda.is_available():
+    if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device must be available, got {device!r} and PyTorch sees no CUDA GPU.")
     if sp.issparse(X):
         raise TypeError(f"X must be dense on device {device!r}, got a sparse matrix.")
-    return torch.as_tensor(X, device=device)
+    try:
+        return torch.as_tensor(X, device=device)
+    except (RuntimeError, AssertionError) as error:  # a device that this PyTorch was not made for
+        raise ValueError(
+            f"device must be available, got {device!r}: {shown(str(error))}."
+        ) from None
+
+
+def code_columns(codes: Any, weights: Any) -> tuple[Any, Any]:
+    """Codes and weights with a column for each code of a row."""
+    if codes.ndim == 2:
+        return codes, weights
+    return codes[:, None], None if weights is None else weights[:, None]
 
 
 def host(array: Any) -> np.ndarray:

@@ -57,7 +57,9 @@ class Sides:
         partitions, weights = self.task.partitions, self.task.weights
         mine = None if weights is None else weights[rows]
         codes, dtype = partitions.codes[:, rows], self.space.X.dtype
-        return memberships(self.space, codes, partitions.n_clusters, mine, dtype, self._sparse)
+        return self.space.own_pass(memberships)(
+            self.space, codes, partitions.n_clusters, mine, dtype, self._sparse
+        )
 
     def side(self, b: int) -> Rows:
         rows = self.blocks[b]
@@ -79,15 +81,27 @@ def memberships(
     sparse: bool,
 ) -> Any:
     """(ΣK, b) what objects weigh in all clusters, beside X; sparse where that pays."""
-    if space.on_device and weights is None:
-        from wellsep.compute.device.batches import member_table
-
-        beside = space.asarray(codes.astype(np.int64))
-        return member_table(beside, n_clusters, codes.shape[1], dtype)
+    if sparse and weights is None:
+        return _unit_members(codes, n_clusters, dtype)
     table = one_hot(codes, n_clusters, weights)
     if sparse:
         return sp.csr_array(table.T).astype(dtype)
     return space.asarray(table.toarray().T, dtype=dtype)
+
+
+def _unit_members(codes: np.ndarray, n_clusters: np.ndarray, dtype: Any) -> sp.csr_array:
+    """(ΣK, b) ones, without the detour over objects × clusters; members in ascending order."""
+    b, offsets = codes.shape[1], np.concatenate([[0], np.cumsum(n_clusters)])
+    small = codes.astype(np.int16) if offsets.max() < 1 << 15 else codes  # sorts by digits
+    order = np.argsort(small, axis=1, kind="stable").astype(np.int32)
+    places = codes + offsets[:-1, None]
+    if codes.min(initial=0) < 0:  # those that are not counted come first
+        order = order[np.arange(b) >= (codes < 0).sum(axis=1)[:, None]]
+        places = places[codes >= 0]
+    sizes = np.bincount(places.ravel(), minlength=int(offsets[-1]))
+    pointer = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    entries = (np.ones(order.size, dtype), order.ravel(), pointer)
+    return sp.csr_array(entries, shape=(int(offsets[-1]), b))
 
 
 def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
@@ -124,11 +138,11 @@ def provide_pairs(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
         widths = [w for w in mine if w not in paired and w.name == "widths"]
         within = [w for w in mine if w not in paired and w.name == "within_distances"]
         if widths:
-            found.update(provide_summed_widths(task, metric, widths))
+            found.update(task.space.own_pass(provide_summed_widths)(task, metric, widths))
         if within:
             found.update(provide_within_squares(task, metric, within))
         if paired:
-            found.update(_reduce_sums(task, metric, paired))
+            found.update(task.space.own_pass(reduce_sums)(task, metric, paired))
     return found
 
 
@@ -140,20 +154,15 @@ def without_pairs(w: Want) -> bool:
     return w.name == "within_distances" and entry.linear
 
 
-def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+def reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
     """Widths and within-cluster sums, strip by strip where the sums exceed the budget."""
     partitions, space = task.partitions, task.space
-    if space.on_device:
-        from wellsep.compute.device.widths import TaskOnDevice, reduce_widths
-
-        placed = TaskOnDevice(task)
-        return reduce_widths(placed, wants, _strips(task, metric, placed.codes))
     mass, count = cluster_masses(task)
     weights = task.weights_or_ones()
     found: dict[Want, list[Any]] = {w: [[] for _ in partitions.n_clusters] for w in wants}
     edges = partitions.offsets.tolist()
     mass_on_device, count_on_device = space.asarray(mass), space.asarray(count)
-    for rows, sums in _strips(task, metric):
+    for rows, sums in strips(task, metric):
         codes_on_device = space.asarray(partitions.codes[:, rows])
         weights_on_device = space.asarray(weights[rows])
         widths_of = choose(widths_from_sums, sums)
@@ -170,7 +179,7 @@ def _reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, li
             for w in wants:
                 if w.name == "widths":
                     got = widths_of(*width_args, w.get("singleton", 0), space.xp)
-                    found[w][m].append(np.where(codes >= 0, host(got.width), np.nan))
+                    found[w][m].append(np.where(codes >= 0, host(got), np.nan))
                 else:
                     found[w][m].append(sum_pairs(w, host(width_args[0]), codes, weights[rows]))
     return {
@@ -188,7 +197,7 @@ def sum_pairs(w: Want, sums: np.ndarray, codes: np.ndarray, weights: np.ndarray)
     return sums @ one_hot(codes[None], np.array([len(sums)]), weights)
 
 
-def _strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
+def strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
     """(rows, sums of those rows); rows come in the given order."""
     space = task.space
     if fused_usable(space.X, metric):

@@ -231,7 +231,7 @@ class DensityTrees(NamedTuple):
 
     sizes: np.ndarray  # (K,)
     sparseness: np.ndarray  # (K,) longest inner edge of a cluster's tree; NaN for a single object
-    separation: np.ndarray  # (K, K) shortest reach between inner objects; inf for single objects
+    separation: np.ndarray  # (K, K) shortest reach between inner objects; inf on the diagonal
     n_objects: int  # all, with those that are not counted
 
 
@@ -242,24 +242,33 @@ class _Tree(NamedTuple):
 
 
 def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X = task.space.on_host().X
-    entries = [_grow(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
-    return {w: entries for w in wants}
+    """Option ``ties``: which of equally short trees is taken, "distance" or "hdbscan"."""
+    X, jobs = task.space.on_host().X, task.space.host_jobs
+    return {
+        w: [_grow(X, codes, jobs, w.get("ties")) for codes in task.partitions.codes] for w in wants
+    }
 
 
-def _grow(X: np.ndarray, codes: np.ndarray, jobs: int) -> DensityTrees:
+def _grow(X: np.ndarray, codes: np.ndarray, jobs: int, ties: str) -> DensityTrees:
     sizes = np.bincount(codes[codes >= 0])
-    trees = [_tree(X[codes == k], jobs) if sizes[k] > 1 else None for k in range(len(sizes))]
+    grow = _tree if ties == "distance" else _first_tree
+    trees = [
+        grow(X[codes == k], jobs) if sizes[k] > 1 else _lone(X[codes == k])
+        for k in range(len(sizes))
+    ]
     separation = np.full((len(sizes),) * 2, np.inf)
 
     def visit(i: int, j: int) -> None:
-        a, b = trees[i], trees[j]
-        if i != j and a is not None and b is not None:
-            separation[i, j] = separation[j, i] = _reach(a, b)
+        if i != j:
+            separation[i, j] = separation[j, i] = _reach(trees[i], trees[j])
 
     in_threads(jobs, visit, pair_rounds(len(trees)))
-    sparseness = np.array([np.nan if t is None else t.sparseness for t in trees])
-    return DensityTrees(sizes, sparseness, separation, len(codes))
+    return DensityTrees(sizes, np.array([t.sparseness for t in trees]), separation, len(codes))
+
+
+def _lone(X: np.ndarray) -> _Tree:
+    """A single object: no density and no edge, but a place, from which others are far or near."""
+    return _Tree(rows_of(X), np.zeros(1), np.nan)
 
 
 def _tree(X: np.ndarray, jobs: int) -> _Tree:
@@ -274,6 +283,54 @@ def _tree(X: np.ndarray, jobs: int) -> _Tree:
     members = np.flatnonzero(inner) if inner.any() else np.arange(len(X))
     longest = edges.max() if len(edges) else tree.squares.max()
     return _Tree(rows_of(X[members]), core[members], float(np.sqrt(longest)))
+
+
+def _first_tree(X: np.ndarray, jobs: int) -> _Tree:
+    """The tree of ``hdbscan.validity``, which depends on the order of the rows.
+
+    Prim's algorithm starts at the first row; of equally near objects the first is taken. A new
+    object is then tied to the first object of the tree at the same reach, as ``np.isclose`` says
+    it. Duplicates do not count in core distances. Of two objects the first alone is inner.
+    """
+    n, d = X.shape
+    rows = rows_of(X - X.mean(axis=0))
+    core = _cores_without_duplicates(rows, d)
+
+    def reach(i: int) -> np.ndarray:
+        gap = rows.X - rows.X[i]
+        return np.maximum(np.sqrt(np.einsum("ij,ij->i", gap, gap)), np.maximum(core, core[i]))
+
+    edges, lengths = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
+    inside, best = np.zeros(n, dtype=bool), np.full(n, np.inf)
+    row = reach(0)
+    inside[0] = True
+    for step in range(n - 1):
+        np.minimum(best, row, out=best)
+        best[inside] = np.inf
+        new = int(best.argmin())
+        row = reach(new)
+        tied = np.flatnonzero(inside & np.isclose(row, best[new]))
+        edges[step], lengths[step] = (int(tied[0]), new), best[new]
+        inside[new] = True
+    inner = np.bincount(edges.reshape(-1), minlength=n) > 1
+    kept = inner[edges].all(axis=1)
+    members = np.flatnonzero(inner) if inner.any() else np.zeros(1, dtype=np.intp)
+    longest = lengths[kept].max() if kept.any() else lengths.max()
+    return _Tree(rows_of(X[members]), core[members] ** 2, float(longest))
+
+
+def _cores_without_duplicates(rows: Rows, d: int) -> np.ndarray:
+    """(n,) (Σ distance^−d over those elsewhere / (n − 1))^(−1/d); 0 if all lie in one place."""
+    n = len(rows.X)
+    core = np.zeros(n)
+    for i in range(n):
+        gap = rows.X - rows.X[i]
+        square = np.einsum("ij,ij->i", gap, gap)
+        square = square[square > 0]
+        if len(square):
+            total = _log_sum(-d / 2 * np.log(square)[None])[0]
+            core[i] = np.exp(-(total - np.log(n - 1)) / d)
+    return core
 
 
 def core_squares(rows: Rows, jobs: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import kernels_wanted
-from wellsep.compute.blocks import PairPart, Widths, finish_widths, pair_block, widths_from_sums
+from wellsep.compute.blocks import PairPart, finish_widths, pair_block, widths_from_sums
 from wellsep.compute.metrics import Metric, Rows, half, numpy_squares, root, same_objects
 
 PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
@@ -120,7 +120,7 @@ def numpy_widths(
     count: np.ndarray,
     singleton: float,
     xp: Any,
-) -> Widths:
+) -> np.ndarray:
     """Picks the own cluster by index instead of masking all K."""
     at = np.arange(len(codes))
     means = sums / mass[:, None]

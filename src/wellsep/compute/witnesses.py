@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from wellsep.compute.neighbours import distances_to, find_duplicates, nearest_neighbours
+from wellsep.compute.metrics import Rows, pair_squares
+from wellsep.compute.neighbours import (
+    distances_to,
+    find_duplicates,
+    gap_squares,
+    nearest_neighbours,
+)
 
 # Distances closer than this, relatively, are one distance: means carry rounding, and whether two
 # objects on one sphere around their prototype see each other must not depend on the row order.
@@ -218,17 +224,14 @@ def _tree_search(prefix, members, radii, workers) -> Nearest:
 
 
 def _block_search(members, center, radii, reach) -> Nearest:
-    centred = members - center
     squares = radii * radii
+    centred = Rows(members - center, squares)
     slack = 4 * (members.shape[1] + 8) * np.finfo(float).eps  # of a distance block, relative
 
     def block(rows, k):
         prefix = int(reach[rows[-1]])
         own = squares[rows][:, None]
-        table = centred[rows] @ centred[:prefix].T
-        table *= -2
-        table += squares[:prefix]
-        table += own
+        table = centred.left[rows] @ centred.right[:prefix].T
         table[np.arange(prefix) >= reach[rows][:, None]] = np.inf
         table[np.arange(len(rows)), rows] = np.inf
         table[table > own * (1 + slack)] = np.inf
@@ -241,7 +244,7 @@ def _block_search(members, center, radii, reach) -> Nearest:
             position = np.broadcast_to(np.arange(prefix), table.shape)
             rough, bound = table, np.full(len(rows), np.inf)
         # The block only finds them: ties are told from true differences.
-        exact = _pair_distances(members, rows, position)
+        exact = np.sqrt(gap_squares(members, rows, position))
         exact[np.isinf(rough)] = np.inf
         by = np.argsort(exact, axis=1, kind="stable")
         return np.take_along_axis(exact, by, 1), np.take_along_axis(position, by, 1), bound
@@ -258,15 +261,6 @@ def _block_search(members, center, radii, reach) -> Nearest:
         )
 
     return nearest
-
-
-def _pair_distances(members, rows, position):
-    squares = np.zeros(position.shape)
-    for feature in range(members.shape[1]):
-        column = members[:, feature]
-        difference = column[rows][:, None] - column[position]
-        squares += difference * difference
-    return np.sqrt(squares)
 
 
 def _widen(table, columns, value):
@@ -322,8 +316,8 @@ def _vote(X, codes, centers, radii, rows, neighbour, distance, asked):
     theirs, own = codes[neighbour], codes[rows]
     to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
     row, column = np.nonzero(theirs != own[:, None])
-    difference = X[rows[row]] - centers[theirs[row, column]]
-    to_center[row, column] = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    squares = pair_squares(Rows(X), rows[row], Rows(centers), theirs[row, column])
+    to_center[row, column] = np.sqrt(squares)
     between = (radii[neighbour] <= to_center * (1 + TIE)) & (distance < to_center * (1 - TIE))
     safe = np.where(between, to_center, 1.0)
     terms = disagreement(

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.callback import with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from wellsep._checks import check_choice, check_count, check_number, is_torch
+from wellsep._arguments import check_flag, check_mapping, check_path, check_random_state
+from wellsep._checks import check_choice, check_count, is_frame, name_x, to_table
 from wellsep._files import digest
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.contract import Contract
@@ -29,12 +29,19 @@ from wellsep.deep.data import (
 )
 from wellsep.deep.losses import nearest_center
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
-from wellsep.deep.parameters import Training
+from wellsep.deep.parameters import Training, check_training
 from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
 # Parameters that say where and how long, not what: a training may go on under other values.
-_NOT_IDENTITY = {"device", "random_state", "checkpoint_dir", "checkpoint_every", "resume"}
+_NOT_IDENTITY = {
+    "device",
+    "random_state",
+    "checkpoint_dir",
+    "checkpoint_every",
+    "resume",
+    "deterministic",
+}
 
 
 class Outcome(NamedTuple):
@@ -121,7 +128,7 @@ class DeepClusterer(Training, Contract, ABC):
         plan = self._plan(settings, tuple(array.shape[1:]))
         trainer = self._trainer = self._trainer_for(array, scaling, settings, device, context)
         try:
-            with reproducible(device):
+            with reproducible(device, one_thread=self.deterministic):
                 network = build_network(
                     plan.kind,
                     trainer.data.shape,
@@ -146,10 +153,10 @@ class DeepClusterer(Training, Contract, ABC):
         self._pretrain(trainer, network, settings)
 
     def _read(self, X: Any, *, reset: bool) -> np.ndarray:
-        if is_torch(X):
-            X = X.detach().cpu().numpy()
-        X = validate_data(
-            self, X, reset=reset, allow_nd=True, ensure_all_finite=False,
+        if not is_frame(X):
+            X = to_table(X)
+        X = name_x(
+            validate_data, self, X, reset=reset, allow_nd=True, ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )  # fmt: skip
         if X.dtype.kind == "f":
@@ -203,14 +210,13 @@ class DeepClusterer(Training, Contract, ABC):
                 f"X must have at least as many distinct objects as n_clusters "
                 f"({self.n_clusters}), got {len(distinct)}."
             )
-        check_count("batch_size", settings["batch_size"], 2)
-        for key, value in settings.items():
-            if key.endswith("epochs"):
-                check_count(key, value, 0)
-            elif key.endswith("learning_rate"):
-                check_number(key, value, 0.0, open_left=True)
+        check_training(settings)
         if self.checkpoint_every is not None:
             check_count("checkpoint_every", self.checkpoint_every)
+        if self.checkpoint_dir is not None:
+            check_path("checkpoint_dir", self.checkpoint_dir)
+        check_flag("resume", self.resume)
+        check_random_state(self.random_state)
         self._check_settings(settings)
 
     def _trainer_for(
@@ -382,6 +388,8 @@ class DeepClusterer(Training, Contract, ABC):
             The run's folder.
         """
         check_is_fitted(self, "network_")
+        if metadata is not None:
+            check_mapping("metadata", metadata)
         facts = {"epochs": self.n_iter_, "seed": self.seed_, "device": self.device_}
         facts |= {"settings": plain(self.settings_)}
         if self.history_:
@@ -407,7 +415,7 @@ class DeepClusterer(Training, Contract, ABC):
             The folder.
         """
         check_is_fitted(self, "network_")
-        return save_to(self, Path(folder), embedding=embedding)
+        return save_to(self, check_path("folder", folder), embedding=embedding)
 
     @classmethod
     def load(cls, folder: Any, *, device: str = "auto") -> Any:
@@ -424,7 +432,7 @@ class DeepClusterer(Training, Contract, ABC):
         -------
         The fitted estimator.
         """
-        return load_into(cls, Path(folder), device=device)
+        return load_into(cls, check_path("folder", folder), device=device)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from wellsep._files import replace_file, to_json
+from wellsep._arguments import check_path
+from wellsep._files import read_json, to_json
 from wellsep._records import load_parts, save_parts
+from wellsep._replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
+from wellsep.runs.places import set_aside
 
 FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
@@ -34,14 +37,22 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]
 def save_tensors(path: Path, tensors: dict[str, Tensor], record: dict[str, Any]) -> None:
     """Write tensors and a JSON record to a new file."""
     flat = {name: t.detach().contiguous().cpu().clone() for name, t in tensors.items()}
-    save_file(flat, path, metadata={"record": json.dumps(record)})
+    # Not save_file, which makes a temporary file of its own: its mode is 0600, a full disk is
+    # no OSError, and nobody removes it after a kill.
+    path.write_bytes(save(flat, metadata={"record": json.dumps(record)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """What `write_tensors` wrote."""
-    with safe_open(path, framework="pt") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return tensors, json.loads(file.metadata()["record"])
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            record = json.loads(file.metadata()["record"])
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} must be a complete safetensors file, got {error}.") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"{path} must hold a record, got {type(record).__name__}.")
+    return tensors, record
 
 
 def plain(value: Any) -> Any:
@@ -68,7 +79,14 @@ class Checkpoint:
         self.tensors: dict[str, Tensor] = {}
         self.record: dict[str, Any] = {}
         if self.path is not None and resume and self.path.exists():
-            self.tensors, self.record = read_tensors(self.path)
+            self._read(self.path)
+
+    def _read(self, path: Path) -> None:
+        try:
+            self.tensors, self.record = read_tensors(path)
+        except ValueError as error:
+            set_aside(path, f"{error} The training starts over.")
+        else:
             self._check_identity()
 
     def _check_identity(self) -> None:
@@ -220,10 +238,13 @@ def load(folder: Any, *, device: str = "auto") -> Any:
     >>> type(again).__name__, bool((again.predict(X) == model.labels_).all())
     ('DeepKMeans', True)
     """
-    record = Path(folder) / _RECORD
+    record = check_path("folder", folder) / _RECORD
     if not record.exists():
         raise FileNotFoundError(f"folder must hold a saved estimator, got {str(folder)!r}.")
     from wellsep.deep import METHODS
 
-    method = json.loads(record.read_text(encoding="utf-8"))["method"]
+    found = read_json(record.read_bytes(), str(record))
+    method = found.get("method") if isinstance(found, dict) else None
+    if method not in METHODS:
+        raise ValueError(f"{record} must name a method, got {method!r}; save the estimator again.")
     return METHODS[method].load(folder, device=device)

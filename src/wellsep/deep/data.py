@@ -11,7 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wellsep._checks import check_choice, is_torch
+from wellsep._arguments import check_device
+from wellsep._checks import (
+    check_choice,
+    is_torch,
+)
+from wellsep.compute.engine import one_blas_thread, one_openmp_thread
 
 
 def choose_device(device: str | torch.device) -> torch.device:
@@ -22,14 +27,10 @@ def choose_device(device: str | torch.device) -> torch.device:
     >>> choose_device("cpu")
     device(type='cpu')
     """
-    if isinstance(device, str) and device == "auto":
+    name = check_device(device, auto=True)
+    if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ValueError(
-            f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', got {device!r}."
-        ) from None
+    chosen = torch.device(name)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"device must be available, got {str(chosen)!r} and no CUDA device was found; "
@@ -193,10 +194,20 @@ _deterministic = _Deterministic()
 
 
 @contextmanager
-def reproducible(device: torch.device) -> Iterator[None]:
-    """Settings under which the same seed gives the same result on the same device."""
+def reproducible(device: torch.device, *, one_thread: bool = False) -> Iterator[None]:
+    """Settings under which the same seed gives the same result on the same device.
+
+    PyTorch cuts products differently for each number of threads; with ``one_thread`` there is one.
+    """
     _deterministic.enter()
+    threads = torch.get_num_threads()
     try:
-        yield
+        if not one_thread:
+            yield
+            return
+        torch.set_num_threads(1)
+        with one_blas_thread(), one_openmp_thread():
+            yield
     finally:
+        torch.set_num_threads(threads)
         _deterministic.leave()

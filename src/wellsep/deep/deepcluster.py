@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from wellsep._checks import check_choice, check_count
 from wellsep.deep.base import DeepClusterer, Outcome
+from wellsep.deep.data import PRECISIONS
 from wellsep.deep.latent import Partition, kmeans
 from wellsep.deep.losses import cross_entropy
 from wellsep.deep.networks import NetworkPlan, Shape
@@ -127,6 +128,7 @@ class DeepCluster(DeepClusterer):
     }  # fmt: skip
 
     def _settings(self, device: torch.device) -> dict[str, Any]:
+        check_count("n_clusters", self.n_clusters)
         settings = super()._settings(device) | {"precision": self.precision}
         # Clusters differ in fewer dimensions than there are clusters; the rest is mostly noise.
         return {"n_components": 2 * self.n_clusters} | {
@@ -136,6 +138,7 @@ class DeepCluster(DeepClusterer):
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_count("n_components", settings["n_components"])
         check_choice("augment", self.augment, AUGMENTATIONS)
+        check_choice("precision", self.precision, PRECISIONS)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
         check_choice("network", self.network, ("auto", "conv", "dense", "vgg16"))

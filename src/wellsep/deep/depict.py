@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks import check_choice, check_number
+from wellsep._checks import check_choice, check_number, check_numbers, to_numpy
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
@@ -140,6 +140,8 @@ class DEPICT(FromAutoencoder):
         check_number("balance", self.balance, 0.0)
         if isinstance(self.init, str):
             check_choice("init", self.init, INITS)
+        else:
+            check_numbers("init", self.init)
         check_choice("targets", self.targets, TARGETS)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
@@ -285,7 +287,7 @@ def _reconstructions(network: Any, x: Tensor, noisy: Tensor) -> Tensor:
 
 
 def _given_labels(init: Any, n_objects: int, n_clusters: int) -> np.ndarray:
-    labels = np.asarray(init)
+    labels = to_numpy(init, "init")
     whole = labels.dtype.kind in "iu" and labels.shape == (n_objects,)
     if not whole or not np.array_equal(np.unique(labels), np.arange(n_clusters)):
         raise ValueError(

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from wellsep._arguments import check_flag
 from wellsep._checks import check_choice, check_count, check_number
+from wellsep.compute.neighbours import nearest_neighbours
 from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.jule_linkage import degree_linkage
 from wellsep.deep.losses import sample_triplets, triplet_loss
-from wellsep.deep.merging import chains, nearest_neighbours
+from wellsep.deep.merging import chains
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
@@ -109,6 +111,7 @@ class JULE(DeepClusterer):
         check_number("margin", self.margin, 0.0)
         for name in ("n_neighbors", "n_local", "n_negatives"):
             check_count(name, getattr(self, name))
+        check_flag("anchors_only", self.anchors_only)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
         check_choice("network", self.network, ("auto", "conv", "dense", *JULE_BLOCKS))

@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice, check_count
+from wellsep._checks import check_choice, check_count, check_numbers
+from wellsep.cluster.kmeans import KMeans
+from wellsep.compute.points import prepare
+from wellsep.compute.seeding import plus_plus
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.losses import reconstruction
 from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape
@@ -50,12 +52,7 @@ def check_centers(init: Any, n_clusters: int, n_latent: int) -> None:
     if isinstance(init, str):
         check_choice("init", init, INITS)
         return
-    try:
-        points = np.asarray(init, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"init must be one of {', '.join(INITS)} or an array of centres, got {init!r}."
-        ) from None
+    points = check_numbers("init", init)
     if points.shape != (n_clusters, n_latent) or not np.isfinite(points).all():
         raise ValueError(
             f"init must hold finite centres of shape (n_clusters, n_latent) = "
@@ -66,7 +63,7 @@ def check_centers(init: Any, n_clusters: int, n_latent: int) -> None:
 def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -> np.ndarray:
     """Centres to start from: given ones, k-means (20 starts), one k-means++, or random objects."""
     if not isinstance(init, str):
-        return np.asarray(init, dtype=np.float64)
+        return check_numbers("init", init)
     check_choice("init", init, INITS)
     if init == "k-means":
         return kmeans(embedding, n_clusters, n_init=20, seed=seed).centers
@@ -74,10 +71,8 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
     if init == "random":
         rows = np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)
         return points[rows]
-    from sklearn.cluster import kmeans_plusplus
-
     with threadpool_limits(limits=1):
-        return kmeans_plusplus(points, n_clusters, random_state=seed % 2**32)[0]
+        return points[plus_plus(prepare(points), n_clusters, np.random.RandomState(seed % 2**32))]
 
 
 # Settings of the autoencoder that come with a preset.

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from dataclasses import Field, field
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
+from wellsep._arguments import check_items
+from wellsep._checks import check_count, check_number
+
 _T = TypeVar("_T", bound=type)
 _KEYWORD: Any = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -184,13 +187,16 @@ class Training:
     device : str
         "auto", "cpu", "cuda" or "cuda:N".
     random_state : int, RandomState or None
-        The same number gives the same result on the same device.
+        The same number gives the same result on the same device with as many threads.
     checkpoint_dir : path, optional
         Folder to keep the training in; fitting again goes on where it was interrupted.
     checkpoint_every : int, optional
         Epochs between checkpoints that are also written as runs under `checkpoint_dir`/runs.
     resume : bool
         Whether to go on with what lies in `checkpoint_dir`.
+    deterministic : bool
+        Whether to train on one thread, so that the result on a CPU does not depend on the number
+        of threads. It takes longer.
 
     Attributes
     ----------
@@ -217,3 +223,19 @@ class Training:
     checkpoint_dir: Any = None
     checkpoint_every: int | None = None
     resume: bool = True
+    deterministic: bool = False
+
+
+def check_training(settings: dict[str, Any]) -> None:
+    """Refuse sizes, epochs and rates that no training can use."""
+    check_count("batch_size", settings["batch_size"], 2)
+    for key, value in settings.items():
+        if key.endswith("epochs"):
+            check_count(key, value, 0)
+        elif key.endswith("learning_rate"):
+            check_number(key, value, 0.0, open_left=True)
+        elif key in ("n_features", "n_latent", "n_components", "width"):
+            check_count(key, value)
+        elif key == "hidden":
+            for size in check_items("hidden", value, "integers"):
+                check_count("hidden", size)

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from wellsep._replace import is_running
 from wellsep.deep.trials import Trial, TrialJob, run_trials, trial_name
 
 STUDY = "wellsep-sweep"
@@ -27,6 +28,7 @@ def run_study(
     died are tried again.
     """
     optuna = _optuna()
+    job.wait = True  # settings that another process trains are told when it is done
     url = storage or f"sqlite:///{job.folder / 'study.db'}"
     study = optuna.create_study(
         study_name=STUDY, storage=url, direction="maximize", load_if_exists=True
@@ -95,22 +97,12 @@ def _take_up_abandoned(study: Any, states: Any) -> None:
     """Trials that a process of this machine left unfinished: ended, and their settings queued."""
     for trial in study.get_trials(deepcopy=False, states=(states.RUNNING,)):
         host, process = trial.user_attrs.get("worker", (None, None))
-        if host != socket.gethostname() or _is_alive(process):
+        if host != socket.gethostname() or is_running(process):
             continue
         study._storage.set_trial_user_attr(trial._trial_id, "abandoned", True)
         study.tell(trial.number, state=states.FAIL)
         if trial.params:
             study.enqueue_trial(trial.params)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _tell(study: Any, trial: Any, result: Trial, states: Any) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import itertools
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +22,21 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep._arguments import check_flag, check_function, check_mapping, check_path, check_text
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    to_numpy,
+    to_table,
+)
+from wellsep._display import shown
 from wellsep._files import digest, to_json
+from wellsep.deep.claims import claimed, drop_dead_claims
+from wellsep.runs.folder import read_run_folder
 from wellsep.runs.names import safe_name
+from wellsep.runs.places import set_aside
 
+_PAUSE = 0.5  # seconds between looks at a trial that another process trains
 JOURNAL = "sweep.jsonl"
 SAMPLERS = ("grid", "optuna")
 
@@ -31,7 +47,8 @@ class Trial:
 
     name: str
     params: dict[str, Any]
-    status: str  # "done", "failed" or "kept" (it was there already)
+    # "done", "failed", "kept" (it was there already) or "running" (another process trains it)
+    status: str
     seconds: float = 0.0
     error: str | None = None
     value: float | None = None
@@ -97,7 +114,8 @@ def sweep(
 
     A trial is saved by `wellsep.save_run` when it ends, under a name that lists its settings. One
     that raises is recorded with its error in ``sweep.jsonl`` next to the runs. A repeated call
-    with the same folder skips finished trials. `wellsep rank` then ranks them.
+    with the same folder skips finished trials; a second call at the same time takes those that
+    nobody trains. A damaged run is set aside and trained again. `wellsep rank` then ranks them.
 
     Parameters
     ----------
@@ -149,21 +167,37 @@ def sweep(
     """
     check_choice("sampler", sampler, SAMPLERS)
     check_count("n_jobs", n_jobs)
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator must be a deep clusterer, got {shown(estimator)}.")
+    check_mapping("grid", grid)
     _check_grid(estimator, grid)
-    folder = Path(out)
+    check_flag("retry_failed", retry_failed)
+    check_function("objective", objective)
+    check_function("on_trial", on_trial)
+    if storage is not None:
+        check_text("storage", storage)
+    if n_trials is not None:
+        check_count("n_trials", n_trials)
+    array = to_table(X)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
+    called = None if ids is None else to_numpy(ids, "ids")
+    if called is not None and called.shape != (len(array),):
+        raise ValueError(
+            f"ids must have one entry per object ({len(array)}), got shape {called.shape}."
+        )
+    folder = check_path("out", out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = TrialJob(
-        estimator, to_numpy(X), folder, None if ids is None else to_numpy(ids), objective
-    )
+    drop_dead_claims(folder)
+    job = TrialJob(estimator, array, folder, called, objective)
     if sampler == "optuna":
         from wellsep.deep.study import run_study
 
         count = check_count("n_trials", n_trials)
         trials = run_study(job, grid, count, storage=storage, n_jobs=n_jobs, on_trial=on_trial)
         return Sweep(folder, tuple(trials))
-    names = list(grid)
     settings = [
-        dict(zip(names, values, strict=True)) for values in itertools.product(*grid.values())
+        dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())
     ]
     return Sweep(folder, tuple(_run_grid(job, settings, n_jobs, retry_failed, on_trial)))
 
@@ -173,11 +207,11 @@ def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]]) -> None:
     for name, values in grid.items():
         if name not in known:
             raise ValueError(
-                f"grid must name parameters of {type(estimator).__name__}, got {name!r}; "
+                f"grid must name parameters of {type(estimator).__name__}, got {shown(name)}; "
                 f"there are {', '.join(sorted(known))}."
             )
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
-            raise ValueError(f"grid must give {name} a list of values, got {values!r}.")
+            raise ValueError(f"grid must give {name} a list of values, got {shown(values)}.")
 
 
 class TrialJob:
@@ -192,16 +226,21 @@ class TrialJob:
         self.ids = ids
         self.objective = objective
         self.data = digest(X)
+        self.wait = False  # for a trial that another process trains
 
     def is_done(self, params: Mapping[str, Any]) -> bool:
         """Whether the run exists; one of the same name from other settings is refused."""
         name = trial_name(params)
-        manifest = self.folder / safe_name(name) / "run.json"
-        if not manifest.exists():
+        run = self.folder / safe_name(name)
+        if not (run / "run.json").is_file():
             return False
-        found = json.loads(manifest.read_text(encoding="utf-8"))
+        try:
+            found = read_run_folder(run)
+        except (ValueError, TypeError, FileNotFoundError) as error:
+            set_aside(run, f"{error} The trial is trained again.")
+            return False
         wanted = clone(self.estimator).set_params(**params)._run_params()
-        known = {**found["params"], "data": found["metadata"].get("data")}
+        known = {**found.params, "data": found.metadata.get("data")}
         differing = [
             key for key, value in (wanted | {"data": self.data}).items() if known.get(key) != value
         ]
@@ -213,9 +252,19 @@ class TrialJob:
         return True
 
     def run(self, params: Mapping[str, Any]) -> Trial:
-        """Fit one setting and save it; an error becomes a record."""
+        """Fit one setting and save it, unless another process does; an error becomes a record."""
         name = trial_name(params)
-        params = dict(params)
+        while True:
+            with claimed(self.folder, name) as mine:
+                if mine:
+                    if self.is_done(params):  # by another process, since this sweep began
+                        return Trial(name, dict(params), "kept")
+                    return self._train(name, dict(params))
+            if not self.wait:
+                return Trial(name, dict(params), "running")
+            time.sleep(_PAUSE)
+
+    def _train(self, name: str, params: dict[str, Any]) -> Trial:
         start = time.perf_counter()
         value = None
         try:
@@ -238,13 +287,25 @@ class TrialJob:
         """One line in the journal, in one write, so that processes do not mix theirs."""
         params = to_json(trial.params, nan="text", other=str)
         entry = to_json(vars(trial), nan="null", other=str) | {"params": params}
-        line = json.dumps(entry) + "\n"
+        line = f"{json.dumps(entry)}\n".encode()
         journal = self.folder / JOURNAL
-        handle = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            os.write(handle, line.encode())
-        finally:
-            os.close(handle)
+            handle = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            try:
+                size = os.fstat(handle).st_size
+                os.lseek(handle, max(0, size - 1), os.SEEK_SET)
+                if size and os.read(handle, 1) != b"\n":  # cut short by a full disk
+                    line = b"\n" + line
+                if os.write(handle, line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"Writing {journal} failed: {error.strerror}. Finished runs are kept. "
+                "Free space, then repeat the call.",
+            ) from error
 
     def recorded(self) -> dict[str, dict[str, Any]]:
         """The last record of each trial."""
@@ -252,12 +313,11 @@ class TrialJob:
         if not journal.exists():
             return {}
         found = {}
-        for line in journal.read_text(encoding="utf-8").splitlines():
-            try:
+        for line in journal.read_bytes().splitlines():
+            with contextlib.suppress(ValueError, RecursionError):  # cut short by a full disk
                 entry = json.loads(line)
-            except json.JSONDecodeError:  # a line cut short by a full disk
-                continue
-            found[entry["name"]] = entry
+                if isinstance(entry, dict) and isinstance(entry.get("name"), str):
+                    found[entry["name"]] = entry
         return found
 
 
@@ -282,23 +342,33 @@ def _run_grid(
             )
         else:
             todo[name] = params
-    for trial in run_trials(job, list(todo.values()), n_jobs):
-        trials[trial.name] = trial
-        if on_trial is not None:
-            on_trial(trial)
+    for last_round in (False, True):
+        for trial in run_trials(job, list(todo.values()), n_jobs):
+            trials[trial.name] = trial
+            if on_trial is not None and (trial.status != "running" or last_round):
+                on_trial(trial)
+        # What others had is looked at once more: their trial has ended, or their process.
+        todo = {name: params for name, params in todo.items() if trials[name].status == "running"}
     return [trials[trial_name(params)] for params in settings]
 
 
 _worker_job: TrialJob | None = None
 
 
-def _start_worker(job: TrialJob) -> None:
+def _start_worker(job: TrialJob, parent: Any) -> None:
     global _worker_job
     _worker_job = job
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import torch
 
     # Processes share the cores; each training gets one, and CUDA work needs no more.
     torch.set_num_threads(1)
+
+
+def _end_with(parent: Any) -> None:
+    """End this process at once when the other end of a pipe is closed, by whatever cause."""
+    multiprocessing.connection.wait([parent])
+    os._exit(1)
 
 
 def _run_in_worker(params: Mapping[str, Any]) -> Trial:
@@ -308,17 +378,24 @@ def _run_in_worker(params: Mapping[str, Any]) -> Trial:
 
 
 def run_trials(job: TrialJob, settings: Sequence[Mapping[str, Any]], n_jobs: int) -> Any:
-    """Trials as they end: one after another here, or several at a time in fresh processes."""
+    """Trials as they end: one after another here, or several at a time in fresh processes.
+
+    The processes end with this one, and when it is interrupted: each watches a pipe whose other
+    end is here. What they are writing then is removed by the next writer.
+    """
     if n_jobs == 1 or len(settings) < 2:
         for params in settings:
             yield job.run(params)
         return
     # Fresh processes: CUDA does not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        min(n_jobs, len(settings)), context, initializer=_start_worker, initargs=(job,)
-    ) as pool:
-        waiting = {pool.submit(_run_in_worker, params): params for params in settings}
+    theirs, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(
+        min(n_jobs, len(settings)), context, initializer=_start_worker, initargs=(job, theirs)
+    )
+    try:
+        with _without_interrupts():
+            waiting = {pool.submit(_run_in_worker, params): params for params in settings}
         for future in as_completed(waiting):
             try:
                 yield future.result()
@@ -327,3 +404,25 @@ def run_trials(job: TrialJob, settings: Sequence[Mapping[str, Any]], n_jobs: int
                 trial = Trial(trial_name(params), dict(params), "failed", 0.0, repr(error))
                 job.record(trial)
                 yield trial
+    except BaseException:
+        # One that still imports torch does not watch the pipe yet.
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        raise
+    finally:
+        ours.close()
+        pool.shutdown(cancel_futures=True)
+        theirs.close()
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach; it reaches this one after the block."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

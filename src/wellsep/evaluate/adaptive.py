@@ -22,7 +22,7 @@ from wellsep.evaluate.baselines import (
     own_space_scores,
     passing_spaces,
 )
-from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes
+from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
 from wellsep.evaluate.links import LINKS
 from wellsep.evaluate.options import AceOptions, takes_options
@@ -105,9 +105,7 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
     matrix, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
     # step 2: multimodality
     passed = passing_spaces(scores, dip=options.dip, alpha=options.dip_alpha)
-    varying = [
-        i for i in passed.kept.tolist() if tied_classes(matrix[i], tolerance=tolerance).any()
-    ]
+    varying = passed.kept[tied_rows(matrix[passed.kept], tolerance).any(axis=1)].tolist()
     if not varying:
         raise NothingToRank(
             f"No space tells the {len(scores.partitions)} partitions apart: each gives all of them "
@@ -247,7 +245,7 @@ def _weigh(
     link: Callable[[np.ndarray], np.ndarray],
 ) -> Subgroup:
     inside = edges[np.ix_(members, members)]
-    weights = link(inside)
+    weights = link(inside) if len(members) > 1 else np.ones(1)
     answer = weights @ rows[members]
     return Subgroup(
         tuple(members.tolist()),

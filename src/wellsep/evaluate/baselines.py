@@ -5,14 +5,22 @@ All scores here are turned so that larger is better.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_fraction
+from wellsep._arguments import check_flag, check_kind
+from wellsep._checks import (
+    check_choice,
+    check_fraction,
+)
+from wellsep._display import shown
 from wellsep.evaluate.options import UNDEFINED
 from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.indices.specs import parse_indices
 from wellsep.partitions import Partitions
+from wellsep.runs import Runs
 
 
 class Filled(NamedTuple):
@@ -33,6 +41,7 @@ class Passed(NamedTuple):
 
 def fill_undefined(scores: Scores, index: str | None = None, *, undefined: str = "worst") -> Filled:
     """Orient the scores of one index; undefined values take the smallest of the whole matrix."""
+    check_kind("scores", scores, Scores, "make them with score_runs")
     check_choice("undefined", undefined, UNDEFINED)
     index = scores.check_index(index)
     matrix = scores.oriented(index)
@@ -68,7 +77,7 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
     not be tested must not decide alone for that reason.
     """
     everything = np.arange(len(scores.spaces))
-    if not dip:
+    if not check_flag("dip", dip):
         return Passed(everything, None, False)
     check_fraction("dip_alpha", alpha)
     if scores.dip is None:
@@ -115,6 +124,7 @@ def own_space_scores(
     >>> own_space_scores(Scores.from_matrix([[0.2, 0.5], [0.1, 0.4]]))
     array([0.2, 0.4])
     """
+    check_kind("scores", scores, Scores, "make them with score_runs")
     if not scores.is_paired:
         alone = scores.partitions[int(np.flatnonzero(scores.made_in < 0)[0])]
         raise ValueError(
@@ -195,11 +205,23 @@ def input_scores(
     >>> ws.input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
     array([ 0.802, -0.39 ])
     """
-    labels = getattr(runs, "partitions", runs)
-    partitions = Partitions.from_labels(dict(labels), noise=noise)
+    partitions = Partitions.from_labels(dict(partitions_of(runs)), noise=noise)
     return oriented_scores(
-        X, partitions, index, convention=convention, device=device, n_jobs=n_jobs
+        X, partitions, _one_index(index), convention=convention, device=device, n_jobs=n_jobs
     )
+
+
+def partitions_of(runs: Any) -> Mapping[str, Any]:
+    """The labels of some runs by name, or a mapping that holds them already."""
+    labels = runs.partitions if isinstance(runs, Runs) else runs
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"runs must be Runs or labels by name, got {shown(runs)}.")
+    return labels
+
+
+def _one_index(index: Any) -> Any:
+    parse_indices((index,), what="index")
+    return index
 
 
 def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:

@@ -9,23 +9,24 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._arguments import check_generator, check_kind
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
-from wellsep.evaluate.halves import Resampled, Resampling, draw_halves, resample
-from wellsep.evaluate.options import Computing, ConfidenceOptions, DrawOptions, takes_options
+from wellsep.evaluate.halves import Resampled, Resampling, draw_halves
+from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
+from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
-from wellsep.evaluate.scoring import each_space
+from wellsep.evaluate.scoring import resample_spaces
+from wellsep.evaluate.sharing import tell
 from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
-
-if TYPE_CHECKING:
-    from wellsep.evaluate.result import AceResult
-    from wellsep.runs import Runs
+from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class RankConfidence(Record):
     spaces_left_out : int, spaces left out of each draw
     objects_per_draw : int, objects of a half-sample whose widths were computed anew; the others
         keep those of the full sample
-    seconds : float, spent on the half-samples
+    seconds : float, spent on the half-samples; those of spaces worked on at once are added
     notes : sentences
     partitions : tuple of str, names of the M partitions
     gap_sd : ndarray of shape (M,) or None, standard deviation over the draws of the gap between the
@@ -116,6 +117,9 @@ def rank_confidence(
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
+    check_kind("runs", runs, Runs, "load a folder with load_runs")
+    check_kind("scores", scores, Scores, "make them with score_runs")
+    check_kind("result", result, AceResult, "make one with ace")
     there = set(scores.spaces) <= set(runs.spaces)  # copies count once and may have left
     if not there or scores.partitions != tuple(runs.partitions):
         raise ValueError("scores must be of these runs, got other spaces or partitions.")
@@ -130,11 +134,10 @@ def rank_confidence(
     test = result.options.dip and scores.dip is not None and options.redo_dip
     spec = scores.index_specs[result.index]
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
-    computing = options.part(Computing)
-    own = {space: (space, computing) for space in scores.spaces}
-    shared = partitions, job
-    resampled = dict(each_space(runs, scores.spaces, resample, shared, own, options))
-    return rank_draws(plan, job, scores, result, resampled, options.level, begin=begin)
+    resampled = dict(resample_spaces(runs, partitions, job, options))
+    return rank_draws(
+        plan, job, scores, result, resampled, options.level, begin=begin, progress=options.progress
+    )
 
 
 class Plan(NamedTuple):
@@ -156,23 +159,23 @@ class Plan(NamedTuple):
 def draw_plan(
     partitions: Partitions, spaces: Sequence[str], options: DrawOptions, random_state: Any
 ) -> Plan:
-    """Draw the half-samples, then the spaces that each of them leaves out.
+    """Draw the half-samples, then the spaces that each of them leaves out, by name.
 
-    Spaces are drawn in the order of their names, so that the order of the runs changes nothing.
+    The same spaces are left out in whatever order they come.
     """
     n_spaces = len(spaces)
+    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
     n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
     n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
     most_clusters = int(partitions.n_clusters.max())
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
     left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
-    by_name = np.array(sorted(range(n_spaces), key=spaces.__getitem__), dtype=np.intp)
-    drawn = [by_name[rng.permutation(n_spaces)[left_out:]] for _ in range(n_draws)]
-    kept = np.stack([np.sort(one) for one in drawn])
+    drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
+    kept = np.stack([np.sort(ordered[some]) for some in drawn])
     return Plan(halves, kept, left_out)
 
 
@@ -185,6 +188,7 @@ def rank_draws(
     level: float = 0.9,
     *,
     begin: float | None = None,
+    progress: Progress | None = None,
 ) -> RankConfidence:
     """Repeat ACE in every draw and summarise the ranks."""
     start = time.perf_counter()
@@ -193,7 +197,7 @@ def rank_draws(
         class_of = np.arange(len(scores.partitions))
     found = [
         None if answer is None else answer.scores
-        for answer in ace_draws(plan, job, scores, result, resampled, class_of)
+        for answer in ace_draws(plan, job, scores, result, resampled, class_of, progress)
     ]
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(
@@ -216,6 +220,7 @@ def ace_draws(
     result: AceResult,
     resampled: Mapping[str, Resampled],
     class_of: np.ndarray,
+    progress: Progress | None = None,
 ) -> Iterator[AceResult | None]:
     """ACE's answer on the distinct partitions in every draw; None where it tells none apart."""
     from wellsep.evaluate.adaptive import judge_by_ace
@@ -239,12 +244,14 @@ def ace_draws(
         # A component that all objects leave undefined is an accident in every half of them.
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
     for draw in range(n_draws):
+        tell(progress, draw, n_draws, "half-samples")
         spaces = np.flatnonzero(kept[draw])
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
             yield judge_by_ace(part, result.options)
         except NothingToRank:
             yield None
+    tell(progress, n_draws, n_draws, "half-samples")
 
 
 def summarise_scores(

@@ -30,18 +30,24 @@ def tied_classes(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray
     >>> tied_classes([0.5, 0.5 + 1e-15, -1.0])
     array([1, 1, 0])
     """
-    values = np.asarray(values, dtype=float)
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    size = np.maximum(np.abs(ordered), 1e-3 * np.abs(ordered).max(initial=0.0))
-    step = np.diff(ordered) > tolerance * np.maximum(size[1:], size[:-1])
-    classes = np.empty(len(values), dtype=np.intp)
-    classes[order] = np.concatenate([[0], np.cumsum(step)]) if len(values) else []
+    row: np.ndarray = tied_rows(np.asarray(values, dtype=float)[None], tolerance)[0]
+    return row
+
+
+def tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
+    """(L, M) the tied classes of each row."""
+    if rows.size == 0:
+        return np.zeros(rows.shape, dtype=np.intp)
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    size = np.abs(ordered)
+    size = np.maximum(size, 1e-3 * size.max(axis=1, keepdims=True))
+    step = np.diff(ordered, axis=1) > tolerance * np.maximum(size[:, 1:], size[:, :-1])
+    numbers = np.zeros(rows.shape, dtype=np.intp)
+    np.cumsum(step, axis=1, out=numbers[:, 1:])
+    classes = np.empty_like(numbers)
+    np.put_along_axis(classes, order, numbers, axis=1)
     return classes
-
-
-def _tied_rows(rows: np.ndarray, tolerance: float) -> np.ndarray:
-    return np.array([tied_classes(row, tolerance=tolerance) for row in rows])
 
 
 def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
@@ -52,13 +58,17 @@ def average_ranks(values: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarra
     >>> average_ranks([0.2, 0.9, 0.2])
     array([1.5, 3. , 1.5])
     """
-    return _mean_ranks(tied_classes(values, tolerance=tolerance))
+    row: np.ndarray = _mean_ranks(tied_classes(values, tolerance=tolerance)[None])[0]
+    return row
 
 
 def _mean_ranks(classes: np.ndarray) -> np.ndarray:
-    counts = np.bincount(classes)
-    last = np.cumsum(counts)
-    ranks: np.ndarray = (last - (counts - 1) / 2)[classes]
+    """(L, M) ascending ranks in each row."""
+    n_rows, m = classes.shape
+    place = classes + m * np.arange(n_rows)[:, None]
+    counts = np.bincount(place.ravel(), minlength=n_rows * m).reshape(n_rows, m)
+    last = np.cumsum(counts, axis=1)
+    ranks: np.ndarray = np.take_along_axis(last - (counts - 1) / 2, classes, axis=1)
     return ranks
 
 
@@ -78,8 +88,10 @@ def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
 
 def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """r = c / sqrt(v w) and 1 - r from integers c, v, w, both correctly rounded up to a few ulp."""
-    inner = np.asarray(inner, dtype=object)
-    product = np.multiply.outer(square.astype(object), square.astype(object))
+    # Python's integers have no largest one.
+    kind = np.int64 if square.max(initial=0) < 2**31 else object
+    inner, square = inner.astype(kind), square.astype(kind)
+    product = np.multiply.outer(square, square)
     root = np.sqrt(product.astype(float))
     correlation = inner.astype(float) / root
     # 1 - c/s = (s² - c²) / (s (s + c)), whose numerator is an exact integer
@@ -94,7 +106,7 @@ def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np
 def _rank_products(classes: np.ndarray) -> np.ndarray:
     """(L, L) products of the rows' centred ranks, doubled: integers, so that every sum is exact."""
     m = classes.shape[1]
-    doubled = np.array([2 * _mean_ranks(row) - (m + 1) for row in classes])
+    doubled = 2 * _mean_ranks(classes) - (m + 1)
     products: np.ndarray = np.rint(doubled @ doubled.T).astype(np.int64)
     return products
 
@@ -117,7 +129,7 @@ def spearman(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
     np.float64(0.8)
     """
     m = rows.shape[1]
-    inner = _rank_products(_tied_rows(rows, tolerance))
+    inner = _rank_products(tied_rows(rows, tolerance))
     correlation, distance = _exact_cosine(inner, np.diag(inner))
     pvalue = np.full(correlation.shape, np.nan)
     if m > 2:
@@ -138,7 +150,7 @@ def kendall(rows: np.ndarray, *, tolerance: float = TIE) -> RankAgreement:
     np.float64(0.666666666667)
     """
     m = rows.shape[1]
-    classes = _tied_rows(rows, tolerance)
+    classes = tied_rows(rows, tolerance)
     inner = _order_products(classes)
     correlation, distance = _exact_cosine(inner, np.diag(inner))
     pvalue = np.full(correlation.shape, np.nan)
@@ -184,7 +196,7 @@ def rank_correlation(kind: str, first: npt.ArrayLike, second: npt.ArrayLike) -> 
     """
     pair = np.array([first, second], dtype=float)
     pair = pair[:, np.isfinite(pair).all(axis=0)]
-    inner = _PRODUCTS[kind](_tied_rows(pair, TIE))
+    inner = _PRODUCTS[kind](tied_rows(pair, TIE))
     if not np.diag(inner).all():
         return float("nan")
     return float(_exact_cosine(inner, np.diag(inner))[0][0, 1])

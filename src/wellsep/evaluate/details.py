@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_data, to_numpy
+from wellsep._arguments import check_kind
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_data,
+    to_numpy,
+)
 from wellsep._records import Record, freeze
 from wellsep.compute.planes import nearest_planes
 from wellsep.compute.space import open_space
@@ -100,8 +106,12 @@ def partition_details(
     >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
     ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """
+    check_kind("runs", runs, Runs, "load a folder with load_runs")
+    check_kind("result", result, AceResult, "make one with ace or judge")
     name = rank(result).best if partition is None else partition
     space = leading_space(result) if space is None else space
+    check_choice("partition", name, runs.partitions)
+    check_choice("space", space, runs.spaces)
     encoded = encode(runs.partitions[name], noise=noise, name=name)
     return object_details(runs.spaces[space], encoded, space, device=device)
 
@@ -117,14 +127,14 @@ def details_of_best(
 
 def leading_space(result: AceResult) -> str:
     """The space that counts most in the answer."""
-    return result.spaces[result.winning_spaces[int(np.argmax(result.weights))]]
+    return result.heaviest_spaces[0][0]
 
 
 def object_details(
     X: Any, partition: Partitions, space: str, *, device: Any = None
 ) -> PartitionDetails:
     """The details of one partition of X; `space` says what X is called."""
-    X = open_space(check_data(X), device=device).X
+    X = open_space(check_data(X), device=device).given
     notes: list[str] = []
 
     def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
@@ -166,3 +176,12 @@ def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
     X = X - X.mean(axis=0)
     means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
     return nearest_planes(X, codes, means).rivals
+
+
+def counterfactual(x: np.ndarray, own: int, centers: np.ndarray) -> tuple[np.ndarray, float]:
+    """The nearest place on a bisecting plane of the own centre, and the signed way there."""
+    found = nearest_planes(x[None], np.array([own]), centers)
+    way, gap, rival = found.distances[0], found.gaps[0], found.rivals[0]
+    if rival < 0:
+        return np.full(len(x), np.nan), float("nan")
+    return x - way / gap * (centers[own] - centers[rival]), float(way)

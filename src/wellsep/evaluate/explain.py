@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
+from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
@@ -83,6 +84,11 @@ def explain_vote(
     return [*filter(None, paragraphs), " ".join(sure)]
 
 
+def _named(names: Sequence[str], which: Iterable[int]) -> str:
+    """Names in their own order, not in that of the runs."""
+    return listing(map(repr, sorted((names[i] for i in which), key=natural_key)))
+
+
 def _question(result: AceResult) -> Iterator[str]:
     turned = "" if result.direction > 0 else ", negated because smaller is better"
     different = ""
@@ -107,7 +113,9 @@ def _multimodality(result: AceResult) -> Iterator[str]:
             "care, next to the mean scores."
         )
     else:
-        gone = [d for d in result.dropped if d.step == "dip"]
+        gone = sorted(
+            (d for d in result.dropped if d.step == "dip"), key=lambda d: natural_key(d.space)
+        )
         untested = result.untested
         passed = len(result.spaces) - len(gone) - len(untested)
         yield (
@@ -124,14 +132,14 @@ def _multimodality(result: AceResult) -> Iterator[str]:
     if constant:
         yield (
             f"Left out, because every partition scores the same there: "
-            f"{listing(map(repr, constant))}."
+            f"{listing(map(repr, sorted(constant, key=natural_key)))}."
         )
 
 
 def _undefined(result: AceResult) -> Iterator[str]:
     if not result.undefined:
         return
-    space, partition, reason = result.undefined[0]
+    space, partition, reason = min(result.undefined)
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
@@ -164,23 +172,21 @@ def _groups(result: AceResult) -> Iterator[str]:
     if not result.groups:
         yield "No two spaces form a group."
         return
-    sizes = [len(group) for group in result.groups]
+    sizes = sorted((len(group) for group in result.groups), reverse=True)
     spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
     how = "by the outlier rule, since density alone shows none" if result.fallback else ""
     yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
     if len(result.subgroups) > len(result.groups):
-        fine = listing(str(len(s.members)) for s in result.subgroups)
+        fine = listing(map(str, sorted((len(s.members) for s in result.subgroups), reverse=True)))
         yield f"The scores themselves split large groups further: {fine}."
     if result.outliers:
-        yield f"In no group: {listing(repr(result.spaces[i]) for i in result.outliers)}."
+        yield f"In no group: {_named(result.spaces, result.outliers)}."
 
 
 def _winner(result: AceResult) -> Iterator[str]:
     if result.won_by == "single space":
         return
-    heavy = np.argsort(-result.weights, kind="stable")
-    names = [result.spaces[result.winning_spaces[i]] for i in heavy]
-    weights = result.weights[heavy]
+    names, weights = result.heaviest_spaces
     shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
     if result.won_by == "outlier":
         yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
@@ -214,18 +220,17 @@ def _winner(result: AceResult) -> Iterator[str]:
 def _answer(result: AceResult) -> Iterator[str]:
     place = result.ranks_by(result.scores)
     first = np.flatnonzero(place == 1)
-    best = [repr(result.partitions[i]) for i in first]
+    best = _named(result.partitions, first)
     top = result.scores.max()
-    if len(best) > 1 and result.equals(first[0])[first].all():
-        yield f"Best: {listing(best)}, the same partition (score {top:.4g})."
-    elif len(best) > 1:
-        yield f"Best, tied: {listing(best)} (score {top:.4g})."
+    if len(first) > 1 and result.equals(first[0])[first].all():
+        yield f"Best: {best}, the same partition (score {top:.4g})."
     else:
-        yield f"Best: {best[0]} (score {top:.4g})."
+        tied = ", tied" if len(first) > 1 else ""
+        yield f"Best{tied}: {best} (score {top:.4g})."
     if len(best) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
-        names = listing(repr(result.partitions[i]) for i in second)
-        yield f"Next: {names} ({result.scores[second[0]]:.4g})."
+        names = _named(result.partitions, second)
+        yield f"Next: {names} ({result.scores[second].max():.4g})."
     if result.coverage is not None:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
@@ -260,7 +265,7 @@ def _compare(
         if (place[pick] == 1).any():
             yield f"{BASELINES[name]} {verb} the same."
         else:
-            chosen = listing(repr(answer.partitions[i]) for i in pick)
+            chosen = _named(answer.partitions, pick)
             yield f"{BASELINES[name]} {verb} {chosen}, which {judge} ranks {place[pick].min()}."
 
 
@@ -288,7 +293,10 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
     place = answer.ranks_by(answer.scores)
-    best = int(min(np.flatnonzero(place == 1), key=lambda i: -chance[i]))
+    often = sorted(
+        range(len(chance)), key=lambda i: (-chance[i], natural_key(answer.partitions[i]))
+    )
+    best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     also = " that also leave out spaces" if confidence.spaces_left_out else ""
     if confidence.voters_per_draw:
@@ -299,15 +307,16 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
         f"{answer.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    others = np.flatnonzero(~answer.equals(best))
-    rival = int(max(others, key=lambda i: chance[i]))
+    equal = answer.equals(best)
+    rival = next(i for i in often if not equal[i])
     if chance[rival] > chance[best]:
         yield f"{answer.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:
         yield f"Next is {answer.partitions[rival]!r} with {chance[rival]:.0%}."
     outside = (place < confidence.interval[:, 0]) | (place > confidence.interval[:, 1])
     if outside.any():
-        names = listing(sorted(repr(answer.partitions[i]) for i in np.flatnonzero(outside)), most=4)
+        there = (answer.partitions[i] for i in np.flatnonzero(outside))
+        names = listing(map(repr, sorted(there, key=natural_key)), most=4)
         few = outside.sum() == 1
         yield (
             f"The rank of {names} lies outside the interval of {'its' if few else 'their'} ranks "

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wellsep.runs.names import natural_key
+
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement
     from wellsep.evaluate.voting_result import Consensus
@@ -115,7 +117,9 @@ class Facts:
             other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
         names, rank = self.ranking.names, self.ranking.rank
         found: dict[int, int] = {}
-        for i in sorted(np.flatnonzero(other & ~self.alike), key=lambda i: (rank[i], names[i])):
+        for i in sorted(
+            np.flatnonzero(other & ~self.alike), key=lambda i: (rank[i], natural_key(names[i]))
+        ):
             found.setdefault(int(self.ranking.class_of[i]), int(i))
         return list(found.values())
 
@@ -149,7 +153,11 @@ class Facts:
     def pick_of(self, judge: str) -> int:
         """One of a judge's picks: the best itself, or the first by name."""
         own = self.picks[judge]
-        return self.at if self.at in own else min(own, key=self.ranking.names.__getitem__)
+        return (
+            self.at
+            if self.at in own
+            else min(own, key=lambda i: natural_key(self.ranking.names[i]))
+        )
 
     @property
     def edge(self) -> int:

@@ -47,12 +47,14 @@ def tree_weights(distance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.zeros(n, dtype=np.intp)
     weight = np.zeros(n)
     nearest = distance[0].astype(float)
-    nearest[0] = np.nan
+    least = np.full(n, -np.inf)  # infinite for points that are in the tree already
+    nearest[0] = least[0] = np.inf
     for step in range(1, n):
-        point = int(np.nanargmin(nearest))
+        point = int(nearest.argmin())
         order[step], weight[step] = point, nearest[point]
-        nearest = np.minimum(nearest, distance[point])  # NaN marks points already in the tree
-        nearest[point] = np.nan
+        least[point] = np.inf
+        np.minimum(nearest, distance[point], out=nearest)
+        np.maximum(nearest, least, out=nearest)
     return order, weight
 
 
@@ -69,12 +71,12 @@ def _merge_tree(distance: np.ndarray, tolerance: float) -> list[_Node]:
     along that order.
     """
     n = len(distance)
-    order, weight = tree_weights(distance)
+    order, weights = tree_weights(distance)
     nodes = [_Node(np.inf, (), 1)] * n
-    # runs: [first position, last position] -> node, kept at both ends
-    node_at = order.copy()
-    left, right = np.arange(n), np.arange(n)
-    by_weight = np.argsort(weight[1:], kind="stable") + 1
+    # runs: [first position, last position] -> node, kept at both ends; lists, for n is small
+    node_at, weight = order.tolist(), weights.tolist()
+    left, right = list(range(n)), list(range(n))
+    by_weight = (np.argsort(weights[1:], kind="stable") + 1).tolist()
     start = 0
     while start < n - 1:
         stop = start + 1
@@ -84,11 +86,15 @@ def _merge_tree(distance: np.ndarray, tolerance: float) -> list[_Node]:
             stop += 1
         level = weight[by_weight[stop - 1]]
         density = 1.0 / level if level > 0 else np.inf
-        gaps = np.sort(by_weight[start:stop])
-        for chain in np.split(gaps, np.flatnonzero(left[gaps[1:] - 1] != gaps[:-1]) + 1):
+        chains: list[list[int]] = []
+        for gap in sorted(by_weight[start:stop]):
+            if chains and left[gap - 1] == chains[-1][-1]:
+                chains[-1].append(gap)
+            else:
+                chains.append([gap])
+        for chain in chains:
             # the run before the first gap, then the run after each gap
-            children = [int(node_at[left[chain[0] - 1]])]
-            children += [int(node_at[gap]) for gap in chain]
+            children = [node_at[left[chain[0] - 1]], *(node_at[gap] for gap in chain)]
             first, last = left[chain[0] - 1], right[chain[-1]]
             nodes.append(_Node(density, tuple(children), sum(nodes[c].size for c in children)))
             node_at[first] = len(nodes) - 1
@@ -118,7 +124,9 @@ def hdbscan(
     """HDBSCAN (excess of mass, the root is never a group) with GLOSH outlier scores.
 
     Departs from the usual algorithm in one point: edges of equal weight are merged together, so
-    that neither the order of the points nor the sort decides.
+    that neither the order of the points nor the sort decides. A single point between two groups
+    often reaches both at the same weight, its own core distance. It joins neither here; the usual
+    algorithm puts it into one of them, or into none, as the rows are sorted.
 
     Parameters
     ----------

@@ -22,7 +22,8 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import ParsedIndex, evaluate_and_keep
+from wellsep.indices.scoring import evaluate_and_keep
+from wellsep.indices.specs import ParsedIndex, takes_distances
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 
@@ -170,7 +171,10 @@ def _half_values(
     space, spec = task.space, ((index, params),)
     values = []
     for objects in map(halves.objects, range(len(halves.chosen))):
-        X, part = space.X[space.asarray(objects), :], task.partitions.take(objects)
+        at, part = space.asarray(objects), task.partitions.take(objects)
+        X = space.given[at, :]
+        if takes_distances(INDICES[index], params):
+            X = X[:, at]
         values.append(score_partitions(X, part, spec, n_jobs=space.n_jobs).values[:, 0])
     return np.stack(values)
 

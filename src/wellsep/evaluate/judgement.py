@@ -28,7 +28,13 @@ from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring import encode_labels, encode_runs, score_spaces, scores_of_labels
+from wellsep.evaluate.scoring import (
+    encode_labels,
+    encode_runs,
+    score_spaces,
+    scores_of_labels,
+    with_drawn_spaces,
+)
 from wellsep.evaluate.structure import Structure, structure_of
 from wellsep.evaluate.verdict import Verdict, verdict
 from wellsep.evaluate.vote_draws import confidence_of_vote
@@ -260,6 +266,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
     if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
         return _judge_labels(runs, options)
     partitions = encode_runs(runs, options)
+    n_spaces = len(runs.spaces)
+    runs = with_drawn_spaces(runs, options)
     once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
@@ -273,6 +281,11 @@ def judge(runs: Runs, options: Options) -> Judgement:
     answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
     notes: tuple[str, ...] = ()
+    if len(runs.spaces) < n_spaces:
+        notes = (
+            f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
+            "random (max_spaces).",
+        )
     for index_name in scores.indices:
         if index_name == answer.index:
             continue
@@ -328,12 +341,14 @@ def _confidence(
 ) -> RankConfidence:
     """How sure the deciding answer is: ACE's, or that of the vote."""
     if vote is None:
-        return rank_draws(plan, job, scores, answer, resampled, options.level)
+        return rank_draws(
+            plan, job, scores, answer, resampled, options.level, progress=options.progress
+        )
     return confidence_of_vote(
         vote,
         partitions,
         plan,
-        ace_draws(plan, job, scores, answer, resampled, vote.class_of),
+        ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress),
         job=job,
         level=options.level,
         spent=sum(one.seconds for one in resampled.values()),

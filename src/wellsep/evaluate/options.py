@@ -10,13 +10,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from wellsep._checks import check_choice, check_count, check_fraction, check_number
+from wellsep._arguments import (
+    check_device,
+    check_flag,
+    check_function,
+    check_generator,
+    check_jobs,
+    check_path,
+    check_text,
+)
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_fraction,
+    check_number,
+)
 from wellsep._records import Record
 from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.scoring import IndexSpec, ParsedIndex, parse_indices
+from wellsep.indices.specs import IndexSpec, ParsedIndex, parse_indices, takes_distances
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 
@@ -50,9 +64,23 @@ def _between(low: float, high: float) -> Check:
     return lambda name, value: check_number(name, value, low, high)
 
 
-def _fraction_or_none(name: str, value: Any) -> None:
+def _fraction_or_none(name: str, value: Any) -> float | None:
+    return None if value is None else check_fraction(name, value)
+
+
+def _count_or_none(name: str, value: Any) -> None:
     if value is not None:
-        check_fraction(name, value)
+        check_count(name, value)
+
+
+def _text_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        check_text(name, value)
+
+
+def _path_or_none(name: str, value: Any) -> None:
+    if value is not None:
+        check_path(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +106,10 @@ class Settings(Checked):
     Parameters
     ----------
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What the label -1 means. By default such objects are not counted and lower the score, so
-        that a run that calls most objects noise does not win by it; an index that has no price
-        for them is refused. "exclude": they are not counted and cost nothing. "cluster": they are
-        one cluster. "singletons": each is a cluster. "error": they are refused.
+        What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
+        the score, so that a run that calls most objects noise does not win by it; an index that has
+        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        they are one cluster. "singletons": each is a cluster. "error": they are refused.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     dip : bool
@@ -93,8 +121,8 @@ class Settings(Checked):
     """
 
     noise: str = _option("priced", _one_of(NOISE_POLICIES))
-    convention: str | None = None
-    dip: bool = True
+    convention: str | None = _option(None, _one_of((None, "ace")))
+    dip: bool = _option(True, check_flag)
     projection: str = _option("pca", _one_of(PROJECTIONS))
     n_plotted: int = _option(2000, _count_from(0))
 
@@ -132,8 +160,8 @@ class AceOptions(Checked):
         Relative difference under which scores, distances and means are equal.
     """
 
-    index: str | None = None
-    dip: bool = True
+    index: str | None = _option(None, _text_or_none)
+    dip: bool = _option(True, check_flag)
     dip_alpha: float = _option(0.05, check_fraction)
     alpha: float | None = _option(0.10, _fraction_or_none)
     correlation: str = _option("spearman", _one_of(CORRELATIONS))
@@ -168,7 +196,7 @@ class DrawOptions(Checked):
     leave_out: float = _option(0.2, _between(0.0, 0.95))
     n_groups: int = _option(12, _count_from(2))
     level: float = _option(0.9, check_fraction)
-    redo_dip: bool = True
+    redo_dip: bool = _option(True, check_flag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +211,8 @@ class Computing(Checked):
         "cuda" computes on the GPU through PyTorch.
     """
 
-    n_jobs: int | None = None
-    device: Any = None
+    n_jobs: int | None = _option(None, lambda name, value: check_jobs(value, name))
+    device: Any = _option(None, lambda name, value: check_device(value, name))  # noqa: RUF009
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +222,8 @@ class Calling(Computing):
     Parameters
     ----------
     progress : callable, optional
-        Called as ``progress(done, total, space)`` before each space, and at the end.
+        Called as ``progress(done, total, space)`` before each space, and at the end; then the
+        same way for the half-samples, which are called "half-samples".
     random_state : int or Generator
         Chooses the objects whose coordinates are kept, and the half-samples.
     scheduler : str or distributed.Client, optional
@@ -202,8 +231,8 @@ class Calling(Computing):
         used by default. Embeddings in files are read by the workers.
     """
 
-    progress: Progress | None = None
-    random_state: Any = 0
+    progress: Progress | None = _option(None, check_function)  # noqa: RUF009
+    random_state: Any = _option(0, lambda name, value: check_generator(value, name))  # noqa: RUF009
     scheduler: Any = None
 
 
@@ -279,13 +308,17 @@ class ScoreOptions(Calling, Settings):
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
+    max_spaces : int, optional
+        Score the partitions in at most so many spaces, drawn by ``random_state``. All partitions
+        are kept. The work grows with the number of spaces, and that of ACE with its square.
     cache : path, optional
         Folder that keeps finished spaces by content; an interrupted call continues from it, and
         only new partitions are scored again.
     """
 
     indices: Sequence[IndexSpec] | IndexSpec = field(default=("silhouette",), kw_only=False)
-    cache: str | os.PathLike[str] | None = None
+    max_spaces: int | None = _option(None, _count_or_none)
+    cache: str | os.PathLike[str] | None = _option(None, _path_or_none)  # noqa: RUF009
     # The indices by their labels, with all their parameters; parsed once.
     parsed: Mapping[str, ParsedIndex] = field(init=False, repr=False, compare=False)
 
@@ -293,6 +326,12 @@ class ScoreOptions(Calling, Settings):
         super().__post_init__()
         parsed = parse_indices(self.indices, self.convention)
         object.__setattr__(self, "parsed", {i.label(params): (i, params) for i, params in parsed})
+        for name in ("dip", "details"):
+            if getattr(self, name, False) and any(takes_distances(*one) for one in parsed):
+                raise ValueError(
+                    f"{name} must be False where an index has metric='precomputed', got True; "
+                    "it is computed from coordinates."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,7 +363,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     n_draws: int = _option(100, _count_from(0))
     judge: str = _option("auto", _one_of(JUDGES))
     X: Any = None
-    details: bool = True
+    details: bool = _option(True, check_flag)
 
     def __post_init__(self) -> None:
         super().__post_init__()

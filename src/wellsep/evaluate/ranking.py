@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice
+from wellsep._arguments import check_items, check_kind
+from wellsep._checks import (
+    check_choice,
+    check_numbers,
+)
 from wellsep._records import Record, freeze
 from wellsep.evaluate.confidence import RankConfidence
 from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
@@ -133,12 +137,12 @@ class Ranking(Record):
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
-        return min(self.winners)
+        return self.winners[0]
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """All partitions on rank 1."""
-        return tuple(self.names[i] for i in np.flatnonzero(self.rank == 1))
+        """All partitions on rank 1, by name."""
+        return tuple(sorted(self.names[i] for i in np.flatnonzero(self.rank == 1)))
 
     @property
     def order(self) -> np.ndarray:
@@ -159,8 +163,7 @@ class Ranking(Record):
     def ranks_by(self, name: str) -> np.ndarray:
         """Ranks by a baseline or by another index."""
         scores = {**self.baselines, **self.by_other_index}
-        if name not in scores:
-            raise ValueError(f"name must be one of {', '.join(scores)}, got {name!r}.")
+        check_choice("name", name, scores)
         return self.result.ranks_by(scores[name])
 
     def table(self) -> dict[str, list[Any]]:
@@ -240,19 +243,22 @@ def rank(
     if not isinstance(result, AceResult | Consensus):
         raise TypeError(f"result must be an AceResult or a Consensus, got {type(result).__name__}.")
     by_other_index = {}
-    for other in others:
+    for other in check_items("others", others, "results of ace"):
+        check_kind("others", other, AceResult, "make one with ace")
         if other.partitions != result.partitions:
             raise ValueError("others must rank the same partitions in the same order.")
         by_other_index[other.index] = freeze(other.scores)
     if ace is not None and (isinstance(result, AceResult) or ace.partitions != result.partitions):
         raise ValueError("ace must stand next to a Consensus of the same partitions.")
+    if confidence is not None:
+        check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
     if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
         raise ValueError(
             f"confidence must be of the same {len(result.partitions)} partitions, "
             f"got {confidence.ranks.shape[1]}."
         )
     if input_scores is not None:
-        input_scores = freeze(input_scores, float)
+        input_scores = freeze(check_numbers("input_scores", input_scores))
         if input_scores.shape != result.scores.shape:
             raise ValueError(
                 f"input_scores must have one score per partition ({len(result.partitions)}), "

@@ -11,6 +11,7 @@ import numpy as np
 from wellsep._records import Record
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.options import AceOptions
+from wellsep.runs.names import natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +118,22 @@ class AceResult(Record):
 
     @property
     def untested(self) -> tuple[str, ...]:
-        """Spaces that stay because their dip test is undefined."""
+        """Spaces that stay because their dip test is undefined, by name."""
         if self.dip_adjusted is None:
             return ()
-        return tuple(self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
+        names = (self.spaces[i] for i in np.flatnonzero(np.isnan(self.dip_adjusted)))
+        return tuple(sorted(names, key=natural_key))
+
+    @property
+    def heaviest_spaces(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """Spaces that give the answer and their weights, heaviest first; equal ones by name."""
+        names = [self.spaces[i] for i in self.winning_spaces]
+        weights = np.round(self.weights, 9).tolist()
+        order = sorted(range(len(names)), key=lambda i: (-weights[i], natural_key(names[i])))
+        return tuple(names[i] for i in order), self.weights[order]
 
     def explain(self) -> str:
-        """Plain sentences: which spaces fell out where and why, which group won, how sure it is."""
+        """Say in plain sentences which spaces were left out and why, and which group decided."""
         from wellsep.evaluate.explain import explain_ace
 
         return "\n".join(explain_ace(self))

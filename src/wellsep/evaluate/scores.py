@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice
+from wellsep._arguments import check_flag, check_items, check_text
+from wellsep._checks import (
+    check_choice,
+    check_numbers,
+)
+from wellsep._display import shown
 from wellsep._records import Record, freeze
 from wellsep.evaluate.options import Settings
 
@@ -114,6 +119,7 @@ class Scores(Record):
         ----------
         matrix : array-like of shape (L, M)
             Value of every partition (column) in every space (row), with the index's own sign.
+            NaN: the value is undefined; ``why`` says that it was given so.
         index : its name
         direction : {1, -1}
             -1 if smaller values are better.
@@ -128,24 +134,47 @@ class Scores(Record):
         >>> scores.partitions
         ('run 0', 'run 1')
         """
-        matrix = freeze(matrix, float)
+        matrix = freeze(check_numbers("matrix", matrix))
+        index = check_text("index", index)
         if matrix.ndim != 2 or 0 in matrix.shape:
             raise ValueError(
                 f"matrix must have spaces as rows and partitions as columns, got {matrix.shape}."
             )
         check_choice("direction", direction, (1, -1))
         n_spaces, n_partitions = matrix.shape
-        if paired is None:
+        if paired is not None:
+            check_flag("paired", paired)
+        else:
             paired = n_spaces == n_partitions
         dip = None
         if dip_pvalues is not None:
-            pvalue = freeze(dip_pvalues, float)
+            pvalue = freeze(check_numbers("dip_pvalues", dip_pvalues))
+            if pvalue.shape != (n_spaces,):
+                raise ValueError(
+                    f"dip_pvalues must have one value per space ({n_spaces}), got shape "
+                    f"{pvalue.shape}."
+                )
+            outside = (pvalue < 0) | (pvalue > 1)
+            if outside.any():
+                where = int(np.flatnonzero(outside)[0])
+                raise ValueError(
+                    f"dip_pvalues must lie between 0 and 1, got {pvalue[where]} at {where}."
+                )
             dip = Dip(freeze(np.full(n_spaces, np.nan)), pvalue, ("",) * n_spaces, "given")
+        space_names = _names("spaces", spaces, n_spaces, "space" if not paired else "run")
+        partition_names = _names(
+            "partitions", partitions, n_partitions, "partition" if not paired else "run"
+        )
+        missing = {
+            reason_key(space_names[row], partition_names[column]): "the value was given as NaN"
+            for row, column in np.argwhere(np.isnan(matrix))
+        }
         return cls(
             values={index: matrix},
             directions={index: direction},
-            spaces=_names(spaces, n_spaces, "space" if not paired else "run"),
-            partitions=_names(partitions, n_partitions, "partition" if not paired else "run"),
+            spaces=space_names,
+            partitions=partition_names,
+            reasons={index: missing} if missing else {},
             made_in=freeze(np.arange(n_partitions) if paired else np.full(n_partitions, -1)),
             dip=dip,
         )
@@ -189,6 +218,8 @@ class Scores(Record):
     def why(self, space: str, partition: str, index: str | None = None) -> str | None:
         """Why the index is undefined; None where it has a value."""
         index = self.check_index(index)
+        check_choice("space", space, self.spaces)
+        check_choice("partition", partition, self.partitions)
         value = self.values[index][self.spaces.index(space), self.partitions.index(partition)]
         if np.isfinite(value):
             return None
@@ -208,13 +239,14 @@ def reason_key(space: str, partition: str) -> str:
     return f"{partition!r} in {space!r}"
 
 
-def _names(names: Any, count: int, word: str) -> tuple[str, ...]:
+def _names(what: str, names: Any, count: int, word: str) -> tuple[str, ...]:
     if names is None:
         return tuple(f"{word} {i}" for i in range(count))
-    texts = tuple(str(name) for name in names)
+    listed = check_items(what, names, "names")
+    texts = tuple(name if isinstance(name, str) else shown(name) for name in listed)
     if len(texts) != count:
-        raise ValueError(f"names must be {count}, one per {word}, got {len(texts)}.")
+        raise ValueError(f"{what} must have {count} names, one per {word}, got {len(texts)}.")
     if len(set(texts)) != count:
         double = next(text for text in texts if texts.count(text) > 1)
-        raise ValueError(f"names must differ, got {double!r} twice.")
+        raise ValueError(f"{what} must have names that differ, got {double!r} twice.")
     return texts

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wellsep import __version__
+from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
@@ -17,15 +20,15 @@ from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_r
 from wellsep.evaluate.options import (
     Calling,
     Computing,
-    Progress,
     ScoreOptions,
     Settings,
     takes_options,
 )
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+from wellsep.evaluate.sharing import SAVING, named, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
-from wellsep.indices.scoring import ParsedIndex
+from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
@@ -73,7 +76,18 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
-    return score_spaces(runs, encode_runs(runs, options), options)[0]
+    partitions = encode_runs(runs, options)
+    return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
+
+
+def with_drawn_spaces(runs: Runs, options: ScoreOptions) -> Runs:
+    """The runs with as many of their spaces as are wanted, drawn at random; all partitions."""
+    spaces = list(runs.spaces)
+    if options.max_spaces is None or len(spaces) <= options.max_spaces:
+        return runs
+    rng = check_generator(options.random_state)
+    drawn = sorted(rng.choice(len(spaces), options.max_spaces, replace=False).tolist())
+    return runs.subset(spaces=[spaces[i] for i in drawn])
 
 
 def encode_runs(runs: Any, options: ScoreOptions) -> Partitions:
@@ -188,15 +202,11 @@ def _score_here(
     runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
     job: _Job, options: ScoreOptions,
 ) -> list[_Outcome]:  # fmt: skip
-    found = []
-    for done, name in enumerate(spaces):
-        _tell(options.progress, done, len(spaces), name)
-        try:
-            found.append(_score_space(runs, name, partitions, digests, job, options.cache))
-        except (ValueError, TypeError) as error:
-            raise _named(error, name) from error
-    _tell(options.progress, len(spaces), len(spaces), "")
-    return found
+    def score(name: str, computing: Computing) -> _Outcome:
+        mine = replace(job, computing=computing)
+        return _score_space(runs, name, partitions, digests, mine, options.cache)
+
+    return [one for _, one in over_spaces_here(runs, spaces, partitions, score, options)]
 
 
 def _score_remotely(
@@ -216,15 +226,15 @@ def _score_remotely(
     left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
     own = {name: (name, missing[name], _without_values(known[name])) for name in left}
     done = len(spaces) - len(left)
-    _tell(options.progress, 0, len(spaces), "")
+    tell(options.progress, 0, len(spaces), "")
     for name, (fresh, resampled[name]) in over_spaces(
         client, runs, left, _compute, partitions, digests, job, own=own
     ):
         known[name] = _joined(known[name], fresh, folders[name])
         done += 1
-        _tell(options.progress, done, len(spaces), name)
+        tell(options.progress, done, len(spaces), name)
     if not left:
-        _tell(options.progress, done, len(spaces), "")
+        tell(options.progress, done, len(spaces), "")
     return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
 
 
@@ -273,7 +283,16 @@ def _joined(
         return known  # type: ignore[return-value]
     both = fresh if known is None else _merge(known, fresh)
     if folder is not None:
-        both.save(folder)
+        try:
+            with SAVING:
+                both.save(folder)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else "another file is in the way"
+            warnings.warn(
+                f"Scores cannot be kept in {folder.parent}: {why}. They are computed without the "
+                "cache. Name another folder with cache.",
+                stacklevel=2,
+            )
     return both
 
 
@@ -326,7 +345,7 @@ def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:
 def _read_cache(folder: Path) -> SpaceScores | None:
     try:
         return SpaceScores.load(folder)
-    except (FileNotFoundError, ValueError):  # absent, or damaged: computed again
+    except (OSError, ValueError):  # absent, out of reach or damaged: computed again
         return None
 
 
@@ -345,33 +364,27 @@ def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
     return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))
 
 
-def each_space(
-    runs: Runs,
-    spaces: tuple[str, ...],
-    function: _Step,
-    shared: tuple[Any, ...],
-    own: dict[str, tuple[Any, ...]],
-    options: Calling,
-) -> Iterator[tuple[str, Any]]:
-    """``function(X, *shared, *own[space])``, here in order or on a cluster as each is done."""
+def resample_spaces(
+    runs: Runs, partitions: Partitions, job: Resampling, options: Calling
+) -> Iterator[tuple[str, Resampled]]:
+    """The half-samples of every space that has draws, in order or as a cluster is done with it."""
+    spaces = tuple(job.draws)
+
+    def here(name: str, computing: Computing) -> Resampled:
+        return resample(runs.spaces[name], partitions, job, name, computing)
+
     with open_client(options.scheduler) as client:
         if client is None:
-            for done, name in enumerate(spaces):
-                _tell(options.progress, done, len(spaces), name)
-                yield name, function(runs.spaces[name], *shared, *own[name])
-        else:
-            _tell(options.progress, 0, len(spaces), "")
-            found = over_spaces(client, runs, spaces, function, *shared, own=own)
-            for done, (name, result) in enumerate(found, 1):
-                yield name, result
-                if done < len(spaces):
-                    _tell(options.progress, done, len(spaces), name)
-        _tell(options.progress, len(spaces), len(spaces), "")
-
-
-def _tell(progress: Progress | None, done: int, total: int, name: str) -> None:
-    if progress is not None:
-        progress(done, total, name)
+            yield from over_spaces_here(runs, spaces, partitions, here, options)
+            return
+        tell(options.progress, 0, len(spaces), "")
+        own = {name: (name, options.part(Computing)) for name in spaces}
+        found = over_spaces(client, runs, spaces, resample, partitions, job, own=own)
+        for done, (name, result) in enumerate(found, 1):
+            yield name, result
+            if done < len(spaces):
+                tell(options.progress, done, len(spaces), name)
+        tell(options.progress, len(spaces), len(spaces), "")
 
 
 def over_spaces(
@@ -421,7 +434,7 @@ def over_spaces(
                     "finished spaces are kept. Start it again and repeat the call."
                 ) from None
             except (ValueError, TypeError, OSError) as error:
-                raise _named(error, name) from error
+                raise named(error, name) from error
             # Released, or the scheduler would compute it again if its worker were lost later.
             future.release()
             yield name, result
@@ -435,10 +448,3 @@ def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _on_space(part: Part, function: _Step, shared: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
     return function(part.open(), *shared, *own)
-
-
-def _named(error: Exception, space: str) -> Exception:
-    text = str(error)
-    if repr(space) in text:
-        return error
-    return type(error)(f"space {space!r}: {text}")

@@ -13,13 +13,15 @@ import numpy as np
 
 from wellsep._checks import to_numpy
 from wellsep._records import Record, freeze
+from wellsep.compute.dask.client import open_client
 from wellsep.compute.engine import effective_jobs, in_threads
 from wellsep.compute.loop import run
 from wellsep.compute.points import prepare
 from wellsep.compute.seeding import plus_plus
-from wellsep.evaluate.options import Calling, Options
+from wellsep.evaluate.options import Calling, Computing, Options
 from wellsep.evaluate.scores import Scores
-from wellsep.evaluate.scoring import each_space
+from wellsep.evaluate.scoring import over_spaces
+from wellsep.evaluate.sharing import over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -85,8 +87,16 @@ def structure_of(
     own = {space: (per_space[space], _known(scores, space, per_space[space])) for space in chosen}
     quiet = replace(options.part(Calling), progress=None)
     draws = DRAWS if len(chosen) < MANY else 1
-    shared = partitions, draws, effective_jobs(options.n_jobs)
-    found = dict(each_space(runs, chosen, _gain, shared, own, quiet))
+
+    def here(space: str, computing: Computing) -> _Gain | None:
+        return _gain(runs.spaces[space], partitions, draws, computing.n_jobs, *own[space])
+
+    with open_client(options.scheduler) as client:
+        if client is None:
+            found = dict(over_spaces_here(runs, chosen, partitions, here, quiet))
+        else:
+            shared = partitions, draws, options.n_jobs
+            found = dict(over_spaces(client, runs, chosen, _gain, *shared, own=own))
     kept = [space for space in chosen if found[space] is not None]
     if not kept:
         return None
@@ -120,7 +130,7 @@ def _gain(
     X: Any,
     partitions: Partitions,
     draws: int,
-    jobs: int,
+    n_jobs: int | None,
     which: np.ndarray,
     known: np.ndarray | None,
 ) -> _Gain | None:
@@ -132,20 +142,20 @@ def _gain(
     if known is None:
         few = np.sort(rng.permutation(len(rows))[:OBJECTS])
         part = partitions.subset(which.tolist()).take(rows[few])
-        known = score_partitions(sample[few], part, ("silhouette",), n_jobs=jobs).values[:, 0]
+        known = score_partitions(sample[few], part, ("silhouette",), n_jobs=n_jobs).values[:, 0]
     ks = partitions.n_clusters[which]
     usable = np.isfinite(known) & (ks >= 2)
     if not usable.any():
         return None
     which, known, ks = which[usable], known[usable], ks[usable]
-    tried, expected = cloud_silhouettes(sample, ks, min(n, OBJECTS), draws, jobs)
+    tried, expected = cloud_silhouettes(sample, ks, min(n, OBJECTS), draws, n_jobs)
     gains = known - np.interp(ks, tried, expected)
     best = int(np.argmax(gains))
     return _Gain(float(gains[best]), int(which[best]))
 
 
 def cloud_silhouettes(
-    sample: np.ndarray, ks: np.ndarray, n: int, draws: int = DRAWS, jobs: int = 1
+    sample: np.ndarray, ks: np.ndarray, n: int, draws: int = DRAWS, n_jobs: int | None = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean silhouettes of k-means on Gaussian clouds with the covariance of a sample.
 
@@ -163,12 +173,12 @@ def cloud_silhouettes(
         labels[draw, at] = _kmeans_labels(clouds[draw], int(tried[at]), draw)
 
     each = [(draw, at) for draw in range(draws) for at in range(len(tried))]
-    in_threads(min(jobs, len(each)), fit, iter([each]))
+    in_threads(min(effective_jobs(n_jobs), len(each)), fit, iter([each]))
     classes, names = tuple(np.arange(k) for k in tried), tuple(map(str, tried))
     found = []
     for cloud, own in zip(clouds, labels, strict=True):
         parts = Partitions(own, classes, names, np.ones(len(tried))).take(np.arange(n))
-        found.append(score_partitions(cloud, parts, ("silhouette",), n_jobs=jobs).values[:, 0])
+        found.append(score_partitions(cloud, parts, ("silhouette",), n_jobs=n_jobs).values[:, 0])
     return tried, np.nan_to_num(found).mean(axis=0)
 
 

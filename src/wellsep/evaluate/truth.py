@@ -8,16 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
+from wellsep._arguments import check_kind
+from wellsep._checks import (
+    to_numpy,
+)
 from wellsep._display import html_box, html_table
+from wellsep._labels import as_labels, merge_noise
 from wellsep._records import Record, freeze
 from wellsep.compute.contingency import count_labels
+from wellsep.evaluate.baselines import partitions_of
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.voting import VOTES, plain_votes
 from wellsep.indices import clustering_accuracy, nmi_score
-from wellsep.partitions import NOISE, Partitions
+from wellsep.partitions import Partitions, encode
 
 MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
 
@@ -95,8 +100,13 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     >>> found.picks["ace"], found.external["nmi"].tolist()
     (('good',), [1.0, 0.0])
     """
-    partitions = getattr(runs, "partitions", runs)
+    check_kind("ranking", ranking, Ranking, "make one with rank or judge")
+    partitions = partitions_of(runs)
+    for name in ranking.names:
+        if name not in partitions:
+            raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
+    truth = encode(truth, noise="cluster", name="truth").codes[0]
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
         found = plain_votes(count_labels(labels))
@@ -143,17 +153,15 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
-    classes = to_numpy(truth).reshape(-1)
+    classes = to_numpy(truth, "truth").reshape(-1)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
     for name in names:
-        labels = to_numpy(partitions[name])
+        labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
         if len(labels) != len(classes):
             raise ValueError(
                 f"truth must have one class per object ({len(labels)} in {name!r}), "
                 f"got {len(classes)}."
             )
-        if labels.dtype.kind in "iu" and (labels == NOISE).any():
-            labels = np.unique(labels, return_inverse=True)[1]
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels)))
     external = {name: freeze(v) for name, v in values.items()}

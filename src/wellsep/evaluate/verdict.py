@@ -23,6 +23,7 @@ from wellsep.evaluate.facts import (
     NOTHING,
     Facts,
 )
+from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement
@@ -278,7 +279,7 @@ class _Words(Facts):
         if len(rivals):
             chance = self.sure.probability_best
             rank, names = self.ranking.rank, self.ranking.names
-            rival = min(rivals, key=lambda i: (-chance[i], rank[i], names[i]))
+            rival = min(rivals, key=lambda i: (-chance[i], rank[i], natural_key(names[i])))
             if chance[rival] > chance[self.at]:
                 yield (
                     f"{names[rival]!r} comes first in more draws "

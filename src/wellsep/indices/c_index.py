@@ -11,7 +11,6 @@ from wellsep.compute.clusters import Clusters
 from wellsep.compute.metrics import TAKEN
 from wellsep.compute.selection import SelectedSums
 from wellsep.compute.wants import Want, want
-from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 
@@ -106,7 +105,7 @@ def c_index_score(
         and is here to repeat what was published with it.
     metric : str or callable, default "euclidean"
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns
@@ -131,7 +130,6 @@ def c_index_score(
     >>> round(ws.c_index_score(X, [0, 1, 0, 1]), 12)  # (5 + 6 - 3) / (13 - 3)
     0.8
     """
-    check_precomputed(X, metric)
     return score_one(
         "c_index", X, labels, variant=variant, metric=metric, noise=noise, device=device
     )

@@ -133,7 +133,7 @@ def ccc_score(
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns

@@ -100,7 +100,7 @@ def cdbw_score(
     order : {"sorted", "first"}
         How clusters are numbered for "fpc": by their sorted labels, or by first appearance.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns
@@ -115,7 +115,8 @@ def cdbw_score(
     Notes
     -----
     Where representatives tie, the first object wins: on data with many equal distances the value
-    depends on their order and on rounding.
+    depends on the order of the objects. On whole numbers distances are exact, so that rounding
+    decides nothing; in ``fpc::cdbw`` it does, and a translation may change the value.
 
     References
     ----------

@@ -8,12 +8,13 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
 from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import worst_partners
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather, values_of_objects
 from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import Score, index
-from wellsep.indices.scoring import one_task, score_one
+from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
 @index(
@@ -58,8 +59,8 @@ def calinski_harabasz_score(
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and the value is multiplied by
-        c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
+        What noise (the labels -1, -2, -3) means. "priced": not counted, and the value is multiplied
+        by c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
 
@@ -104,11 +105,10 @@ def calinski_harabasz_score(
 )
 def _davies_bouldin(clusters: Clusters, radii: np.ndarray, *, q: float = 1) -> float:
     size = radii ** (1 / q)
-    apart = centre_distances(clusters.centers)
-    if not apart.any():
+    ratios = worst_partners(size, clusters.centers)
+    if ratios is None:
         raise UndefinedIndex("all cluster centres coincide")
-    ratio = np.divide(size[:, None] + size, apart, out=np.zeros_like(apart), where=apart > 0)
-    return float(ratio.max(axis=1).mean())
+    return float(ratios.mean())
 
 
 def davies_bouldin_score(
@@ -304,6 +304,7 @@ def cfq_clusters(
         params={"wrong_side": wrong_side},
     )
     wanted = entry.wants(**params)
+    refuse_empty(task)
     found = gather(task, wanted.values())
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex(f"cfq needs at least 2 clusters, got {task.partitions.n_clusters[0]}.")
@@ -350,7 +351,7 @@ def margins(
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
     if task.partitions.n_clusters[0] < 2:
         raise UndefinedIndex("margins need at least 2 clusters, got 1.")
-    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins")))
+    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
     return margins
 
 
@@ -371,7 +372,7 @@ def margins_and_cfq(
         quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
     except UndefinedIndex:
         quality = np.nan
-    return _of_rivals(found[each][0]), float(quality)
+    return _of_rivals(found[each][0]) * task.space.unit, float(quality)
 
 
 @index(

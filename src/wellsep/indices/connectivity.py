@@ -9,13 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._arguments import check_jobs
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_data,
+    to_numpy,
+)
 from wellsep._display import Shown
+from wellsep._labels import NOISE
 from wellsep.compute.neighbours import distances_to
 from wellsep.compute.space import on_device
+from wellsep.compute.units import in_safe_units
 from wellsep.compute.witnesses import best_supported, cluster_witnesses
 from wellsep.indices.record import index
-from wellsep.partitions import NOISE, VALUE_POLICIES, Partitions, encode
+from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +110,7 @@ def local_connectivity(
     n_neighbors : int
         t, the largest number of neighbours that count.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     n_jobs : int, optional
         Threads of the neighbour searches.
 
@@ -122,19 +130,19 @@ def local_connectivity(
     >>> lcd.objects.round(4).tolist(), lcd.n_witnesses.tolist()
     ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
     """
-    data = check_data(X)
+    data, unit = in_safe_units(check_data(X))
+    check_choice("noise", noise, VALUE_POLICIES)
     X, device_rows = (
         to_numpy(data).astype(np.float64, copy=False),
         data if on_device(data) else None,
     )
-    check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
     t = check_count("n_neighbors", n_neighbors)
-    prototypes = prototypes_of(X, partition, centers)
+    prototypes = prototypes_of(X * unit, partition, centers) / unit
     codes = partition.codes[0]
     _warn_of_small_clusters(partition, t)
 
-    found = _measure(X, codes, prototypes, t, effective_n_jobs(n_jobs), device_rows)
+    found = _measure(X, codes, prototypes, t, effective_n_jobs(check_jobs(n_jobs)), device_rows)
     return LocalConnectivity(
         objects=found.objects,
         clusters=found.clusters,
@@ -143,7 +151,7 @@ def local_connectivity(
         n_witnesses=found.support,
         better_cluster=_better(X, partition, prototypes, found.radii, t, n_jobs, device_rows),
         labels=partition.classes[0],
-        radii=found.radii,
+        radii=found.radii * unit,
         n_neighbors=t,
         coverage=float(partition.coverage[0]),
     )
@@ -200,9 +208,10 @@ def _measure(
 def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> float:
     t = check_count("n_neighbors", n_neighbors)
     check_choice("aggregate", aggregate, ("mean", "max"))
-    X = to_numpy(objects.X).astype(np.float64, copy=False)
+    data = in_safe_units(objects.X)[0]
+    X = to_numpy(data).astype(np.float64, copy=False)
     prototypes = _means(X, objects.codes, objects.n_clusters)
-    device_rows = objects.X if on_device(objects.X) else None
+    device_rows = data if on_device(data) else None
     clusters = _measure(X, objects.codes, prototypes, t, device_rows=device_rows).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 

@@ -30,7 +30,7 @@ def chunked_task(
         _refuse_unserved(index, params)
     if device is not None and str(device) != "cpu":
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
-    chunks = open_chunks(X)
+    chunks = open_chunks(X).in_safe_units()
     weights = weigh_chunks(sample_weight, chunks)
     for index, _ in asked:
         if weights is not None and not index.weighted:
@@ -40,7 +40,7 @@ def chunked_task(
     partitions = encode_chunks(labels, weights, chunks, noise)
     given = None
     if centers is not None:
-        given = (_check_centers(centers, len(partitions.classes[0]), chunks.d),)
+        given = (_check_centers(centers, len(partitions.classes[0]), chunks.d) / chunks.unit,)
     return ChunkedTask(chunks, partitions, weights, given)
 
 
@@ -63,7 +63,7 @@ def _refuse_unserved(index: Index, params: dict[str, Any]) -> None:
 
 
 def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:
-    table: np.ndarray = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
     if table.shape != (k, d):
         raise ValueError(
             f"centers must have one row per cluster and X's columns, ({k}, {d}), "

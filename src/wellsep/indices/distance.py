@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_data, check_number
+from wellsep._checks import check_choice, check_number
 from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.gather import values_of_objects
-from wellsep.compute.metrics import COSINE, TAKEN, find
+from wellsep.compute.metrics import COSINE, TAKEN
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, score_one
@@ -117,8 +117,8 @@ def silhouette_score(
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and a positive value is multiplied by the
-        coverage, as if noise objects had the width 0.
+        What noise (the labels -1, -2, -3) means. "priced": not counted, and a positive value is
+        multiplied by the coverage, as if noise objects had the width 0.
     device : str, optional
         "cuda" computes NumPy data on the GPU.
 
@@ -146,7 +146,6 @@ def silhouette_score(
     >>> round(ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
     0.798
     """
-    check_precomputed(X, metric)
     return score_one(
         "silhouette",
         X,
@@ -180,7 +179,6 @@ def silhouette_samples(
     >>> ws.silhouette_samples([[0.0], [1], [5], [6]], [0, 0, 1, 1]).round(3).tolist()
     [0.818, 0.778, 0.778, 0.818]
     """
-    check_precomputed(X, metric)
     params = {"metric": metric, "singleton": singleton}
     task, entry, params = one_task(
         "silhouette", X, labels, sample_weight, noise, device, params=params
@@ -192,18 +190,3 @@ def silhouette_samples(
     wanted = entry.wants(**params)["widths"]
     widths: np.ndarray = values_of_objects(task, wanted)
     return widths
-
-
-def check_precomputed(X: Any, metric: Any) -> None:
-    """Refuse what cannot be a matrix of distances where the metric says that X is one."""
-    if find(metric).coordinates:
-        return
-    table = check_data(X, name="X (precomputed distances)")
-    if table.shape[0] != table.shape[1]:
-        raise ValueError(
-            f"X must be a square matrix of distances with metric='precomputed', "
-            f"got shape {tuple(table.shape)}."
-        )
-    diagonal = np.abs(np.asarray(table).diagonal())
-    if diagonal.max() > 1e-8 * max(1.0, float(np.abs(np.asarray(table)).max())):
-        raise ValueError("X must have zeros on its diagonal with metric='precomputed'.")

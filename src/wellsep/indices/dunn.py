@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import centre_distances
+from wellsep.compute.clusters import Clusters
 from wellsep.compute.extremes import Linkage
 from wellsep.compute.metrics import TAKEN
 from wellsep.compute.wants import Want, want
-from wellsep.indices.distance import check_precomputed
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 
-SEPARATIONS = ("single", "complete", "average", "centroid", "to-centroids", "hausdorff")
+SEPARATIONS = (
+    *("single", "complete", "average", "centroid"),
+    *("to-centroids", "own-centroids", "hausdorff"),
+)
 DIAMETERS = ("complete", "average", "half-average", "centroid")
 
 
@@ -75,7 +78,7 @@ def dunn_score(
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns
@@ -101,7 +104,6 @@ def dunn_score(
     >>> ws.dunn_score([[0.0, 0], [0, 1], [5, 0], [5, 2]], [0, 0, 1, 1])
     2.5
     """
-    check_precomputed(X, metric)
     return score_one(
         "dunn",
         X,
@@ -127,7 +129,7 @@ def _wants_generalized(separation: str = "average", diameter: str = "average") -
         wanted["to_centres"] = want("to_centres")
     if diameter == "complete":
         wanted["farthest"] = want("farthest_within", metric="euclidean")
-    if diameter == "centroid":
+    if diameter == "centroid" or separation == "own-centroids":
         wanted["radii"] = want("radii", q=1.0)
     return wanted
 
@@ -142,7 +144,7 @@ def _wants_generalized(separation: str = "average", diameter: str = "average") -
     weighted=False,
     citation="Bezdek & Pal, Some new indexes of cluster validity, "
     "IEEE Transactions on Systems, Man, and Cybernetics B 28 (1998)",
-    caution="Eighteen indices under one name: say which separation and which diameter.",
+    caution="Several indices under one name: say which separation and which diameter.",
 )
 def _generalized_dunn(
     clusters: Clusters,
@@ -159,7 +161,7 @@ def _generalized_dunn(
     if separation == "single":
         apart = nearest
     else:
-        apart = _smallest(_separations(separation, clusters, linkage, sums, to_centres))
+        apart = _smallest(_separations(separation, clusters, linkage, sums, to_centres, radii))
     if diameter == "complete":
         return _ratio(apart, farthest)
     return _ratio(apart, float(_diameters(diameter, clusters, sums, radii).max()))
@@ -171,6 +173,7 @@ def _separations(
     linkage: Linkage | None,
     sums: np.ndarray | None,
     to_centres: np.ndarray | None,
+    radii: np.ndarray | None,
 ) -> np.ndarray:
     """(K, K); the numbers are Bezdek and Pal's δ."""
     if name == "complete":  # δ2
@@ -182,8 +185,11 @@ def _separations(
         return sums / np.outer(mass, mass)
     if name == "centroid":  # δ4
         return centre_distances(clusters.centers)
-    totals = np.asarray(to_centres)
-    means: np.ndarray = (totals + totals.T) / (mass[:, None] + mass)  # δ5
+    if name == "own-centroids":  # GDI5j of clusterCrit and genieclust
+        totals = np.broadcast_to(mass * np.asarray(radii), (len(mass),) * 2)
+    else:  # δ5: to the centroid of the other
+        totals = np.asarray(to_centres)
+    means: np.ndarray = (totals + totals.T) / (mass[:, None] + mass)
     return means
 
 
@@ -223,16 +229,18 @@ def generalized_dunn_score(
     ----------
     X : array-like or tensor of shape (n, d)
     labels : array-like of shape (n,)
-    separation : {"average", "single", "complete", "centroid", "to-centroids", "hausdorff"}
+    separation : {"average", "single", "complete", "centroid", "to-centroids", "own-centroids", \
+"hausdorff"}
         δ: mean distance of the pairs (δ3), nearest pair (δ1), farthest pair (δ2), distance of the
         centroids (δ4), mean distance of the members of either to the centroid of the other (δ5),
-        Hausdorff distance (δ6).
+        the same to the centroid of their own cluster (not Bezdek and Pal's), Hausdorff distance
+        (δ6).
     diameter : {"average", "complete", "half-average", "centroid"}
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns
@@ -246,8 +254,10 @@ def generalized_dunn_score(
 
     Notes
     -----
-    clusterCrit's and genieclust's GDI*ij* is δ*i* over Δ*j*, with "half-average" for Δ2; the
-    default is fpc's ``dunn2``.
+    clusterCrit's and genieclust's GDI*ij* is δ*i* over Δ*j*, with two exceptions: Δ2 is
+    "half-average", and for i = 5 they measure to the own centroid, which is "own-centroids" here
+    and says nothing about the other cluster. δ5 of Bezdek and Pal, and of R's package clv, is
+    "to-centroids". The default is fpc's ``dunn2``.
 
     References
     ----------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from wellsep._arguments import check_generator
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
@@ -23,6 +24,7 @@ from wellsep.compute.blocks import widths_from_sums
 from wellsep.compute.metrics import need_coordinates
 from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
 from wellsep.compute.twins import choose
+from wellsep.compute.units import in_safe_units
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
@@ -103,7 +105,7 @@ def silhouette_estimate(
     sample_weight : array-like of shape (n,), optional
         Objects are then drawn with replacement, in proportion to their weight.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     random_state : int, Generator or None
 
     Returns
@@ -133,13 +135,13 @@ def silhouette_estimate(
     n = int(count.sum())
     if n == len(mass):
         raise UndefinedIndex(f"every one of the {n} objects is a cluster of its own.")
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
     targets, exact = _draw(n, mass.sum(), n_sampled, rows.weighted, rng)
     sample = rows.take(targets)
     sums = clear_itself(rows.sums(sample.X, entry), sample, entry)
     widths_of = choose(widths_from_sums, sums)
     found = widths_of(sums, sample.codes, sample.weights, mass, count, singleton, np)
-    return _summary(found.width, n, level, exact, rows.weighted)
+    return _summary(found, n, level, exact, rows.weighted)
 
 
 def _draw(
@@ -183,8 +185,9 @@ class _Memory:
         return Sample(self.X[at], self.codes[at], mass[at])
 
     def sums(self, sample: np.ndarray, metric: Any) -> np.ndarray:
-        origin = self.X.mean(axis=0, dtype=np.float64)
-        return sample_sums(self.X, self.codes, self.weights, sample, self.k, metric, origin)
+        X, unit = in_safe_units(self.X) if metric.finish is not None else (self.X, 1.0)
+        origin, sample = X.mean(axis=0, dtype=np.float64), sample / unit
+        return sample_sums(X, self.codes, self.weights, sample, self.k, metric, origin)
 
 
 def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:

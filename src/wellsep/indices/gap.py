@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
-from wellsep._display import Shown
+from wellsep._arguments import check_generator, check_items
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    to_numpy,
+)
+from wellsep._display import Shown, shown
 from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
+from wellsep.compute.units import in_safe_units
 from wellsep.compute.wants import Task, want
 from wellsep.partitions import encode
 
@@ -127,8 +135,9 @@ def gap_statistic(
     n_references = check_count("n_references", n_references)
     check_choice("reference", reference, ("pca", "uniform"))
     model = _check_estimator(estimator)
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
 
+    data, unit = in_safe_units(data)
     own = _log_within(data, ks, model, rng)
     draw = _Box(data, reference)
     others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
@@ -136,11 +145,12 @@ def gap_statistic(
     error = others.std(axis=0) * np.sqrt(1 + 1 / n_references)
     enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
     best = int(ks[enough[0]] if len(enough) else ks[gap.argmax()])
+    own, others = own + 2 * np.log(unit), others + 2 * np.log(unit)
     return GapStatistic(ks, gap, error, own, others, best, bool(len(enough)), reference)
 
 
 def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
-    ks = sorted({check_count("k_range", k) for k in k_range})
+    ks = sorted({check_count("k_range", k) for k in check_items("k_range", k_range, "integers")})
     if len(ks) < 2:
         raise ValueError(f"k_range must hold at least 2 numbers to compare, got {ks}.")
     if ks[-1] >= n:
@@ -152,9 +162,10 @@ def _check_estimator(estimator: Any) -> Any:
     from sklearn.cluster import KMeans
 
     model = KMeans(n_init=5) if estimator is None else estimator
-    if not hasattr(model, "get_params") or "n_clusters" not in model.get_params():
+    made = not isinstance(model, type) and hasattr(model, "get_params")
+    if not made or "n_clusters" not in model.get_params():
         raise TypeError(
-            f"estimator must be a clusterer with a parameter n_clusters, got {estimator!r}."
+            f"estimator must be a clusterer with a parameter n_clusters, got {shown(estimator)}."
         )
     return model
 

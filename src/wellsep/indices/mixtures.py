@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, to_numpy
+from wellsep._checks import UndefinedIndex, check_choice, check_numbers
+from wellsep._display import shown
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.quadrics import Mixture
 from wellsep.compute.wants import Want, want
@@ -23,12 +24,9 @@ def cfq_parts(
     scale = float((clusters.mass * (clusters.centers**2).sum(axis=1)).sum())
     if total <= 1e-24 * (total + scale):
         raise UndefinedIndex("every object lies on its centre, so that the variance is zero")
-    rivals = separation.copy()
-    np.fill_diagonal(rivals, np.nan)
-    if np.isnan(rivals).all():
+    if np.isnan(separation).all():
         raise UndefinedIndex("no cluster has a rival: all centres coincide")
-    lowest = np.fmin.reduce(rivals, axis=1)
-    return np.where(np.isnan(lowest), 0, lowest), total
+    return np.where(np.isnan(separation), 0, separation), total
 
 
 def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> dict[str, Want]:
@@ -86,14 +84,14 @@ def mixture_options(covariances: Any, weights: Any) -> tuple[str, dict[str, Any]
 
 
 def _check_mixing(weights: Any) -> np.ndarray:
-    shares = to_numpy(weights).astype(np.float64)
+    shares = check_numbers("weights", weights)
     if shares.ndim != 1 or not np.isfinite(shares).all() or not (shares > 0).all():
-        raise ValueError(f"weights must be a vector of positive numbers, got {weights!r}.")
+        raise ValueError(f"weights must be a vector of positive numbers, got {shown(weights)}.")
     return shares
 
 
 def _check_covariances(covariances: Any) -> np.ndarray:
-    tables = to_numpy(covariances).astype(np.float64)
+    tables = check_numbers("covariances", covariances)
     square = tables.ndim == 3 and tables.shape[1] == tables.shape[2]
     if not (tables.ndim == 2 or square):
         raise ValueError(

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice
+from wellsep._arguments import check_flag, check_mapping, check_names, check_text
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_number,
+)
+from wellsep._display import shown
+from wellsep.compute.metrics import find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
 from wellsep.partitions import Partitions
@@ -77,12 +84,15 @@ class Index:
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of the index with the given ones in place of their defaults."""
-        unknown = sorted(set(given) - set(self.params))
+        check_mapping("given", given)
+        unknown = sorted(set(check_names("given", list(given))) - set(self.params))
         if unknown:
             known = ", ".join(self.params) or "none"
             raise ValueError(
                 f"parameters of {self.name!r} must be among: {known}; got {unknown[0]!r}."
             )
+        if "metric" in given:
+            find(given["metric"])  # refuses what is no metric
         return {**self.params, **given}
 
     def price_for(self, partitions: Partitions, m: int) -> Price | None:
@@ -182,6 +192,15 @@ def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]
     return keep
 
 
+def _check_range(value: Any) -> tuple[float, float]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError(f"range must be a pair of numbers, got {shown(value)}.")
+    low, high = (check_number("range", limit, infinite=True) for limit in value)
+    if not low < high:
+        raise ValueError(f"range must have its lower end first, got {shown(value)}.")
+    return low, high
+
+
 def register_index(
     name: str,
     function: Callable[[Any, np.ndarray], float],
@@ -221,6 +240,19 @@ def register_index(
     3.0
     """
 
+    check_text("name", name)
+    if not callable(function):
+        raise TypeError(f"function must be a function of X and labels, got {shown(function)}.")
+    for text, value in (
+        ("title", name if title is None else title),
+        ("cost", cost),
+        ("citation", citation),
+    ):
+        check_text(text, value)
+    check_flag("overwrite", overwrite)
+    limits = _check_range(range)
+    laws = tuple(check_names("laws", laws))
+
     def formula(objects: Any) -> float:
         counted = objects.codes >= 0
         X = objects.X if counted.all() else objects.X[counted]
@@ -232,11 +264,11 @@ def register_index(
     return INDICES.add(
         Index(
             name=name,
-            title=title or name,
+            title=name if title is None else title,
             formula=formula,
             wants=lambda: {"objects": want("objects")},
             direction=direction,
-            range=range,
+            range=limits,
             cost=cost,
             citation=citation,
             laws=laws,

@@ -99,7 +99,7 @@ def s_dbw_score(
     sample_weight : array-like of shape (n,), optional
         Integer weights count as repetitions.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What the label -1 means.
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
 
     Returns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import UndefinedIndex, check_choice, check_data, check_weights, is_dask
+from wellsep._checks import (
+    UndefinedIndex,
+    check_choice,
+    check_count,
+    check_data,
+    check_weights,
+    is_dask,
+)
 from wellsep._display import Shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
@@ -17,14 +25,11 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced
+from wellsep.indices.specs import DEFAULT_INDICES, IndexSpec, ParsedIndex, parse_indices
 from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.gather import AnyTask
-
-DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
-IndexSpec = str | tuple[str, Mapping[str, Any]]
-ParsedIndex = tuple[Index, dict[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +60,12 @@ class PartitionScores(Shown):
     reasons: Mapping[tuple[str, str], str]
 
     def why(self, name: str | int, index: str) -> str | None:
-        """Why a value is NaN; None if it is defined."""
-        key = self.names[name] if isinstance(name, int) else name
-        return self.reasons.get((key, index))
+        """Why a value is NaN; None if it is defined. A partition is named or numbered."""
+        check_choice("index", index, self.indices)
+        if isinstance(name, numbers.Integral):
+            name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
+        known: str = check_choice("name", name, self.names)
+        return self.reasons.get((known, index))
 
     def column(self, index: str) -> np.ndarray:
         """The values of one index, one per partition."""
@@ -88,47 +96,6 @@ class PartitionScores(Shown):
         return f"PartitionScores({len(self.names)} partitions × {', '.join(self.indices)})"
 
 
-def parse_indices(indices: Any, convention: str | None = None) -> list[ParsedIndex]:
-    """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
-    check_choice("convention", convention, (None, "ace"))
-    if isinstance(indices, str) or _is_pair(indices):
-        indices = (indices,)
-    asked: dict[str, ParsedIndex] = {}
-    for spec in indices:
-        name, given = (spec, {}) if isinstance(spec, str) else spec
-        if name not in INDICES:
-            known = ", ".join(INDICES)
-            raise ValueError(f"indices must be among {known}; got {name!r}.")
-        index = INDICES[name]
-        params = index.with_params({**_convention(name, convention), **given})
-        asked[index.label(params)] = (index, params)
-    if not asked:
-        raise ValueError("indices must name at least one index, got none.")
-    return list(asked.values())
-
-
-def _is_pair(spec: Any) -> bool:
-    return (
-        isinstance(spec, tuple)
-        and len(spec) == 2
-        and isinstance(spec[0], str)
-        and isinstance(spec[1], Mapping)
-    )
-
-
-# What the authors of ACE computed where it differs from the definitions.
-ACE_CONVENTION: dict[str, dict[str, Any]] = {
-    "c_index": {"variant": "nbclust"},
-    "s_dbw": {"density": "own"},
-    "ccc": {"variant": "nbclust"},
-    "cdbw": {"flavour": "fpc", "order": "first"},
-}
-
-
-def _convention(name: str, convention: str | None) -> Mapping[str, Any]:
-    return ACE_CONVENTION.get(name, {}) if convention == "ace" else {}
-
-
 def score_partitions(
     X: Any,
     labels: Any,
@@ -157,9 +124,9 @@ def score_partitions(
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "exclude": such objects are not counted. "priced": they are not
-        counted and lower the score; an index that has no price for them is refused. "cluster":
-        they are one cluster. "singletons": each is a cluster. "error": they are refused.
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted. "priced":
+        they are not counted and lower the score; an index that has no price for them is refused.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional
@@ -388,7 +355,14 @@ def one_task(
     if given is not None and len(counted.classes[0]) < n_given:
         given = given[np.isin(partitions.classes[0], counted.classes[0])]
     space = open_space(data, device=device)
+    given = None if given is None else given / space.unit
     return Task(space, counted, weights, None if given is None else (given,)), index, full
+
+
+def refuse_empty(task: AnyTask) -> None:
+    """Refuse a partition without a cluster where there is a value for each."""
+    if not len(task.partitions.classes[0]):
+        raise UndefinedIndex("no object is counted.")
 
 
 def _one(labels: Any, n: int, noise: str) -> Partitions:
@@ -410,7 +384,7 @@ def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
     if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
         kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
         raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
-    table: np.ndarray = check_data(to_numpy(centers), name="centers").astype(np.float64)
+    table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
     if table.shape != (k, data.shape[1]):
         raise ValueError(
             f"centers must have one row per cluster and X's columns, ({k}, {data.shape[1]}), "

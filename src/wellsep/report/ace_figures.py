@@ -260,7 +260,7 @@ def space_order(result: AceResult) -> np.ndarray:
                 group[i] if group[i] >= 0 else last,
                 subgroup[i],
                 fate[i] != "wins",
-                -weight[i],
+                -round(float(weight[i]), 9),
                 result.spaces[i],
             ),
         ),

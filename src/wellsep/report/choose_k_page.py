@@ -224,7 +224,7 @@ def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
 
 
 def _classes(truth: Any, chosen: Any) -> np.ndarray:
-    classes = to_numpy(truth).reshape(-1)
+    classes = to_numpy(truth, "truth").reshape(-1)
     most = int(np.max(chosen.objects)) + 1
     if len(classes) < most:
         raise ValueError(f"truth must have one class per object ({most}), got {len(classes)}.")

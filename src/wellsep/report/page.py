@@ -12,9 +12,12 @@ from typing import Any
 import jinja2
 
 from wellsep import __version__
-from wellsep._checks import check_choice
+from wellsep._arguments import check_path, check_text
+from wellsep._checks import (
+    check_choice,
+)
 from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
-from wellsep._files import write_text
+from wellsep._replace import write_text
 from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page
@@ -87,7 +90,9 @@ def render_report(
     True
     """
     check_choice("layout", layout, LAYOUTS)
-    path = Path(path)
+    path = check_path("path", path)
+    if title is not None:
+        check_text("title", title)
     if is_chosen_k(result):
         page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout)
     elif isinstance(result, Judgement | Ranking | AceResult | Consensus):

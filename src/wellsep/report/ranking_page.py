@@ -112,7 +112,7 @@ def collect_evidence(
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
-        truth = to_numpy(truth).reshape(-1)
+        truth = to_numpy(truth, "truth").reshape(-1)
         if len(truth) != runs.n_objects:
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
@@ -269,7 +269,7 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
-    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, s))
+    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, result.spaces[s]))
     others = [int(i) for i in space_order(result)[::-1] if i not in set(selected)]
     return {"selected": selected, "excluded": others}
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
+from wellsep.evaluate.details import counterfactual
 from wellsep.report.figures import Regions
 from wellsep.report.scatter import encoded
 
@@ -68,24 +69,6 @@ def regions_figure(
     point = check_count("point", point, minimum=0, maximum=len(X) - 1)
     foot, margin = counterfactual(X[point], int(codes[point]), centers)
     return Regions(X, codes, clusters, centers, x, y, grid, found.lines, X[point], foot, margin)
-
-
-def counterfactual(x: np.ndarray, own: int, centers: np.ndarray) -> tuple[np.ndarray, float]:
-    """The nearest place on a bisecting plane of the own centre, and the signed way there.
-
-    With v = μ_own − μ_l and d = (‖x−μ_l‖² − ‖x−μ_own‖²)/2 the way to the plane towards l is
-    d/‖v‖, and its foot x − (d/‖v‖²)·v.
-    """
-    near = _squared(x[None], centers)[0]
-    gaps = centers[own] - centers
-    apart = (gaps**2).sum(axis=1)
-    d = (near - near[own]) / 2
-    ways = np.where(apart > 0, d / np.sqrt(np.where(apart > 0, apart, 1.0)), np.inf)
-    ways[own] = np.inf
-    rival = int(ways.argmin())
-    if not np.isfinite(ways[rival]):
-        return np.full(len(x), np.nan), float("nan")
-    return x - d[rival] / apart[rival] * gaps[rival], float(ways[rival])
 
 
 def separating_lines(centers: np.ndarray, box: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from wellsep._display import quoted
-from wellsep._files import Stored, members, read_json, replace_file, stored_member, write_npz
+from wellsep._files import Stored, Version, members, read_json, stored_member, write_npz
+from wellsep._replace import replace_file
 from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
 
+_ATTEMPTS = 50  # at reading a file that is being replaced
 _ARRAYS = ("labels", "embedding", "ids")
 _TEXTS = ("name", "params", "metadata", "space")
 
@@ -24,6 +26,23 @@ def read_archive(path: Path) -> list[Run]:
     One run: entries ``embedding``, ``labels``, ``ids``, ``name``, ``params``, ``metadata``. Many:
     the same after the name and a slash, ``a/embedding``; ``ids`` alone then holds for all.
     """
+    for _ in range(_ATTEMPTS):
+        before = Version.of(path)
+        try:
+            runs = _read_all(path)
+        except (ValueError, KeyError, OSError):
+            if Version.of(path) == before:
+                raise
+        else:
+            if Version.of(path) == before:
+                return runs
+    raise OSError(
+        errno.EBUSY,
+        f"{path} was replaced each time it was read. Wait for its writers, then load it again.",
+    )
+
+
+def _read_all(path: Path) -> list[Run]:
     grouped = _grouped(path)
     shared = {}
     if len(grouped) > 1 and set(grouped.get("", ())) == {"ids"}:
@@ -85,16 +104,8 @@ def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
         for place, run in enumerate(runs)
         for field, array in _fields(run)
     )
-    try:
-        with replace_file(path) as temporary:
-            write_npz(temporary, arrays)
-    except OSError as error:
-        why = error.strerror or str(error)
-        message = (
-            f"Saving the runs as {path} failed: {why}. Nothing was written, and an earlier file is "
-            "unchanged. Free space or choose another folder, then save again."
-        )
-        raise OSError(error.errno or errno.EIO, message) from error
+    with replace_file(path) as temporary:
+        write_npz(temporary, arrays)
 
 
 def _fields(run: Run) -> list[tuple[str, np.ndarray]]:

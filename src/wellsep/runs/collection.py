@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_flag, check_items, check_mapping, check_names, check_path
+from wellsep._checks import (
+    check_choice,
+)
 from wellsep._display import quoted
 from wellsep.runs.run import Part, Run
 
@@ -48,7 +52,7 @@ class Runs:
     runs: tuple[Run, ...]
 
     def __post_init__(self) -> None:
-        runs = tuple(self.runs)
+        runs = tuple(check_items("runs", self.runs, "Run records"))
         for run in runs:
             if not isinstance(run, Run):
                 raise TypeError(f"runs must hold Run records, got {type(run).__name__}.")
@@ -92,6 +96,10 @@ class Runs:
           k2   2 clusters, made in 'pca'
           k3   3 clusters
         """
+        for what, given in (("spaces", spaces), ("partitions", partitions), ("pairs", pairs)):
+            if given is not None:
+                check_mapping(what, given)
+                check_names(what, list(given))
         spaces, partitions, pairs = dict(spaces or {}), dict(partitions or {}), dict(pairs or {})
         for name in pairs:
             if name not in partitions:
@@ -171,6 +179,7 @@ class Runs:
         The first opening reads it through and refuses NaN and infinity, naming run and place.
         ``runs.spaces[name]`` and ``runs[name].embedding`` do the same.
         """
+        check_choice("name", name, self.spaces)
         return self.spaces[name]
 
     def subset(
@@ -214,7 +223,7 @@ class Runs:
         there = list(there)
         if wanted is None:
             return set(there)
-        wanted = [wanted] if isinstance(wanted, str) else list(wanted)
+        wanted = check_names(what, wanted)
         for name in wanted:
             if name not in there:
                 raise ValueError(f"{what} must be among {quoted(there)}, got {name!r}.")
@@ -227,7 +236,7 @@ class Runs:
         """
         from wellsep.runs.folder import save_runs
 
-        save_runs(path, self, overwrite=overwrite)
+        save_runs(check_path("path", path), self, overwrite=check_flag("overwrite", overwrite))
 
     def __len__(self) -> int:
         return len(self.runs)

@@ -6,35 +6,43 @@ import contextlib
 import errno
 import json
 import os
-import shutil
-import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from wellsep._arguments import check_flag, check_path
+from wellsep._checks import (
+    to_numpy,
+)
 from wellsep._display import quoted
 from wellsep._files import (
-    LEFT_BEHIND,
-    OLD,
     digest,
-    move_folder,
     read_json,
     stored_npy,
-    temporary_folder,
     write_npy,
 )
+from wellsep._reading import read_bytes
+from wellsep._replace import move_folder, temporary_folder
 from wellsep.runs.archive import read_archive, write_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.large import stored_zarr
 from wellsep.runs.names import check_name, natural_key, safe_name
+from wellsep.runs.places import (
+    FILES,
+    MANIFEST,
+    is_ours,
+    list_places,
+    put_back,
+    read_one_version,
+    remedy_for,
+)
 from wellsep.runs.run import Run
 from wellsep.runs.tabular import check_equal_ids, read_part
 
 FORMAT, VERSION = "wellsep-run", 1
-MANIFEST = "run.json"
-FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
 _FACTS = ("params", "metadata", "space")
 _TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
 
@@ -88,7 +96,7 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and np.ndim(embedding) == 1:
+    if embedding is not None and to_numpy(embedding, "embedding").ndim == 1:
         given = "None" if labels is None else "embedding"
         raise ValueError(
             "embedding must have a row per object and a column per feature, got one dimension; "
@@ -103,7 +111,12 @@ def save_run(
         ids=ids,
         space=space,
     )
-    return _save(Path(folder), run, overwrite=overwrite, choose=name is None)
+    return _save(
+        check_path("folder", folder),
+        run,
+        overwrite=check_flag("overwrite", overwrite),
+        choose=name is None,
+    )
 
 
 def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
@@ -119,7 +132,7 @@ def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = Fal
 def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> Path:
     with _clear_sentence(run.name, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        _put_back(folder)
+        put_back(folder)
         return _write_and_move(folder, run, overwrite=overwrite, choose=choose)
 
 
@@ -134,7 +147,7 @@ def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) ->
         while True:
             target = folder / safe_name(run.name)
             try:
-                may_go = _is_ours if overwrite and not choose else lambda folder: False
+                may_go = is_ours if overwrite and not choose else lambda folder: False
                 move_folder(temporary, target, may_go)
                 return target
             except FileExistsError:
@@ -192,28 +205,6 @@ def _free_name(folder: Path, number: int) -> str:
     return f"run-{number}"
 
 
-def _is_run(folder: Path) -> bool:
-    return any((folder / file).exists() for file in (MANIFEST, "labels.npy", "embedding.npy"))
-
-
-def _is_ours(folder: Path) -> bool:
-    """Whether a folder is a run, or the rest of one whose removal was interrupted."""
-    return _is_run(folder) or (folder / FILES["ids"]).exists()
-
-
-def _put_back(folder: Path) -> None:
-    """Finish what killed writers left undone: `move_folder` calls the old run ``.<name>.old``."""
-    for entry in folder.glob(f".*{OLD}"):
-        target = entry.with_name(entry.name[1 : -len(OLD)])
-        with contextlib.suppress(OSError):
-            if not _is_run(entry):
-                continue
-            if _is_run(target):
-                shutil.rmtree(entry, ignore_errors=True)
-            elif not target.exists() and time.time() - entry.stat().st_ctime > LEFT_BEHIND:
-                os.rename(entry, target)
-
-
 @contextlib.contextmanager
 def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
     """An OSError that says which run was not saved, where and why, of the same kind."""
@@ -222,7 +213,7 @@ def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
     except FileExistsError as error:
         if folder.is_dir():
             there = Path(error.filename)
-            remedy = " or pass overwrite=True" if _is_run(there) else ": it holds no run"
+            remedy = remedy_for(there)
             message = (
                 f"run {name!r} must be new in {folder}, got a folder {there.name!r} "
                 f"there already; choose another name{remedy}."
@@ -289,7 +280,8 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
       k2   2 clusters
       k10  10 clusters
     """
-    path = Path(path)
+    path = check_path("path", path)
+    check_flag("verify", verify)
     if not path.exists():
         raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
     if path.is_dir():
@@ -311,28 +303,20 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
 
 
 def _from_folder(folder: Path, verify: bool) -> list[Run]:
+    read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file():
-        return [read_run_folder(folder, verify=verify)]
-    runs: list[Run] = []
+        return [run for run in [read_one_version(folder, read)] if run is not None]
+    # A name that is moved while a folder is listed may be missed; twice is as good as never.
+    folders, files = map(set.union, list_places(folder), list_places(folder))
+    found = [read_one_version(folder / name, read) for name in sorted(folders)]
+    runs = [run for run in found if run is not None]
     tables: dict[str, dict[str, Path]] = {}
-    for entry in sorted(folder.iterdir()):
-        if entry.name.startswith("."):
-            if _is_interrupted(entry):
-                runs.append(read_run_folder(entry, verify=verify))
-        elif entry.is_dir() and entry.suffix != ".zarr":
-            if _is_run(entry):
-                runs.append(read_run_folder(entry, verify=verify))
-        elif entry.suffix == ".npz":
+    for entry in (folder / name for name in sorted(files)):
+        if entry.suffix == ".npz":
             runs.extend(read_archive(entry))
         else:
             _sort_in(entry, tables)
     return runs + [_read_tables(name, files) for name, files in tables.items()]
-
-
-def _is_interrupted(entry: Path) -> bool:
-    """The old version of a run whose replacement never arrived."""
-    replaced = entry.with_name(entry.name[1 : -len(OLD)])
-    return entry.name.endswith(OLD) and (entry / MANIFEST).is_file() and not replaced.exists()
 
 
 def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = None) -> Run:
@@ -356,7 +340,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
 def _read_manifest(folder: Path) -> dict[str, Any]:
     what = f"run.json of run folder {folder.name!a}"
     try:
-        manifest = read_json((folder / MANIFEST).read_bytes(), what)
+        manifest = read_json(read_bytes(folder / MANIFEST, what), what)
     except FileNotFoundError:
         return {}
     return check_manifest(manifest, what)
@@ -412,7 +396,7 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
     manifest: dict[str, Any] = {}
     if "manifest" in files:
         what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(files["manifest"].read_bytes(), what), what)
+        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
     arrays: dict[str, Any] = {}
     columns: list[np.ndarray] = []
     for kind in FILES:

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_count
+from wellsep._arguments import check_path
+from wellsep._checks import (
+    check_count,
+)
 from wellsep._files import Stored, stored_npy
 from wellsep.tables import is_index_name, may_name_ids, read_table
 
@@ -51,7 +54,9 @@ def open_chunked(path: str | os.PathLike[str], *, chunk_rows: int | None = None)
             "open_chunked needs the package dask, which is not installed. "
             "Install it with: pip install 'wellsep[dask]'."
         ) from None
-    path = Path(path)
+    path = check_path("path", path)
+    if chunk_rows is not None:
+        check_count("chunk_rows", chunk_rows)
     if not path.exists():
         raise FileNotFoundError(f"path must exist, got no file {path}.")
     if path.suffix == ".npy":

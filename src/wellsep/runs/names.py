@@ -8,6 +8,8 @@ import unicodedata
 from typing import Any
 from urllib.parse import quote
 
+from wellsep._display import shown
+
 _LONGEST = 150  # bytes; file systems allow 255, temporary siblings need a few more
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
@@ -15,7 +17,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 def check_name(name: Any, what: str = "name") -> str:
     """A run's name: any text but empty, unencodable or with control characters."""
     if not isinstance(name, str):
-        raise TypeError(f"{what} must be a string, got {name!r}.")
+        raise TypeError(f"{what} must be a string, got {shown(name)}.")
     if not name:
         raise ValueError(f"{what} must not be empty, got ''.")
     try:
@@ -32,14 +34,16 @@ def check_name(name: Any, what: str = "name") -> str:
 def safe_name(name: str) -> str:
     """The folder name of a run: percent-encoded, never hidden, never longer than a file name.
 
-    >>> safe_name("a/b <i>"), safe_name(".."), safe_name("CON")
-    ('a%2Fb%20%3Ci%3E', '%2E%2E', '%43ON')
+    >>> safe_name("a/b <i>"), safe_name(".."), safe_name("CON"), safe_name("m.zarr")
+    ('a%2Fb%20%3Ci%3E', '%2E%2E', '%43ON', 'm%2Ezarr')
     """
     safe = quote(name, safe="-_.+=,@").replace("~", "%7E")
     if safe.startswith(".") or _RESERVED.match(safe):
         safe = f"%{ord(safe[0]):02X}{safe[1:]}"
     if safe.endswith("."):  # Windows drops a final dot
         safe = safe[:-1] + "%2E"
+    if safe.lower().endswith(".zarr"):  # a loader takes such a folder for an array
+        safe = f"{safe[:-5]}%2E{safe[-4:]}"
     if len(safe) > _LONGEST:
         digest = hashlib.sha256(name.encode()).hexdigest()[:16]
         safe = f"{safe[:_LONGEST]}~{digest}"

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import errno
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from wellsep._checks import to_numpy
 from wellsep._files import Stored, digest, pieces, to_json
+from wellsep._labels import as_labels, as_vector
 from wellsep.runs.names import check_name
 
 
@@ -60,17 +61,25 @@ class Part:
         if array is None:
             array = self._read()
             self._shared = weakref.ref(array)
+        else:
+            with self._told():
+                self._stored.check_whole()
         return array
 
-    def _read(self) -> np.ndarray:
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
         try:
-            array = self._stored.open()
+            yield
         except OSError as error:
             why = error.strerror or str(error)
             raise OSError(
                 error.errno or errno.EIO,
                 f"{self.what} could not be read: {why}. Restore the file and load the runs again.",
             ) from error
+
+    def _read(self) -> np.ndarray:
+        with self._told():
+            array = self._stored.open()
         if array.shape != self.shape:
             raise ValueError(
                 f"{self.what} had shape {self.shape} when the runs were loaded and has "
@@ -114,7 +123,7 @@ class Run:
     name : str
         Any text; unique among runs that are ranked together.
     labels : array-like of shape (n_objects,), optional
-        Integers, text or categories; -1 marks noise. Kept as a read-only NumPy array.
+        Integers, text or categories; -1, -2 and -3 mark noise. Kept as a read-only NumPy array.
     embedding : array-like of shape (n_objects, n_features), optional
         The space. It is not copied. NaN and infinity are refused when it is first opened.
     params, metadata : mapping, optional
@@ -259,67 +268,27 @@ def _as_embedding(value: Any, what: str) -> np.ndarray:
     if sp.issparse(value):
         raise TypeError(f"{what} must be dense, got a sparse matrix; pass its .toarray().")
     try:
-        array = to_numpy(value)
+        array = to_numpy(value, what)
     except ValueError as error:
         raise ValueError(f"{what} must be a table of numbers, got {error}.") from None
     if array.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):  # the check of the dtype reports it
+        with contextlib.suppress(
+            TypeError, ValueError, OverflowError
+        ):  # the check of the dtype reports it
             array = array.astype(np.float64)
     return array.astype(np.uint8) if array.dtype.kind == "b" else array
 
 
+def _as_ids(value: Any, what: str) -> np.ndarray:
+    return _as_stored(as_vector(value, what))
+
+
 def _as_labels(value: Any, what: str) -> np.ndarray:
-    """Integers or text; whole floats become integers, categories their values."""
-    array = _as_vector(value, what)
-    kind = array.dtype.kind
-    if kind == "f":
-        _refuse_missing(~np.isfinite(array), what)
-        if not (array == np.trunc(array)).all():
-            where = int(np.flatnonzero(array != np.trunc(array))[0])
-            raise TypeError(f"{what} must be whole numbers or text, got {array[where]} at {where}.")
-        return array.astype(np.int64)
-    return array.astype(np.int8) if kind == "b" else array
+    return _as_stored(as_labels(value, what))
 
 
-def _as_vector(value: Any, what: str) -> np.ndarray:
-    array = value if isinstance(value, np.ndarray) else np.asarray(to_numpy(value))
-    if array.dtype.kind in "OT":
-        return _from_objects(array.astype(object), what)
-    if array.dtype.kind == "S":
-        try:
-            return np.char.decode(array, "utf-8")
-        except UnicodeDecodeError:
-            raise ValueError(f"{what} must be UTF-8 text, got other bytes.") from None
-    return array
-
-
-def _from_objects(array: np.ndarray, what: str) -> np.ndarray:
-    flat = array.ravel()
-    _refuse_missing(np.fromiter((_is_missing(v) for v in flat), bool, flat.size), what)
-    if all(isinstance(v, str) for v in flat):
-        return array.astype(np.str_)
-    if all(isinstance(v, int | np.integer | np.bool_) for v in flat):
-        return array.astype(np.int64)
-    if all(isinstance(v, int | float | np.number) for v in flat):
-        return array.astype(np.float64)
-    kinds = ", ".join(sorted({type(v).__name__ for v in flat}))
-    raise TypeError(f"{what} must be all text or all integers, got {kinds}; convert to one kind.")
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and not np.isfinite(value)
-
-
-def _refuse_missing(missing: np.ndarray, what: str) -> None:
-    if missing.any():
-        where = int(np.flatnonzero(missing)[0])
-        remedy = "; label noise with -1" if what.startswith("labels") else ""
-        raise ValueError(
-            f"{what} must have a value for every object, got none for {int(missing.sum())} "
-            f"object(s), first at {where}{remedy}."
-        )
+def _as_stored(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
 def _check_embedding(array: Any, what: str) -> None:
@@ -341,5 +310,5 @@ def _check_vector(array: Any, what: str) -> None:
         raise ValueError(f"{what} must be one value per object, got shape {array.shape}.")
 
 
-_COERCE = {"embedding": _as_embedding, "labels": _as_labels, "ids": _as_labels}
+_COERCE = {"embedding": _as_embedding, "labels": _as_labels, "ids": _as_ids}
 _SHAPE = {"embedding": _check_embedding, "labels": _check_vector, "ids": _check_vector}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import count, html_box, html_table, printable
+from wellsep._labels import NOISE, merge_noise
 
 if TYPE_CHECKING:
     from wellsep.runs.collection import Runs
@@ -78,7 +79,8 @@ def _clusters(run: Run) -> str:
         labels = run.labels
     except (OSError, TypeError, ValueError):  # a repr must not raise
         return "labels"
-    noise = int((labels == -1).sum()) if labels.dtype.kind in "iu" else 0
+    labels = merge_noise(labels)
+    noise = int((labels == NOISE).sum()) if labels.dtype.kind == "i" else 0
     clusters = count(len(np.unique(labels)) - (noise > 0), "cluster")
     return f"{clusters}, {noise:,} noise" if noise else clusters
 

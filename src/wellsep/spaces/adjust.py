@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_number, to_numpy
+from wellsep._checks import check_number, check_numbers
 from wellsep._display import Shown
 
 
@@ -63,13 +63,9 @@ def holm(pvalues: Any, alpha: float = 0.05) -> HolmResult:
     ([0.03, 0.06, 0.06], [True, False, False])
     """
     alpha = check_number("alpha", alpha, 0, 1, open_left=True)
-    p = to_numpy(pvalues)
+    p = check_numbers("pvalues", pvalues)
     if p.ndim != 1:
         raise ValueError(f"pvalues must be one-dimensional, got shape {p.shape}.")
-    try:
-        p = p.astype(np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"pvalues must be numbers, got an array of type {p.dtype}.") from None
     outside = (p < 0) | (p > 1)
     if outside.any():
         where = int(np.flatnonzero(outside)[0])

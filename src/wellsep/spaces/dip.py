@@ -165,7 +165,7 @@ def dip_tests(rows: np.ndarray) -> np.ndarray:
 
 def _ordered(x: Any) -> np.ndarray:
     """x as a new float64 vector, ascending, after a check that all its values are finite."""
-    values = to_numpy(x)
+    values = to_numpy(x, "x")
     if values.ndim != 1:
         raise ValueError(
             f"x must be one-dimensional, got shape {values.shape}; "

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_count, check_data, to_numpy
+from wellsep._arguments import check_generator
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_data,
+    to_numpy,
+)
 from wellsep._display import Shown
 from wellsep.spaces.adjust import holm
 from wellsep.spaces.dip import METHODS, DipResult, dip_test
-from wellsep.spaces.null import generator
 from wellsep.spaces.projections import (
     Components,
     Distances,
@@ -127,7 +132,7 @@ def multimodality(
     check_count("max_pairs", max_pairs)
     check_count("n_simulations", n_simulations)
     X = to_numpy(check_data(X, minimum=2))
-    rng = generator(random_state)
+    rng = check_generator(random_state)
 
     view: Components | Distances
 

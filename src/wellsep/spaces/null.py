@@ -6,26 +6,20 @@ whose samples have (asymptotically) the largest dips.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._arguments import check_generator
 from wellsep.compute.twins import TWINS, Twin, choose
 from wellsep.spaces import kernels
 from wellsep.spaces.hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A NumPy generator from None, an integer, a Generator or a RandomState."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state._bit_generator
-    return np.random.default_rng(random_state)
 
 
 def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.ndarray:
@@ -55,7 +49,7 @@ def null_dips(n: int, n_simulations: int, *, random_state: Any = None) -> np.nda
     >>> bool(dips.min() >= 0.01), bool(dips.max() <= 0.25)
     (True, True)
     """
-    rng = generator(random_state)
+    rng = check_generator(random_state)
     heights = np.ones(n_simulations)
     if n <= 3:  # three points in any position are 1/(2n) from a unimodal function
         return heights / (2 * n)
@@ -118,9 +112,20 @@ def table_pvalue(n: int, statistic: float) -> float:
     Rows of neighbouring n are mixed in proportion to 1/sqrt(n); n beyond the last row uses the
     last. Between columns p is linear above .05 and log p below.
     """
-    table = null_table()
-    if n < table.n[0] or statistic * 2 * n <= 1 + ROUNDING:
+    if n < null_table().n[0] or statistic * 2 * n <= 1 + ROUNDING:
         return 1.0
+    knots, p, log_p = _knots(n)
+    t = np.sqrt(n) * statistic
+    if t >= knots[-1]:
+        return null_table().bound
+    linear = float(np.interp(t, knots, p))
+    return linear if linear > 0.05 else float(np.exp(np.interp(t, knots, log_p)))
+
+
+@lru_cache(maxsize=64)
+def _knots(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of sqrt(n)·D for samples of size n, their p and its logarithm."""
+    table = null_table()
     scale = -1 / np.sqrt(table.n)
     at = min(-1 / np.sqrt(n), scale[-1])
     above = int(np.clip(np.searchsorted(scale, at), 1, len(scale) - 1))
@@ -131,8 +136,4 @@ def table_pvalue(n: int, statistic: float) -> float:
     past = table.probabilities < start  # columns inside the jump at 1/(2n) say nothing more
     knots = np.concatenate(([1 / (2 * np.sqrt(n))], quantiles[past]))
     p = np.concatenate(([start], table.probabilities[past]))
-    t = np.sqrt(n) * statistic
-    if t >= knots[-1]:
-        return table.bound
-    linear = float(np.interp(t, knots, p))
-    return linear if linear > 0.05 else float(np.exp(np.interp(t, knots, np.log(p))))
+    return knots, p, np.log(p)

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_count
+from wellsep._arguments import check_generator
+from wellsep._checks import (
+    check_choice,
+    check_count,
+)
 
 LAYOUTS = ("pca", "tsne", "umap")
 
@@ -16,7 +20,7 @@ def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
     check_count("n_plotted", most, minimum=0)
     if n <= most:
         return np.arange(n)
-    rng = np.random.default_rng(random_state)
+    rng = check_generator(random_state)
     return np.sort(rng.choice(n, most, replace=False))
 
 

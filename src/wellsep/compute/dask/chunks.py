@@ -23,6 +23,7 @@ from sklearn import config_context
 
 from wellsep.compute.dask.client import active_client, check_versions
 from wellsep.compute.engine import merge
+from wellsep.compute.units import largest_entry, safe_unit
 
 ARITY = 8  # parts added at once
 # Chunks smaller than this are looked at together: a task costs about a millisecond.
@@ -61,7 +62,14 @@ class Chunks:
 
     array: da.Array
     source: Any
+    unit: float = 1.0  # power of two that the rows were divided by
     _settled: dict = field(default_factory=dict)
+
+    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """A pass of the host as it is made over chunks."""
+        from wellsep.compute.dask.passes import PASSES
+
+        return PASSES[reference]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -93,9 +101,17 @@ class Chunks:
     @cached_property
     def reference(self) -> np.ndarray:
         """(d,) the mean of the first chunk: a point near the data to subtract from them."""
-        first = Chunks(self.array.blocks[0], self.source)
-        mean = first.each(_mean)[0]
+        mean = self._first_chunk[0]
         return np.where(np.isfinite(mean), mean, 0.0)
+
+    @cached_property
+    def _first_chunk(self) -> tuple[np.ndarray, float]:
+        return Chunks(self.array.blocks[0], self.source).each(_mean_and_largest)[0]
+
+    def in_safe_units(self) -> Chunks:
+        """The rows divided by a power of two where squares of the first chunk ask for it."""
+        unit = safe_unit(self._first_chunk[1], self.dtype)
+        return self if unit == 1 else Chunks(self.array * (1 / unit), self.source, unit)
 
     def portions(self, whole: bool = False) -> list[Portion]:
         """All chunks in order, small ones together."""
@@ -202,8 +218,8 @@ class Chunks:
         name = f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}"
         common = (f"{name}-shared",)
         graph: dict = {common: Constants(*shared)}
-        rows = _keys(self.array)
-        others = [None if array is None else _keys(array) for array in beside]
+        rows = row_keys(self.array)
+        others = [None if array is None else row_keys(array) for array in beside]
         parts = []
         portions = self.portions(whole)
         for i in range(len(portions)) if which is None else which:
@@ -273,7 +289,7 @@ def _call(
         )
 
 
-def _keys(array: da.Array) -> list[tuple]:
+def row_keys(array: da.Array) -> list[tuple]:
     """Keys of the chunks along the one axis that has several."""
     return [key for key in dask.core.flatten(array.__dask_keys__())]
 
@@ -282,8 +298,8 @@ def _take_rows(X: np.ndarray, wanted: dict[int, np.ndarray], start: int) -> np.n
     return X[wanted[start] - start]
 
 
-def _mean(X: np.ndarray, start: int) -> np.ndarray:
-    return X.mean(axis=0, dtype=np.float64)
+def _mean_and_largest(X: np.ndarray, start: int) -> tuple[np.ndarray, float]:
+    return X.mean(axis=0, dtype=np.float64), largest_entry(X)
 
 
 def open_chunks(X: Any, *, name: str = "X", sized: bool = True) -> Chunks:
@@ -331,7 +347,7 @@ def settled(array: da.Array) -> da.Array:
     of which it warns. Never for what is given back: Dask puts that together when it is computed.
     """
     name = f"wellsep-{array.name.split('-')[0]}-{uuid.uuid4().hex}"
-    aliases: dict = {(name, *key[1:]): key for key in _keys(array)}
+    aliases: dict = {(name, *key[1:]): key for key in row_keys(array)}
     layer = HighLevelGraph.from_collections(name, aliases, dependencies=[array])
     graph = HighLevelGraph.from_collections(name, fused(layer, list(aliases)))
     return da.Array(graph, name, chunks=array.chunks, dtype=array.dtype, meta=array._meta)

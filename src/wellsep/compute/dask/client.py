@@ -77,16 +77,16 @@ def connect(address: str) -> Any:
     except (OSError, ValueError, TypeError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConnectionError(
-            f"scheduler must answer at {address} within {SECONDS} s, got: {why}; "
-            "start one with: dask scheduler."
+            f"No Dask scheduler answered at {address} within {SECONDS} s: {why}. Nothing was "
+            "computed. Start one with: dask scheduler."
         ) from None
     try:
         client.wait_for_workers(1, timeout=SECONDS)
     except TimeoutError:
         client.close()
         raise ConnectionError(
-            f"scheduler must have workers, got none at {address} within {SECONDS} s; "
-            f"start one with: dask worker {address}."
+            f"The Dask scheduler at {address} had no worker within {SECONDS} s. Nothing was "
+            f"computed. Start one with: dask worker {address}."
         ) from None
     return client
 

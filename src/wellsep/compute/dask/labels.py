@@ -10,8 +10,9 @@ import dask.array as da
 import numpy as np
 
 from wellsep._checks import check_choice, check_weights, is_dask, to_numpy
+from wellsep._labels import NOISE, as_labels, merge_noise
 from wellsep.compute.dask.chunks import Chunks, aligned, with_sizes
-from wellsep.partitions import NOISE, NOISE_POLICIES, Partitions, as_categories
+from wellsep.partitions import NOISE_POLICIES, Partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,10 +148,10 @@ def _encode(
     classes, counts = _join([(c, k) for c, k, _, _ in looked])
     noisy = np.array([weighed for *_, weighed, _ in looked])  # of positive weight
     n_noise = int(sum(every for *_, every in looked))
-    has_noise = classes.dtype.kind in "iu" and n_noise > 0
+    has_noise = classes.dtype.kind == "i" and n_noise > 0
     if has_noise and noise == "error":
         raise ValueError(
-            f"{label} must not hold the noise label -1, got {n_noise} such objects; "
+            f"{label} must not hold noise (-1, -2 or -3), got {n_noise} such objects; "
             "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
         )
     counted = int(counts.sum())
@@ -176,9 +177,9 @@ def _distinct(
     vector: np.ndarray, weights: np.ndarray | None, name: str, start: int
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Distinct labels of objects that have weight, how many of each; noise with weight, and all."""
-    vector = as_categories(np.asarray(vector), name)
+    vector = merge_noise(as_labels(vector, name, start))
     weighed = vector if weights is None else vector[weights > 0]
-    noise = [int((v == NOISE).sum()) if vector.dtype.kind in "iu" else 0 for v in (weighed, vector)]
+    noise = [int((v == NOISE).sum()) if vector.dtype.kind == "i" else 0 for v in (weighed, vector)]
     return *np.unique(weighed, return_counts=True), *noise  # type: ignore[return-value]
 
 
@@ -200,7 +201,7 @@ def _codes(
 
     With ``before`` (noise in earlier chunks) each noise object is a cluster of its own.
     """
-    vector = as_categories(np.asarray(vector), "labels")
+    vector = merge_noise(as_labels(vector, "labels", start))
     codes = np.full(len(vector), -1, dtype=np.int32)
     if len(classes):
         place = np.minimum(np.searchsorted(classes, vector), len(classes) - 1)

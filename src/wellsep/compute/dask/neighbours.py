@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 import uuid
-from typing import Any, NamedTuple
 
 import dask
 import numpy as np
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from wellsep.compute.dask.chunks import ARITY, Chunks, settled
+from wellsep.compute.dask.chunks import Chunks, add_tree, row_keys, settled
 from wellsep.compute.dask.labels import weigh_chunks
 from wellsep.compute.dask.pairs import block_sizes, say_cost
 from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
@@ -26,13 +26,16 @@ def neighbours_of(X: Chunks, counted: np.ndarray, t: int) -> NeighbourGraph:
     before = np.concatenate([[0], np.cumsum(counted)])[edges]  # counted rows before each block
     name = f"wellsep-neighbours-{uuid.uuid4().hex}"
     graph: dict = {}
-    for i, (x, w) in enumerate(zip(*map(_keys, (rows.array, mask)), strict=True)):
+    for i, (x, w) in enumerate(zip(*map(row_keys, (rows.array, mask)), strict=True)):
         graph[f"{name}-block", i] = (_kept, x, w, int(before[i]))
     parts = _visit_pairs(graph, name, len(sizes), t)
     graph[name] = (list, parts)
     layer = HighLevelGraph.from_collections(name, graph, dependencies=[rows.array, mask])
-    found = Near.stacked(dask.compute(Delayed(name, layer, layer=name))[0])
-    return NeighbourGraph(found.indices, found.distances, "blocks", 1.0)
+    found = dask.compute(Delayed(name, layer, layer=name))[0]
+    indices, distances = (
+        np.concatenate([getattr(part, of) for part in found]) for of in ("indices", "distances")
+    )
+    return NeighbourGraph(indices, distances, "blocks")
 
 
 def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
@@ -42,79 +45,33 @@ def _visit_pairs(graph: dict, name: str, n_blocks: int, t: int) -> list[tuple]:
         graph[f"{name}-pair", i, j] = (_search, (f"{name}-block", i), (f"{name}-block", j), t)
     best = []
     for i in range(n_blocks):
-        told = [((f"{name}-pair", *p), p[1] == i and p[0] != i) for p in pairs if i in p]
-        keys = []
-        for key, second in told:
-            graph[f"{name}-side", i, *key[1:]] = (_side, key, int(second))
-            keys.append((f"{name}-side", i, *key[1:]))
-        level = 0
-        while len(keys) > 1:
-            level += 1
-            merged = []
-            for start in range(0, len(keys), ARITY):
-                graph[f"{name}-best", i, level, start] = (_best, keys[start : start + ARITY], t)
-                merged.append((f"{name}-best", i, level, start))
-            keys = merged
-        best.append(keys[0])
+        told = [(f"{name}-side-{i}", *pair) for pair in pairs if i in pair]
+        for key in told:
+            second = key[2] == i and key[1] != i
+            graph[key] = (operator.getitem, (f"{name}-pair", *key[1:]), int(second))
+        best.append(add_tree(graph, told))
     return best
-
-
-class Near(NamedTuple):
-    """Neighbours of some rows, nearest first."""
-
-    indices: np.ndarray  # (b, t) among all counted rows
-    distances: np.ndarray  # (b, t)
-
-    @classmethod
-    def stacked(cls, parts: list[Near]) -> Near:
-        return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _keys(array: Any) -> list[tuple]:
-    return list(dask.core.flatten(array.__dask_keys__()))
 
 
 def _kept(X: np.ndarray, mask: np.ndarray, first: int) -> tuple[np.ndarray, int]:
     return X[mask > 0], first
 
 
-def _search(left: tuple[np.ndarray, int], right: tuple[np.ndarray, int], t: int) -> list[Near]:
-    """Neighbours among two blocks together, for the rows of either."""
+def _search(
+    left: tuple[np.ndarray, int], right: tuple[np.ndarray, int], t: int
+) -> list[NeighbourGraph]:
+    """Neighbours among two blocks together, for the rows of either; -1 where there are fewer."""
     same = left[1] == right[1]
     blocks = [left] if same else [left, right]
     numbers = np.concatenate([first + np.arange(len(X)) for X, first in blocks])
     X = np.concatenate([X for X, _ in blocks])
-    missing = t - max(0, min(t, len(X) - 1))
-    if missing == t:
-        found = Near(np.full((len(X), t), -1), np.full((len(X), t), np.inf))
-    else:
-        graph = nearest_neighbours(X, t - missing, n_jobs=1)
-        pad = ((0, 0), (0, missing))
-        found = Near(
-            np.pad(numbers[graph.indices], pad, constant_values=-1),
-            np.pad(graph.distances, pad, constant_values=np.inf),
-        )
+    indices, distances = np.full((len(X), t), -1), np.full((len(X), t), np.inf)
+    some = min(t, len(X) - 1)
+    if some > 0:
+        graph = nearest_neighbours(X, some, n_jobs=1)
+        indices[:, :some], distances[:, :some] = numbers[graph.indices], graph.distances
     cut = len(left[0])
-    return [Near(*(c[:cut] for c in found)), Near(*(c[cut:] for c in found))]
-
-
-def _side(pair: list[Near], side: int) -> Near:
-    return pair[side]
-
-
-def _best(parts: list[Near], t: int) -> Near:
-    """The t nearest of what several pairs found; who shares a block was found in each."""
-    indices = np.concatenate([p.indices for p in parts], axis=1)
-    distances = np.concatenate([p.distances for p in parts], axis=1)
-    by_index = np.argsort(indices, axis=1, kind="stable")
-    sorted_indices = np.take_along_axis(indices, by_index, axis=1)
-    again = np.zeros(indices.shape, dtype=bool)
-    np.put_along_axis(
-        again,
-        by_index[:, 1:],
-        (sorted_indices[:, 1:] == sorted_indices[:, :-1]) & (sorted_indices[:, 1:] >= 0),
-        axis=1,
-    )
-    distances = np.where(again, np.inf, distances)
-    order = np.lexsort((indices, distances), axis=1)[:, :t]
-    return Near(*(np.take_along_axis(c, order, axis=1) for c in (indices, distances)))
+    return [
+        NeighbourGraph(indices[rows], distances[rows], "blocks")
+        for rows in (slice(cut), slice(cut, None))
+    ]

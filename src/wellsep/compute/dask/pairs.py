@@ -22,7 +22,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from wellsep.compute.blocks import WidthTotals, pair_block, widths_from_sums
 from wellsep.compute.clusters import Clusters
-from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, settled
+from wellsep.compute.dask.chunks import ARITY, Chunks, Constants, add_tree, row_keys, settled
 from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.dask.passes import FirstPass
 from wellsep.compute.engine import cut_rows, merge, one_blas_thread
@@ -89,7 +89,7 @@ def cut_blocks(task: ChunkedTask, clusters: list[Clusters], *, lazily: bool = Fa
     if not lazily:
         arrays = [settled(array) for array in arrays]
     rows, codes, *mass = arrays
-    known = FirstPass(task.partitions.classes, clusters, [], {}, chunks.reference)
+    known = FirstPass(task.partitions.classes, clusters, [], {}, chunks.reference, chunks.unit)
     return Blocks(Chunks(rows, chunks.source), [codes, mass[0] if mass else None], known)
 
 
@@ -145,13 +145,8 @@ def _pairs(
     names = Names(f"wellsep-{kernel.__name__.strip('_')}-{uuid.uuid4().hex}")
     graph: dict = {names.shared: Constants(*shared), names.known: Constants(blocks.known)}
     rows = blocks.rows
-    keys = [list(dask.core.flatten(a.__dask_keys__())) for a in (rows.array, blocks.beside[0])]
-    weights = blocks.beside[1]
-    keys.append(
-        [None] * len(rows.sizes)
-        if weights is None
-        else list(dask.core.flatten(weights.__dask_keys__()))
-    )
+    nothing: list[Any] = [None] * len(rows.sizes)
+    keys = [nothing if a is None else row_keys(a) for a in (rows.array, *blocks.beside)]
     pairs = {}
     for i in range(len(rows.sizes)):
         graph[names.block(i)] = (_block, *(k[i] for k in keys), names.known)
@@ -307,7 +302,7 @@ def _widths_of(
 ) -> np.ndarray:
     widths_of = choose(widths_from_sums, sums)
     got = widths_of(sums, codes, weights, cluster.mass, cluster.counts, w.get("singleton", 0), np)
-    return np.where(codes >= 0, got.width, np.nan)
+    return np.where(codes >= 0, got, np.nan)
 
 
 class Extremes(NamedTuple):
@@ -339,7 +334,7 @@ def _extremes(left: Task, right: Task, starts: list[int], wants: list[Want]) -> 
         part = Partitions(
             codes[useful], tuple(whole.classes[m] for m in useful), names, np.ones(len(useful))
         )
-        space = Space(X, 1, origin=left.space.origin)
+        space = Space(X, 1, origin=left.space.origin, unit=left.space.unit)
         for w, values in provide_extremes(Task(space, part, None), wants).items():
             found[w][useful] = values
     return Extremes(found)

@@ -7,13 +7,15 @@ leaves the workers: widths of objects come back as totals by cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.compute.clusters import Clusters, centre_pass, width_pass
+from wellsep.compute.clusters import Clusters, centre_pass, finish_separation, width_pass
 from wellsep.compute.dask.labels import ChunkedTask
 from wellsep.compute.density import Spread, _Members, ball_counts, balls_from, warn_of_empty
+from wellsep.compute.gather import make_passes, make_values
 from wellsep.compute.metrics import Metric, find
 from wellsep.compute.moments import (
     RowOptions,
@@ -42,10 +44,11 @@ class FirstPass(NamedTuple):
     spreads: list[Spread]
     sums: dict[Metric, np.ndarray]  # (ΣK, e)
     origin: np.ndarray  # (d,) what every portion subtracts
+    unit: float = 1.0  # that the rows were divided by
 
     def task(self, X: np.ndarray, codes: np.ndarray, weights: np.ndarray | None) -> Task:
         """Some of the rows, as a space in memory."""
-        space = Space(X, 1, origin=self.origin)
+        space = Space(X, 1, origin=self.origin, unit=self.unit)
         names = tuple(map(str, range(len(codes))))
         partitions = Partitions(codes, self.classes, names, np.ones(len(codes)))
         return Task(space, partitions, weights)
@@ -136,7 +139,7 @@ def _known(task: ChunkedTask, statistics: RowStatistics) -> FirstPass:
             between = (mass[:, None] * (means - mean) ** 2).sum(axis=0)
             total = (square.sum(axis=0) + between) / mass.sum()
             spreads.append(Spread(means, square / mass[:, None], total))
-    return FirstPass(partitions.classes, clusters, spreads, statistics.sums, shift)
+    return FirstPass(partitions.classes, clusters, spreads, statistics.sums, shift, chunks.unit)
 
 
 def _from_first(
@@ -202,7 +205,7 @@ def _second_pass(task: ChunkedTask, wants: list[Want], known: FirstPass) -> dict
         else:
             found[w] = sums[w]
     warn_of_empty(found)
-    return found
+    return finish_separation(found)
 
 
 def _row_sums(
@@ -250,3 +253,9 @@ def _object_values(
     start: int,
 ) -> np.ndarray:
     return _from_centres(known.task(X, codes, weights), known, [wanted])[wanted][0]
+
+
+PASSES: dict[Callable[..., Any], Callable[..., Any]] = {
+    make_passes: gather_chunks,
+    make_values: lazy_values,
+}

@@ -124,17 +124,24 @@ def prepare_chunks(
     if frame is not None:
         return ChunkedPoints(chunks, weights, frame)
     reference = np.zeros(chunks.d) if metric == COSINE else chunks.reference
-    facts, n_zero = chunks.fold(_describe, metric, reference, beside=[weights], checked=True)
+    unit = 1.0 if metric == COSINE else chunks.in_safe_units().unit
+    facts, n_zero = chunks.fold(_describe, metric, reference, unit, beside=[weights], checked=True)
     spread = float((facts.square[0] / facts.mass[0]).mean())
-    offset = None if metric == COSINE else reference + facts.mean[0]
-    return ChunkedPoints(chunks, weights, Frame(metric, offset, spread), int(n_zero))
+    offset = None if metric == COSINE else reference + facts.mean[0] * unit
+    return ChunkedPoints(chunks, weights, Frame(metric, offset, spread, unit), int(n_zero))
 
 
 def _describe(
-    X: np.ndarray, weights: np.ndarray | None, metric: str, reference: np.ndarray, start: int
+    X: np.ndarray,
+    weights: np.ndarray | None,
+    metric: str,
+    reference: np.ndarray,
+    unit: float,
+    start: int,
 ) -> tuple[Any, int]:
     """Moments of the rows, and how many have no direction."""
     values, zero = prepare_directions(X) if metric == COSINE else Prepared(X)
     nothing = np.zeros(0, dtype=np.intp)
-    facts = describe_rows(values, None, weights, nothing, reference, RowOptions(weighted=True))
+    about, options = reference / unit, RowOptions(weighted=True)
+    facts = describe_rows(values * (1 / unit), None, weights, nothing, about, options)
     return facts.weighted, 0 if zero is None else int(zero.sum())

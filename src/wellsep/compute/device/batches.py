@@ -83,6 +83,20 @@ def member_table(
     return table[:clusters]
 
 
+def memberships(
+    space: Space,
+    codes: np.ndarray,
+    n_clusters: np.ndarray,
+    weights: np.ndarray | None,
+    dtype: Any,
+    sparse: bool,
+) -> torch.Tensor:
+    """(ΣK, b) what objects weigh in all clusters, beside X."""
+    beside = space.asarray(codes.astype(np.int64))
+    table = member_table(beside, n_clusters, codes.shape[1], dtype)
+    return table if weights is None else table * space.asarray(weights, dtype=dtype)
+
+
 def totals(values: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
     """(g, K) sums over clusters of ``values`` (g, n); always added in the same order."""
     zero = torch.zeros((), dtype=values.dtype, device=values.device)
@@ -112,6 +126,14 @@ def cluster_means(
     X: torch.Tensor, batch: Batch, weights: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """(g, K, d) means and (g, K) masses."""
+    sums, mass = cluster_sums(X, batch, weights)
+    return sums / mass[..., None], mass
+
+
+def cluster_sums(
+    X: torch.Tensor, batch: Batch, weights: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, K, d) sums of rows and (g, K) masses."""
     g, k = len(batch.which), batch.k
     sums = torch.zeros((g * k, X.shape[1]), dtype=X.dtype, device=X.device)
     mass = torch.zeros(g * k, dtype=X.dtype, device=X.device)
@@ -121,4 +143,4 @@ def cluster_means(
             table *= weights[rows]
         sums += table @ X[rows]
         mass += table.sum(dim=1)
-    return (sums / mass[:, None]).reshape(g, k, -1), mass.reshape(g, k)
+    return sums.reshape(g, k, -1), mass.reshape(g, k)

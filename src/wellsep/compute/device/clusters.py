@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from wellsep.compute.clusters import Clusters, centre_distances
+from wellsep.compute.centres import centre_distances
+from wellsep.compute.clusters import TABLES, Clusters
 from wellsep.compute.device.batches import (
     batches,
     centred,
@@ -31,7 +32,7 @@ from wellsep.compute.wants import Task, Want
 COPIES = 8  # float64 tables of (rows, K) at a time
 
 
-def cluster_sums(task: Task, rows_of: Callable[[slice], Any]) -> torch.Tensor:
+def sum_members(task: Task, rows_of: Callable[[slice], Any]) -> torch.Tensor:
     """(ΣK, e) float64: weighted sums over every cluster of the rows that ``rows_of`` gives."""
     space, partitions = task.space, task.partitions
     codes, weights = codes_on_device(task).to(torch.int64), weights_on_device(task)
@@ -44,6 +45,13 @@ def cluster_sums(task: Task, rows_of: Callable[[slice], Any]) -> torch.Tensor:
             table *= weights[rows]
         total = total + table @ rows_of(rows).to(torch.float64)
     return total
+
+
+def sweep_rows(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[Want, list[Any]]:
+    tables = [w for w in wants if w.name in TABLES]
+    rest = [w for w in wants if w.name not in TABLES]
+    spread = spread_pass(task, [c.centers for c in clusters], rest) if rest else {}
+    return spread | (table_pass(task, clusters, tables) if tables else {})
 
 
 def spread_pass(task: Task, centers: list[np.ndarray], wants: list[Want]) -> dict[Want, list[Any]]:

@@ -14,7 +14,7 @@ import torch
 
 from wellsep.compute.device.batches import codes_on_device, row_parts
 from wellsep.compute.extremes import in_units
-from wellsep.compute.metrics import Metric, Prepared, square_lengths
+from wellsep.compute.metrics import Metric, Prepared, product_squares, square_lengths
 from wellsep.compute.space import Space, host
 from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.wants import Task
@@ -64,7 +64,7 @@ def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds
     blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
     for a in blocks:
         for b in blocks:
-            table = square[a, None] + square[b] - 2 * X[a] @ X[b].T
+            table = product_squares(X[a], X[b], square[a, None] + square[b])
             if a == b:
                 table.fill_diagonal_(torch.nan)
             for m in range(len(codes)):

@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from wellsep.compute import neighbours
 from wellsep.compute.device.batches import row_parts, to_device
+from wellsep.compute.metrics import product_squares
+from wellsep.compute.neighbours import NeighbourGraph
 from wellsep.compute.space import host
 from wellsep.compute.triton.fused import fused_usable
 
@@ -67,7 +70,8 @@ class Search:
 
     def _table(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
         """A block of plain products; one more than asked for bounds the others."""
-        table = self.square[rows, None] + self.square - 2 * self.X[rows] @ self.X.T
+        lengths = self.square[rows, None] + self.square
+        table = product_squares(self.X[rows], self.X, lengths)
         table[torch.arange(len(self.X), device=rows.device) >= limits[:, None]] = torch.inf
         table.scatter_(1, rows[:, None], torch.inf)
         values, candidates = table.topk(min(k + 1, len(self.X)), dim=1, largest=False)
@@ -93,6 +97,15 @@ class Search:
         k = min(k, candidates.shape[1])
         order = distance.argsort(dim=1, stable=True)[:, :k]
         return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
+
+
+def find_graph(
+    X: torch.Tensor, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """By brute force; trees and approximate searches are for the host."""
+    if method not in ("exact", "brute"):
+        return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
+    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
 
 
 def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,11 +10,11 @@ import torch
 from wellsep.compute.device.batches import (
     Batch,
     batches,
-    centred,
-    cluster_means,
+    cluster_sums,
     codes_on_device,
     own_squares,
     row_parts,
+    to_device,
     totals,
 )
 from wellsep.compute.representatives import SHRINK, Between, Representatives
@@ -35,7 +35,8 @@ class _Clusters(NamedTuple):
 
 
 def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X, codes, partitions = centred(task.space), codes_on_device(task), task.partitions
+    X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
+    codes, partitions = codes_on_device(task), task.partitions
     found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
     for w in wants:
         each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
@@ -44,9 +45,10 @@ def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]
                 batch = by_first_appearance(batch)
             clusters = _describe(X, batch, w.get("count"))
             distance, density = _between(X, clusters, w.get("rule"))
-            shares = _near(X, clusters, w.get("rule"))
+            shares = _near(X, clusters, w.get("rule"), task.space.unit)
             parts = [host(p) for p in (clusters.deviations, distance, density, shares)]
             for m, deviation, apart, dense, share in zip(batch.which, *parts, strict=True):
+                apart, deviation = apart * task.space.unit, deviation * task.space.unit
                 found[w][m] = Representatives(deviation, Between(apart, dense), share)
     return found
 
@@ -62,8 +64,9 @@ def by_first_appearance(batch: Batch) -> Batch:
 
 
 def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
-    centers, size = cluster_means(X, batch, None)
-    squares, members = own_squares(X, centers, batch), batch.members()
+    sums, size = cluster_sums(X, batch, None)
+    centers = sums / size[..., None]
+    squares, members = _to_centres(X, sums, size, batch), batch.members()
     reach = (X * X).sum(dim=1).max()
     extent = torch.where(members, squares[:, None], 0.0).amax(dim=-1)
     flat = extent <= 1e-24 * reach  # the rounding of the mean is no extent
@@ -73,6 +76,20 @@ def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
     scatter = totals(squares, members)
     deviations = (scatter / (size - 1).clamp(min=1)).sqrt()
     return _Clusters(batch, size, centers, squares, points, valid, deviations)
+
+
+def _to_centres(
+    X: torch.Tensor, sums: torch.Tensor, size: torch.Tensor, batch: Batch
+) -> torch.Tensor:
+    """(g, n) ‖nx − Σx‖²/n² about the own cluster: exact for whole numbers, as x − mean is not."""
+    found = torch.empty_like(batch.codes, dtype=X.dtype)
+    first = torch.arange(len(batch.which), device=X.device)[:, None] * batch.k
+    flat, sizes = sums.reshape(-1, X.shape[1]), size.reshape(-1)
+    for rows in row_parts(len(X), 8 * len(batch.which) * X.shape[1] * 4):
+        own = first + batch.safe(rows)
+        gap = sizes[own][..., None] * X[rows] - flat[own]
+        found[:, rows] = gap.square_().sum(dim=-1) / sizes[own] ** 2
+    return found
 
 
 def farthest_first(
@@ -122,15 +139,14 @@ def _of_pairs(
     spread = clusters.deviations
     radius = spread[:, i] if rule == "first" else (spread[:, i] + spread[:, j]) / 2  # (g, P)
     inside = torch.zeros((g, len(i), r), dtype=X.dtype, device=X.device)
-    lengths = (middle * middle).sum(dim=-1)[..., None]  # (g, P, r, 1)
-    limit = (radius**2)[:, :, None, None]
+    limit = radius[:, :, None, None]
     for rows in row_parts(len(X), 8.0 * g * len(i) * (3 * r + 1)):
         part = X[rows]
-        squares = (middle.reshape(-1, X.shape[1]) @ part.T).reshape(g, len(i), r, -1)
-        squares = (part * part).sum(dim=1) - 2 * squares + lengths
+        points = middle.reshape(-1, X.shape[1])
+        reach = torch.cdist(points, part, compute_mode="donot_use_mm_for_euclid_dist")
         members = clusters.batch.members(rows)
         either = (members[:, i] | members[:, j])[:, :, None]
-        inside += ((squares.clamp_(min=0) < limit) & either).sum(dim=-1)
+        inside += ((reach.reshape(g, len(i), r, -1) < limit) & either).sum(dim=-1)
     both = (clusters.size[:, i] + clusters.size[:, j])[:, :, None]
     share = apart * inside / (2 * radius[:, :, None] * both)  # radius 0: undefined under "first"
     count = mutual.sum(dim=-1)
@@ -170,12 +186,12 @@ def _closest(
     return middle, torch.where(mutual, apart, 0.0).reshape(shape), mutual.reshape(shape)
 
 
-def _near(X: torch.Tensor, clusters: _Clusters, rule: str) -> torch.Tensor:
+def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch.Tensor:
     """(g, S, K) mean share of the members near the representatives, for each shrinkage."""
     batch, centers, spread = clusters.batch, clusters.centers, clusters.deviations
     g, k, r, d = clusters.points.shape
     mean = spread.mean(dim=1, keepdim=True) ** 2
-    limit = spread if rule == "first" else mean.expand(-1, k)  # (g, K)
+    limit = spread / unit if rule == "first" else mean.expand(-1, k)  # (g, K)
     points = clusters.points - centers[:, :, None]
     points = torch.where(clusters.valid[..., None], points, 0.0)
     lengths = (points * points).sum(dim=-1)  # (g, K, r)

@@ -14,14 +14,37 @@ import numpy as np
 import torch
 from array_api_compat import torch as xp
 
-from wellsep.compute.metrics import Prepared, Rows, half, root, square_lengths, squares, whole
-from wellsep.compute.space import host
-from wellsep.compute.triton.fused import FAR, about_median
+from wellsep.compute import selection
+from wellsep.compute.metrics import (
+    Metric,
+    Prepared,
+    Rows,
+    half,
+    root,
+    square_lengths,
+    squares,
+    whole,
+)
+from wellsep.compute.selection import SORTABLE, counted_rows
+from wellsep.compute.space import Space, host
+from wellsep.compute.triton.fused import FAR, about_median, fused_usable
 
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
 
 _FUSED = (root, whole, half)
+
+
+def select_rows(
+    space: Space, metric: Metric, rows: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """As on the host where a distance does not follow from products."""
+    if metric.finish is None:
+        return selection.select_rows(space, metric, rows, counts)
+    some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
+    return select_on_device(
+        some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=SORTABLE
+    )
 
 
 def select_on_device(

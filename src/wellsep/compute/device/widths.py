@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,10 @@ from wellsep.compute.device.batches import (
     totals,
     weights_on_device,
 )
-from wellsep.compute.metrics import Sums
+from wellsep.compute.device.clusters import sum_members
+from wellsep.compute.metrics import ROUNDING, Metric, Sums
 from wellsep.compute.space import host
+from wellsep.compute.sums import strips
 from wellsep.compute.wants import Task, Want
 
 # rows, and (ΣK, b) float64 distance sums of those rows
@@ -82,6 +85,18 @@ def reduce_widths(placed: TaskOnDevice, wants: list[Want], strips: Strips) -> di
     return found
 
 
+def reduce_sums(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+    placed = TaskOnDevice(task)
+    return reduce_widths(placed, wants, strips(task, metric, placed.codes))
+
+
+def provide_summed_widths(task: Task, metric: Metric, wants: list[Want]) -> dict[Want, list[Any]]:
+    summed: Any = metric.sums
+    placed = TaskOnDevice(task)
+    sums = sum_members(task, partial(summed.rows, task.space))
+    return reduce_widths(placed, wants, summed_strips(placed, summed, sums))
+
+
 def _group_table(task: Task) -> torch.Tensor:
     """(n, G) float64 beside X: whether an object belongs to a group."""
     groups = torch.as_tensor(task.groups, device=task.space.X.device).to(torch.int64)
@@ -94,12 +109,13 @@ def summed_strips(placed: TaskOnDevice, summed: Sums, sums: torch.Tensor) -> Str
     first = torch.as_tensor(offsets[:-1], device=sums.device)[:, None]
     for at in row_parts(space.n, 32.0 * len(sums) + 16.0 * space.d):
         rows, codes = summed.rows(space, at), placed.codes[:, at]
-        distances = summed.distances(rows, sums, placed.mass)
+        lengths = summed.lengths(space, rows, sums, placed.mass)
+        distances = summed.distances(space, rows, sums, lengths)
         # an object is at distance 0 from itself, also where its row is zero
-        itself = placed.weights[at] * summed.itself(rows, space.xp)
+        itself = placed.weights[at] * summed.itself(space, rows)
         itself = torch.where(codes >= 0, -itself, 0.0)
         distances.scatter_add_(0, first + codes.clamp(min=0), itself)
-        distances[distances < 1e-14 * placed.mass[:, None]] = 0  # rounding between equal rows
+        distances[distances < ROUNDING * lengths] = 0
         yield at, distances
 
 
@@ -127,7 +143,7 @@ class _Part(NamedTuple):
             other=means.amin(dim=1),
             singleton=singleton,
             xp=xp,
-        ).width
+        )
         return torch.where(self.batch.codes >= 0, width, torch.nan)
 
     def by_group(self, singleton: float, groups: torch.Tensor, xp: Any) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,15 +24,12 @@ def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
     return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
 
 
-class AboutMedian(NamedTuple):
-    """Rows for the fused kernels, and how far out the farthest lies."""
+def about_median(X: Any) -> tuple[Any, float]:
+    """(n, d) rows of a tensor about the medians of a sample of them, for the fused kernels.
 
-    rows: Any  # (n, d) about the median: one far object would drag the mean away
-    reach: float  # its distance from there, in those of a typical object
-
-
-def about_median(X: Any) -> AboutMedian:
-    """Rows of a tensor about the medians of a sample of them."""
+    One far object would drag the mean away. Beside them the distance of the farthest from there,
+    in those of a typical object.
+    """
     import torch
 
     some = slice(None, None, max(1, len(X) // 4096))
@@ -42,8 +39,8 @@ def about_median(X: Any) -> AboutMedian:
     farthest = float(lengths.max())
     apart = lengths[some][lengths[some] > 0]  # objects that coincide are typical of nothing
     if len(apart) == 0:
-        return AboutMedian(rows, np.inf if farthest > 0 else 1.0)
-    return AboutMedian(rows, farthest / float(apart.median()))
+        return rows, np.inf if farthest > 0 else 1.0
+    return rows, farthest / float(apart.median())
 
 
 def fused_way(X: Any, reach: float, n_clusters: np.ndarray, weighted: bool) -> str | None:

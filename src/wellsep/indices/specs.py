@@ -1,0 +1,76 @@
+"""Which indices a call names, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wellsep._arguments import check_items
+from wellsep._checks import check_choice
+from wellsep._display import shown
+from wellsep.compute.metrics import find
+from wellsep.indices.record import INDICES, Index
+
+DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
+IndexSpec = str | tuple[str, Mapping[str, Any]]
+ParsedIndex = tuple[Index, dict[str, Any]]
+# What the authors of ACE computed where it differs from the definitions.
+ACE_CONVENTION: dict[str, dict[str, Any]] = {
+    "c_index": {"variant": "nbclust"},
+    "s_dbw": {"density": "own"},
+    "ccc": {"variant": "nbclust"},
+    "cdbw": {"flavour": "fpc", "order": "first"},
+}
+
+
+def parse_indices(
+    indices: Any, convention: str | None = None, *, what: str = "indices"
+) -> list[ParsedIndex]:
+    """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
+    check_choice("convention", convention, (None, "ace"))
+    if isinstance(indices, str) or _is_pair(indices):
+        indices = (indices,)
+    asked: dict[str, ParsedIndex] = {}
+    for spec in check_items(what, indices, "names or (name, parameters) pairs"):
+        if not isinstance(spec, str) and not _is_pair(spec):
+            raise TypeError(f"{what} must be names or (name, parameters) pairs, got {shown(spec)}.")
+        name, given = (spec, {}) if isinstance(spec, str) else spec
+        if name not in INDICES:
+            known = ", ".join(INDICES)
+            raise ValueError(f"{what} must be among {known}; got {shown(name)}.")
+        index = INDICES[name]
+        params = index.with_params({**_convention(name, convention), **given})
+        asked[index.label(params)] = (index, params)
+    if not asked:
+        raise ValueError(f"{what} must name at least one index, got none.")
+    _refuse_mixture(list(asked.values()))
+    return list(asked.values())
+
+
+def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
+    """Whether X is a matrix of distances to this index, and not coordinates."""
+    return "metric" in params and not find(params["metric"]).coordinates
+
+
+def _refuse_mixture(asked: list[ParsedIndex]) -> None:
+    """X cannot be distances for one index and coordinates for another."""
+    given = [takes_distances(index, params) for index, params in asked]
+    if any(given) and not all(given):
+        index, params = asked[given.index(False)]
+        raise ValueError(
+            "indices must all have metric='precomputed' where one has, got "
+            f"{index.label(params)!r}, which needs coordinates; score it apart."
+        )
+
+
+def _is_pair(spec: Any) -> bool:
+    return (
+        isinstance(spec, tuple | list)
+        and len(spec) == 2
+        and isinstance(spec[0], str)
+        and isinstance(spec[1], Mapping)
+    )
+
+
+def _convention(name: str, convention: str | None) -> Mapping[str, Any]:
+    return ACE_CONVENTION.get(name, {}) if convention == "ace" else {}

@@ -1,0 +1,130 @@
+"""Memory is bounded by blocks: of clusters where these are many, of rows where X is a file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import wellsep as ws
+from wellsep.compute import centres, clusters
+
+
+def _pairs(n: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters of two objects each, some of them in one place."""
+    X = np.random.default_rng(0).normal(size=(n, d))
+    X[: n // 100] = X[n // 2 : n // 2 + n // 100] = 1.0
+    return X, np.arange(n) % (n // 2)
+
+
+def _peak(call) -> int:
+    call()
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize(
+    ("score", "limit"),
+    [
+        (ws.davies_bouldin_score, 20 << 20),
+        (ws.cfq_score, 40 << 20),
+        (ws.margins, 300 << 20),
+        (ws.simplified_silhouette_score, 300 << 20),
+    ],
+)
+def test_three_thousand_clusters_need_no_table_of_pairs(score, limit):
+    X, y = _pairs(6000)
+    assert _peak(lambda: score(X, y)) < limit
+
+
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("twins", ["0", "1"])
+def test_blocks_of_clusters_give_what_the_table_gives(d, twins, monkeypatch):
+    monkeypatch.setenv("WELLSEP_KERNELS", twins)
+    X, y = _pairs(600, d)
+    X, y = np.vstack([X, X[:5] + 0.1]), np.append(y, [0, 0, 1, 2, 2])
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(y))
+    data = {"dense": X, "single": X.astype(np.float32), "sparse": sp.csr_array(X)}
+    kinds = [("dense", None), ("dense", weights), ("single", None), ("sparse", weights)]
+
+    def values():
+        found = []
+        for kind, weight in kinds:
+            one = {"sample_weight": weight}
+            found.append(ws.davies_bouldin_score(data[kind], y, **one))
+            found.append(ws.davies_bouldin_score(data[kind], y, q=2, **one))
+            for side in ("zero", "squared"):
+                found.append(ws.cfq_score(data[kind], y, wrong_side=side, **one))
+        return np.array(found), ws.margins(X, y)
+
+    table, margins = values()
+    for module in (centres, clusters):
+        monkeypatch.setattr(module, "MANY", 10)
+    blocks, same = values()
+    assert blocks == pytest.approx(table, rel=1e-5)
+    assert np.delete(blocks, range(8, 12)) == pytest.approx(
+        np.delete(table, range(8, 12)), rel=1e-9
+    )
+    assert same == pytest.approx(margins, rel=1e-9, nan_ok=True)
+
+
+def test_centres_in_one_place_have_no_partner():
+    sizes = np.linspace(1, 2, 2000)
+    assert centres.worst_partners(sizes, np.ones((2000, 3))) is None
+    apart = np.ones((2000, 3))
+    apart[0] = 2
+    found = centres.worst_partners(sizes, apart)
+    assert found == pytest.approx(np.append((1 + 2) / 3**0.5, (sizes[1:] + 1) / 3**0.5))
+
+
+PEAK = """
+import resource, sys, numpy as np, wellsep as ws
+ws.score_partitions(np.eye(6), [0, 0, 0, 1, 1, 1])
+X = np.load(sys.argv[1], mmap_mode="r")
+y = np.arange(len(X)) % 5
+def anonymous():
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+import threading, time
+before, peak, done = anonymous(), 0, False
+def watch():
+    global peak
+    while not done:
+        peak = max(peak, anonymous())
+        time.sleep(0.002)
+thread = threading.Thread(target=watch)
+thread.start()
+ws.score_partitions(X, y, ["calinski_harabasz", "davies_bouldin", "cfq", "silhouette_cosine"])
+done = True
+thread.join()
+print((peak - before) // 1024)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads Linux's /proc")
+def test_a_memory_map_is_read_by_blocks(tmp_path):
+    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (400_000, 160))
+    for start in range(0, len(X), 50_000):
+        X[start : start + 50_000] = np.random.default_rng(start).random((50_000, 160), np.float32)
+    del X
+    command = [sys.executable, "-c", PEAK, str(tmp_path / "X.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 230  # MB, of a file of 256 MB
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_clusters_fit_into_half_a_gigabyte():
+    X, y = _pairs(200_000)
+    tracemalloc.start()
+    ws.davies_bouldin_score(X, y)
+    ws.cfq_score(X, y)
+    assert tracemalloc.get_traced_memory()[1] < 500 << 20
+    tracemalloc.stop()

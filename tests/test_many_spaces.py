@@ -1,0 +1,69 @@
+"""Judging in many spaces: some can be drawn, and the time it takes is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.cli.main import main
+from wellsep.cli.ranking import _show_progress, _time_left
+
+
+@pytest.fixture(scope="module")
+def runs():
+    rng = np.random.default_rng(0)
+    labels = np.arange(40) % 3
+    spaces = {f"s{i}": rng.normal(size=(40, 2)) + 5 * np.eye(3)[labels, :2] for i in range(8)}
+    return ws.Runs.from_parts(spaces, {name: rng.permutation(labels) for name in spaces})
+
+
+def test_spaces_are_drawn_and_all_partitions_are_kept(runs):
+    scores = ws.score_runs(runs, max_spaces=3)
+    assert len(scores.spaces) == 3 and len(scores.partitions) == 8
+    assert scores.spaces != ws.score_runs(runs, max_spaces=3, random_state=1).spaces
+    assert scores.spaces == ws.score_runs(runs, max_spaces=3).spaces
+
+
+def test_the_scores_in_drawn_spaces_are_those_in_all(runs):
+    few, every = ws.score_runs(runs, max_spaces=3), ws.score_runs(runs)
+    rows = [every.spaces.index(name) for name in few.spaces]
+    assert (few.values["silhouette"] == every.values["silhouette"][rows]).all()
+
+
+def test_a_judgement_says_that_spaces_were_drawn(runs):
+    judgement = ws.judge(runs, max_spaces=3, n_draws=2)
+    assert "in 3 of 8 spaces, drawn at random" in judgement.explain()
+    assert "drawn at random" not in ws.judge(runs, max_spaces=8, n_draws=2).explain()
+
+
+def test_progress_covers_the_half_samples_too(runs):
+    told = []
+    ws.judge(runs, n_draws=3, progress=lambda *facts: told.append(facts))
+    assert told[8] == (8, 8, "")
+    assert told[9:] == [(i, 3, "half-samples") for i in range(4)]
+
+
+def test_the_command_takes_the_number_of_spaces(runs, tmp_path, capsys):
+    runs.save(tmp_path / "runs")
+    assert (
+        main(["rank", str(tmp_path / "runs"), "--max-spaces", "2", "--draws", "2", "--no-cache"])
+        == 0
+    )
+    capsys.readouterr()
+
+
+def test_a_long_ranking_is_announced_after_its_first_space(monkeypatch, capsys):
+    seconds = iter([0.0, 0.0, 5.0, 10.0])
+    monkeypatch.setattr("wellsep.cli.ranking.time.perf_counter", lambda: next(seconds))
+    told = _show_progress()
+    told(0, 2000, "a")
+    told(1, 2000, "b")
+    told(2, 2000, "c")
+    assert capsys.readouterr().err == (
+        "2,000 spaces: about 167 minutes left. --draws and --max-spaces make it less.\n"
+    )
+
+
+def test_a_short_ranking_is_not_announced():
+    assert _time_left(0.5, 1, 20) is None and _time_left(1.0, 0, 9) is None
