@@ -54,7 +54,7 @@ def main() -> int:
         scores, judgement = score(), judge()  # warm as well
         if not np.array_equal(scores.values["silhouette"], judgement.scores.values["silhouette"]):
             raise SystemExit("the scores of judge must be those of score_runs to the bit")
-        if not np.array_equal(ws.ace(scores).scores, judgement.answer.scores):
+        if not np.array_equal(ws.ace(scores).scores, judgement.by_ace.scores):
             raise SystemExit("the answer of judge must be that of ace after score_runs")
         times = [(processor_seconds(score), processor_seconds(judge)) for _ in range(REPEATS)]
         alone, both = (min(column) for column in zip(*times, strict=True))

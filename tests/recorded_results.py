@@ -786,7 +786,8 @@ def deep() -> Results:
 # --------------------------------------------------------------------------- command line
 
 # Prose, paths and times.
-NOT_RECORDED = {"explanation", "why", "note", "notes", "seconds", "undefined"}
+SAID = ("headline", "second", "next")  # words of a verdict
+NOT_RECORDED = {"explanation", "why", "note", "notes", "seconds", "undefined", *SAID}
 
 
 def _without_prose(value: Any) -> Any:

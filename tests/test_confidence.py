@@ -241,3 +241,47 @@ def test_three_objects_have_no_halves():
     scores = score_runs(runs, n_plotted=0)
     with pytest.raises(NothingToRank, match="at least 4 objects, got 3"):
         rank_confidence(runs, scores, ace(scores, dip=False))
+
+
+def test_the_draws_of_a_vote_are_votes_on_the_halves():
+    """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
+    from wellsep.compute.contingency import count_pairs
+    from wellsep.evaluate.confidence import draw_plan
+    from wellsep.evaluate.options import Options
+    from wellsep.evaluate.vote_draws import confidence_of_vote
+    from wellsep.indices.external import adjusted_rand
+    from wellsep.partitions import Partitions
+
+    rng = np.random.default_rng(0)
+    truth = np.arange(96) % 4
+    labels = {f"{i}": np.where(rng.random(96) < i / 8, rng.integers(0, 4, 96), truth)
+              for i in range(7)}  # fmt: skip
+    partitions = Partitions.from_labels(labels)
+    plan = draw_plan(partitions, (), Options(n_draws=6), 0)
+    vote = ws.consensus(labels, near=None)
+    found = confidence_of_vote(vote, partitions, plan, [None] * 6)
+    assert found.voters_per_draw == 4
+    keys = [
+        np.unique(one, return_index=True)[1].argsort().argsort()[one] for one in partitions.codes
+    ]
+    by_content = sorted(range(7), key=lambda m: keys[m].astype(np.int32).tobytes())
+    drawn = np.random.default_rng(0)
+    for draw in range(6):
+        objects = plan.halves.objects(draw)
+        agreement = adjusted_rand(count_pairs(partitions.take(objects).codes))
+        voters = [by_content[i] for i in drawn.permutation(7)[:4]]
+        scores = [np.mean([agreement[m, v] for v in voters if v != m]) for m in range(7)]
+        expected = 1 + (np.array(scores)[:, None] < np.array(scores) - 1e-12).sum(axis=1)
+        assert found.ranks[draw].tolist() == expected.tolist()
+
+
+def test_the_draws_of_a_vote_count_a_bounded_number_of_objects(monkeypatch):
+    from wellsep.evaluate import vote_draws
+
+    monkeypatch.setattr(vote_draws, "MOST", 10 * 120)
+    monkeypatch.setattr(vote_draws, "FEWEST", 60)
+    rng = np.random.default_rng(0)
+    labels = {f"{i}": rng.integers(0, 3, 400) for i in range(5)}
+    runs = ws.Runs.from_parts(None, labels)
+    sure = ws.judge(runs, n_draws=4).confidence
+    assert sure.notes == ("The draws count the votes of 120 of 400 objects.",)

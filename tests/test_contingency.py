@@ -12,7 +12,8 @@ from sklearn import metrics
 import wellsep as ws
 from wellsep.compute import contingency
 from wellsep.compute.contingency import count_labels, count_pairs
-from wellsep.indices.external import AGREEMENTS
+from wellsep.compute.half_counts import count_by_group
+from wellsep.indices.external import AGREEMENTS, adjusted_rand
 from wellsep.partitions import Partitions
 
 ORACLES = Path(__file__).parent / "oracles"
@@ -152,3 +153,20 @@ def test_singletons_need_no_table_of_their_square():
 def test_partitions_of_different_objects_are_both_named():
     with pytest.raises(ValueError, match="'short' must have the 3 objects that 'long' has, got 2"):
         count_labels({"long": [0, 1, 1], "short": [0, 1]})
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_tables_by_group_add_up_to_those_of_any_choice_of_groups(n_jobs):
+    rng = np.random.default_rng(0)
+    drawn = [rng.integers(0, k, 500) for k in (1, 2, 5, 30, 400)]
+    codes = np.stack([np.unique(one, return_inverse=True)[1] for one in drawn])
+    group = rng.permutation(np.arange(500) % 12)
+    tables = count_by_group(codes, group, 12, n_jobs=n_jobs)
+    for chosen in (np.ones(12, dtype=bool), np.arange(12) % 3 == 0, np.arange(12) == 5):
+        here = chosen[group]
+        part = np.stack([np.unique(one[here], return_inverse=True)[1] for one in codes])
+        expected = count_pairs(part)
+        found = tables.counts(chosen)
+        assert found.n == expected.n
+        assert found.squares.tolist() == expected.squares.tolist()
+        np.testing.assert_allclose(adjusted_rand(found), adjusted_rand(expected), rtol=1e-12)

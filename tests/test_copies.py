@@ -173,9 +173,9 @@ def test_the_page_says_the_best_partition_once():
     from wellsep.report.ranking_page import _lead, collect_evidence
 
     lead = "".join(text for _, text in _lead(collect_evidence(judgement, runs=None, truth=None)))
-    assert (
-        lead == "run 0 is the best of 7 runs by silhouette (1 run more found the same partition)."
-    )
+    assert lead == judgement.verdict.headline
+    assert lead.startswith("'run 0' is the best of 7 runs.")
+    assert lead.endswith(" 2 runs found it.")
 
 
 def test_confidence_can_be_asked_for_anew_where_copies_left(plain):

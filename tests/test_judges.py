@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate.options import JUDGES
+from wellsep.evaluate.votes import k_varies
 from wellsep.runs import Runs
-
-VOTES = [name for name in JUDGES if name != "ace"]
 
 
 @pytest.fixture(scope="module")
@@ -24,35 +22,134 @@ def runs():
     return Runs.from_parts(spaces, labels)
 
 
-@pytest.mark.parametrize("name", VOTES)
-def test_a_vote_decides_where_it_is_asked_for(name, runs, tmp_path):
-    judgement = ws.judge(runs, judge=name, n_draws=6)
-    first, rounds = JUDGES[name]
-    expected = ws.consensus(runs, first_judge=first, rounds=rounds)
+def finer(labels, k):
+    """The same clusters cut into k."""
+    return labels * k + np.arange(len(labels)) // 3 % k
+
+
+@pytest.fixture(scope="module")
+def varied(runs):
+    """The same with twice and three times as many clusters besides."""
+    labels = dict(runs.partitions)
+    more = {f"{name}, {k}": finer(labels[name], k) for name in ("10%", "15%") for k in (2, 3)}
+    return Runs.from_parts(dict(runs.spaces), labels | more)
+
+
+def test_a_vote_decides_where_it_is_asked_for(runs, tmp_path):
+    judgement = ws.judge(runs, judge="consensus", n_draws=6)
+    expected = ws.consensus(runs, first_judge="ace")
     np.testing.assert_allclose(judgement.ranking.score, expected.scores)
     assert judgement.ranking.winners == expected.winners
-    assert judgement.ranking.judge == judgement.judge == name
+    assert judgement.ranking.judge == judgement.judge == "consensus"
     assert judgement.details.partition == expected.best
     assert isinstance(judgement.answer, ws.Consensus)
+    assert isinstance(judgement.by_ace, ws.AceResult)
     assert "ace" in judgement.ranking.baselines
-    assert name not in judgement.ranking.baselines
-    assert "ACE picks" in judgement.explain()
-    assert "How sure: Over 6 half-samples" in judgement.explain()
+    assert "consensus" not in judgement.ranking.baselines
+    told = judgement.explain()
+    assert "ACE picks" in told
+    assert "decides, as asked." in told
+    assert "How sure: Over 6 half-samples" in told
     again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
     assert again.ranking.table() == judgement.ranking.table()
+    assert again.verdict.sentences == judgement.verdict.sentences
+    assert again.to_dict().keys() == judgement.to_dict().keys()
 
 
-def test_ace_decides_by_default_and_the_vote_stands_beside_it(runs):
+def test_ace_decides_where_k_hardly_varies_and_the_votes_stand_beside_it(runs):
     judgement = ws.judge(runs, n_draws=0)
     assert judgement.judge == judgement.ranking.judge == "ace"
-    assert (
-        judgement.ranking.score.tolist() == judgement.answers["ace"]["silhouette"].scores.tolist()
-    )
+    by_ace = judgement.answers["ace"]["silhouette"]
+    assert judgement.ranking.score.tolist() == by_ace.scores.tolist()
+    baselines = judgement.ranking.baselines
     plain = {m: ws.consensus(runs, agreement=m).scores for m in ("ari", "nmi")}
-    assert judgement.ranking.baselines["consensus"].tolist() == plain["ari"].tolist()
-    assert judgement.ranking.baselines["consensus_nmi"].tolist() == plain["nmi"].tolist()
-    assert {"rank_consensus", "rank_consensus_nmi"} <= judgement.ranking.table().keys()
-    assert "Mean agreement with the other runs (consensus, ARI) picks" in judgement.explain()
+    assert baselines["plain_consensus"].tolist() == plain["ari"].tolist()
+    assert baselines["plain_consensus_nmi"].tolist() == plain["nmi"].tolist()
+    weighed = ws.consensus(runs, first_judge="ace").scores
+    np.testing.assert_allclose(baselines["consensus"], weighed)
+    assert {"rank_consensus", "rank_plain_consensus"} <= judgement.ranking.table().keys()
+    assert "ACE decides, because the number of clusters hardly varies" in judgement.explain()
+
+
+def test_the_vote_decides_where_k_varies_and_ace_where_it_is_asked_for(varied):
+    judgement = ws.judge(varied, n_draws=0)
+    assert judgement.judge == "consensus"
+    expected = ws.consensus(varied, first_judge="ace")
+    np.testing.assert_allclose(judgement.ranking.score, expected.scores)
+    assert "decides, because the number of clusters varies (2 to 12)." in judgement.explain()
+    asked = ws.judge(varied, judge="ace", n_draws=0)
+    assert asked.judge == "ace"
+    assert asked.answer.scores.tolist() == judgement.by_ace.scores.tolist()
+    assert asked.explain().count("ACE decides, as asked.") == 1
+
+
+def test_every_index_has_its_own_vote(varied):
+    judgement = ws.judge(varied, ["davies_bouldin", "silhouette"], n_draws=0)
+    assert list(judgement.answers["consensus"]) == ["davies_bouldin", "silhouette"]
+    for index, vote in judgement.answers["consensus"].items():
+        ace = judgement.answers["ace"][index]
+        assert vote.first_scores.tolist() == ace.scores.tolist()
+    assert judgement.answer is judgement.answers["consensus"]["davies_bouldin"]
+
+
+@pytest.mark.parametrize(
+    ("ks", "varies"),
+    [
+        ([5, 10, 20], True),
+        ([10] * 10, False),
+        ([10] * 30 + [3, 30], False),  # two runs lost or gained clusters
+        ([5, 10] * 5, False),  # two different K only
+        ([1, 1, 1, 4, 4, 4], False),  # one cluster is no clustering
+        ([10, 12, 15, 15], False),
+        ([10, 12, 16, 16], True),  # 16 against 10.6
+    ],
+)
+def test_k_varies_where_three_differ_and_the_quantiles_lie_apart(ks, varies):
+    assert k_varies(np.array(ks)) is varies
+
+
+def test_labels_alone_are_ranked_by_the_plain_consensus(varied, tmp_path):
+    alone = Runs.from_parts(None, dict(varied.partitions))
+    judgement = ws.judge(alone, n_draws=6)
+    plain = ws.consensus(alone)
+    assert judgement.ranking.score.tolist() == plain.scores.tolist()
+    assert judgement.judge == "consensus"
+    assert judgement.by_ace is None
+    assert judgement.details is None
+    told = judgement.explain()
+    assert "there are labels only" in told
+    assert "was not tested: there is no embedding" in told
+    page = ws.render_report(judgement, tmp_path / "r.html", runs=alone, truth=np.arange(120) % 3)
+    assert "there is no embedding" in page.read_text(encoding="utf-8")
+    again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    assert again.explain() == told
+    assert again.to_dict()["verdict"]["headline"] == judgement.verdict.headline
+    with pytest.raises(ValueError, match="where runs have no embedding"):
+        ws.judge(alone, judge="ace")
+
+
+def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
+    from wellsep.cli.main import main
+    from wellsep.tables import write_table
+
+    columns = {name: np.asarray(labels).astype(int) for name, labels in varied.partitions.items()}
+    write_table(tmp_path / "labels.csv", columns)
+    assert main(["rank", str(tmp_path / "labels.csv"), "--draws", "4", "--no-cache"]) == 0
+    shown = capsys.readouterr().out
+    assert "Ranking by consensus" in shown
+    assert "labels only" in shown
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ({"one": [0, 0, 1, 1]}, "at least 2 partitions to compare, got 1"),
+        ({"a": [0, 0, 1, 1], "b": [5, 5, 2, 2]}, "all 2 runs are the same partition"),
+    ],
+)
+def test_labels_alone_that_leave_nothing_to_compare_get_a_sentence(labels, said):
+    with pytest.raises(ws.NothingToRank, match=said):
+        ws.judge(Runs.from_parts(None, labels))
 
 
 def test_certainty_is_that_of_the_vote(runs):
@@ -60,19 +157,21 @@ def test_certainty_is_that_of_the_vote(runs):
     by_vote = ws.judge(runs, judge="consensus", n_draws=10).confidence
     assert by_ace.ranks.shape == by_vote.ranks.shape
     assert by_ace.ranks.tolist() != by_vote.ranks.tolist()
+    assert by_ace.voters_per_draw == 0
+    assert by_vote.voters_per_draw == 3
     again = ws.judge(runs, judge="consensus", n_draws=10, random_state=0).confidence
     assert again.ranks.tolist() == by_vote.ranks.tolist()
 
 
 def test_page_and_truth_name_the_judge(runs, tmp_path):
     truth = np.arange(120) % 3
-    judgement = ws.judge(runs, judge="consensus_by_ace", n_draws=4)
+    judgement = ws.judge(runs, judge="consensus", n_draws=4)
     found = ws.agreement(judgement.ranking, runs, truth)
     names = found.table()["ranking"]
-    assert names[0] == "consensus_by_ace"
-    assert {"ace", "consensus", "consensus_nmi", "more_clusters", "middle_k"} <= set(names)
+    assert names[0] == "consensus"
+    assert {"ace", "plain_consensus", "plain_consensus_nmi", "more_clusters"} <= set(names)
     page = ws.render_report(judgement, tmp_path / "r.html", runs=runs, truth=truth)
-    assert "of 6 runs by consensus by ace." in page.read_text(encoding="utf-8")
+    assert "6 runs ranked by consensus, weighed by ACE" in page.read_text(encoding="utf-8")
 
 
 def test_rules_on_the_number_of_clusters_stand_beside_the_truth_alone(runs):

@@ -44,7 +44,7 @@ def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys):
     assert shell["best"] == list(judgement.ranking.winners)
     python = json.loads(json.dumps(judgement.to_dict()["ranking"], default=np.ndarray.tolist))
     assert rows(shell["ranking"]) == rows(python)
-    assert shell["explanation"] == list(judgement.ranking.explanation)
+    assert shell["explanation"] == list(judgement.explanation)
 
 
 @pytest.mark.slow

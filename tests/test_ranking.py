@@ -56,7 +56,7 @@ def test_other_partitions_cannot_stand_beside():
         rank(ace(table(), dip=False), others=[other])
     with pytest.raises(ValueError, match="one score per partition"):
         rank(ace(table(), dip=False), input_scores=[0.1])
-    with pytest.raises(TypeError, match="must be an AceResult, got Scores"):
+    with pytest.raises(TypeError, match="must be an AceResult or a Consensus, got Scores"):
         rank(table())
 
 

@@ -127,7 +127,7 @@ class Partitions:
         seen: dict[bytes, int] = {}
         found = np.empty(len(self), dtype=np.intp)
         for m, codes in enumerate(self.codes):
-            found[m] = seen.setdefault(_by_appearance(codes).tobytes(), m)
+            found[m] = seen.setdefault(by_appearance(codes).tobytes(), m)
         return found
 
     def noise_as_cluster(self) -> Partitions:
@@ -312,7 +312,7 @@ def is_noise(classes: np.ndarray) -> np.ndarray:
     return classes == NOISE if classes.dtype.kind in "iu" else np.zeros(len(classes), dtype=bool)
 
 
-def _by_appearance(codes: np.ndarray) -> np.ndarray:
+def by_appearance(codes: np.ndarray) -> np.ndarray:
     """The same partition with clusters numbered as they first appear; -1 stays."""
     counted = np.flatnonzero(codes >= 0)
     if not len(counted):

@@ -16,9 +16,11 @@ from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
 from wellsep.runs.nested import join_runs
+from wellsep.tables import read_labels
 
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 _JOURNALS = (".log", ".journal")
+_TABLES = (".csv", ".tsv", ".txt", ".parquet")
 
 
 def load_any(
@@ -35,6 +37,7 @@ def load_any(
     ----------
     source : str, path, AnnData, Study or Runs, or a list of them
         * a folder of runs, with its subfolders, or an ``.npz`` file (see `load_runs`);
+        * a text or Parquet table of labels, each column a partition (see `read_labels`);
         * an ``.h5ad`` file, a ``.zarr`` folder or an AnnData object;
         * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
         * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
@@ -86,6 +89,8 @@ def load_any(
         runs = runs_from_optuna(place, name, artifacts=artifacts)
     elif kind == "runs":
         runs = place
+    elif kind == "labels":
+        runs = Runs.from_parts(None, read_labels(place))
     else:
         runs = load_runs(place)
     if spaces is None and labels is None:
@@ -200,6 +205,8 @@ def _kind_of_path(path: Path) -> tuple[str, Any]:
         return "optuna", path
     if path.is_dir() and any(path.glob("*/meta.yaml")):
         return "mlflow", path
+    if path.is_file() and path.name.removesuffix(".gz").endswith(_TABLES):
+        return "labels", path
     return "folder", path
 
 

@@ -50,7 +50,8 @@ def rank(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="The runs: folders (with their subfolders), .npz, .h5ad, MLflow or Optuna stores."
+            help="The runs: folders (with their subfolders), .npz, .h5ad, a table of label "
+            "columns, MLflow or Optuna stores."
         ),
     ],
     index: Annotated[
@@ -105,10 +106,10 @@ def rank(
     judge: Annotated[
         str,
         typer.Option(
-            help="Who decides: ace, consensus (the clusterings vote for each other), "
-            "consensus_by_ace, consensus_twice or consensus_by_ace_twice."
+            help="Who decides: ace (the embeddings that agree), consensus (the clusterings vote "
+            "for each other), or auto (consensus where the number of clusters varies)."
         ),
-    ] = "ace",
+    ] = "auto",
     consensus_run: Annotated[
         bool,
         typer.Option(
@@ -188,6 +189,9 @@ def rank(
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
+    All judges can be wrong together, and agreement between clusterings sees no number of clusters
+    beyond those that were tried.
+
     After an interruption the same command continues; finished embeddings (spaces) are kept.
 
     \b
@@ -196,6 +200,7 @@ def rank(
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
       wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
       wellsep rank runs/ --truth labels.npy --save result/
+      wellsep rank labels.csv
       wellsep rank runs-dec/ runs-idec/
       wellsep rank runs/ --truth cells.csv --ids barcode --columns cell_type
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
@@ -376,9 +381,8 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
-    notes = " ".join(judgement.by_ace.notes)
-    if notes:  # what the answer rests on comes before the answer
-        print_line(notes)
+    for sentence in judgement.verdict.sentences:
+        print_line(sentence)
     table = judgement.ranking.table()
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
@@ -388,11 +392,8 @@ def print_judgement(judgement: Judgement) -> None:
         title=f"Ranking by {judgement.ranking.title}",
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
-    for paragraph in judgement.ranking.explanation:
-        if paragraph != notes:
-            print_line(paragraph)
-    if judgement.consensus_run is not None:
-        print_line(judgement.consensus_run.note)
+    for paragraph in judgement.explanation:
+        print_line(paragraph)
 
 
 def print_agreement(known: Agreement) -> None:

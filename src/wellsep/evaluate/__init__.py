@@ -11,7 +11,9 @@ from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import score_runs
+from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
+from wellsep.evaluate.verdict import Verdict
 from wellsep.evaluate.voting import consensus
 from wellsep.evaluate.voting_result import Consensus
 
@@ -29,7 +31,9 @@ __all__ = [
     "RankConfidence",
     "Ranking",
     "Scores",
+    "Structure",
     "Subgroup",
+    "Verdict",
     "ace",
     "agreement",
     "consensus",

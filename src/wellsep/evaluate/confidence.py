@@ -1,12 +1,15 @@
-"""How sure a ranking is: ranks over half-samples of the objects that also leave out spaces."""
+"""How sure a ranking is: ranks over half-samples of the objects that also leave out spaces.
+
+Where a vote decides, half of the partitions vote in each draw, see `vote_draws`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,9 +27,6 @@ from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.names import natural_key
-
-if TYPE_CHECKING:
-    from wellsep.evaluate.voting import ScoreDraw
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,9 @@ class RankConfidence(Record):
     seconds : float, spent on the half-samples; those of spaces worked on at once are added
     notes : sentences
     partitions : tuple of str, names of the M partitions
+    gap_sd : ndarray of shape (M,) or None, standard deviation over the draws of the gap between the
+        score of the best partition and that of each one
+    voters_per_draw : int, distinct partitions that vote in each draw, where a vote decides
     """
 
     ranks: np.ndarray
@@ -59,6 +62,8 @@ class RankConfidence(Record):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
+    gap_sd: np.ndarray | None = None
+    voters_per_draw: int = 0
 
     def to_frame(self) -> Any:
         """A pandas frame: one row per partition, its chance of being best and its ranks."""
@@ -184,18 +189,44 @@ def rank_draws(
     *,
     begin: float | None = None,
     progress: Progress | None = None,
-    score_draw: ScoreDraw | None = None,
 ) -> RankConfidence:
-    """Repeat ACE in every draw and summarise the ranks; with ``score_draw`` those of its scores."""
-    from wellsep.evaluate.adaptive import judge_by_ace
-    from wellsep.evaluate.copies import of_partitions
-
+    """Repeat ACE in every draw and summarise the ranks."""
     start = time.perf_counter()
-    n_draws, n_groups = plan.halves.chosen.shape
-    n_spaces = len(scores.spaces)
     class_of = result.class_of  # equal partitions were judged as one
     if class_of is None:
         class_of = np.arange(len(scores.partitions))
+    found = [
+        None if answer is None else answer.scores
+        for answer in ace_draws(plan, job, scores, result, resampled, class_of, progress)
+    ]
+    spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
+    return summarise_scores(
+        found,
+        result.scores[first_of_class(class_of)],
+        class_of,
+        plan,
+        job,
+        level=level,
+        tolerance=result.options.tie_tolerance,
+        seconds=spent if begin is None else time.perf_counter() - begin,
+        partitions=scores.partitions,
+    )
+
+
+def ace_draws(
+    plan: Plan,
+    job: Resampling,
+    scores: Scores,
+    result: AceResult,
+    resampled: Mapping[str, Resampled],
+    class_of: np.ndarray,
+    progress: Progress | None = None,
+) -> Iterator[AceResult | None]:
+    """ACE's answer on the distinct partitions in every draw; None where it tells none apart."""
+    from wellsep.evaluate.adaptive import judge_by_ace
+    from wellsep.evaluate.copies import of_partitions
+
+    n_draws, n_spaces = len(plan.halves.chosen), len(scores.spaces)
     first = first_of_class(class_of)
     distinct = of_partitions(scores, first)
     kept = np.zeros((n_draws, n_spaces), dtype=bool)
@@ -212,44 +243,63 @@ def rank_draws(
     if test:
         # A component that all objects leave undefined is an accident in every half of them.
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
-    places = []
     for draw in range(n_draws):
         tell(progress, draw, n_draws, "half-samples")
         spaces = np.flatnonzero(kept[draw])
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
-            answer = judge_by_ace(part, result.options)
+            yield judge_by_ace(part, result.options)
         except NothingToRank:
-            continue
-        found = answer.scores if score_draw is None else score_draw(draw, answer)
-        places.append(ranks(found, tolerance=result.options.tie_tolerance))
+            yield None
     tell(progress, n_draws, n_draws, "half-samples")
-    if not places:
+
+
+def summarise_scores(
+    found: Sequence[np.ndarray | None],
+    full: np.ndarray,
+    class_of: np.ndarray,
+    plan: Plan,
+    job: Resampling | None,
+    *,
+    level: float,
+    tolerance: float,
+    seconds: float,
+    partitions: tuple[str, ...],
+    notes: tuple[str, ...] = (),
+    voters_per_draw: int = 0,
+) -> RankConfidence:
+    """Summarise the scores of the distinct partitions in all draws.
+
+    ``full`` are their scores in the full sample; a draw without scores (None) is left out.
+    """
+    told = np.array([scores for scores in found if scores is not None])
+    if not len(told):
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
-    notes: tuple[str, ...] = ()
-    if len(places) < n_draws:
-        notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
+    n_draws, n_groups = plan.halves.chosen.shape
+    if len(told) < n_draws:
+        notes += (f"{n_draws - len(told)} of {n_draws} half-samples told no partitions apart.",)
     size = int(plan.halves.chosen[0][plan.halves.group].sum())
-    if score_draw is not None:
-        counted = int(plan.halves.chosen[0][plan.halves.group[plan.halves.seen]].sum())
-        if counted < size:
-            notes += (f"Votes were counted on {counted:,} of its {size:,} objects.",)
-    if job.objects_per_draw < size:
+    if job is not None and job.objects_per_draw < size:
         notes += (
             f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "
             "were computed anew; the others keep their widths among all objects.",
         )
-    spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
-    return summarise(
-        np.stack(places),
+    gaps = told[:, [int(np.argmax(full))]] - told
+    summary = summarise(
+        np.stack([ranks(one, tolerance=tolerance) for one in told]),
         level,
         n_groups,
         plan.left_out,
-        objects_per_draw=job.objects_per_draw,
-        seconds=spent if begin is None else time.perf_counter() - begin,
+        objects_per_draw=size if job is None else job.objects_per_draw,
+        seconds=seconds,
         notes=notes,
-        partitions=scores.partitions,
+        partitions=partitions,
         class_of=class_of,
+    )
+    return dataclasses.replace(
+        summary,
+        gap_sd=freeze(gaps.std(axis=0)[class_of]),
+        voters_per_draw=voters_per_draw,
     )
 
 

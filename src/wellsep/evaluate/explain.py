@@ -21,9 +21,15 @@ BASELINES = {
     "mean_admitted": "Mean scores over the spaces that pass",
     "mean_all": "Mean scores over all spaces",
     "input": "Input scores (the data that the runs were made from)",
-    "consensus": "Mean agreement with the other runs (consensus, ARI)",
-    "consensus_nmi": "The same by NMI",
+    "ace": "ACE",
+    "consensus": "Agreement with the other runs, weighed by ACE (consensus)",
+    "plain_consensus": "Mean agreement with the other runs (plain consensus, ARI)",
+    "plain_consensus_nmi": "Mean NMI with the other runs",
 }
+
+
+SCORED = ("own_space", "mean_admitted", "mean_all", "input")
+TOGETHER = "All judges can be wrong together: runs that share a mistake agree on it."
 
 
 def explain_ace(
@@ -49,23 +55,33 @@ def explain_ace(
 
 
 def explain_vote(
-    vote: Consensus, result: AceResult, confidence: RankConfidence | None = None
+    vote: Consensus,
+    ace: AceResult | None = None,
+    confidence: RankConfidence | None = None,
+    votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
-    """Explain a vote that decides, one paragraph per step, and what ACE says."""
-    place = result.ranks_by(result.scores)
-    pick = _named(result.partitions, np.flatnonzero(place == 1))
-    best = vote.partitions.index(vote.best)
-    ace = f"ACE picks {pick} by {result.index}"
-    if place[best] == 1:
-        ace += ", as the vote does."
-    else:
-        ace += f" and ranks {vote.best!r} {place[best]}."
-    steps = [*vote.explain().splitlines(), ace, *result.notes]
-    if confidence is None:
-        steps.append("How often each run is best was not computed (--draws).")
-    else:
-        steps.append("How sure: " + " ".join(describe_confidence(confidence, result, vote.scores)))
-    return steps
+    """Explain a vote that decides, one paragraph per step, and how ACE weighed it."""
+    paragraphs = vote.explain().splitlines()
+    baselines: dict[str, np.ndarray] = {}
+    if ace is not None:
+        steps = (
+            _question(ace),
+            _multimodality(ace),
+            ace.notes,
+            _undefined(ace),
+            _agreement(ace),
+            _groups(ace),
+            _winner(ace),
+        )
+        told = [paragraph for step in steps if (paragraph := " ".join(step))]
+        told[0] = f"ACE, the first judge: {told[0]}"
+        paragraphs += told
+        baselines = {"ace": ace.scores, **ace.baselines}
+    paragraphs.append(" ".join(_compare(vote, {**baselines, **(votes or {})}, "the vote")))
+    sure: tuple[str, ...] = ("How often each run is best was not computed (--draws).",)
+    if confidence is not None:
+        sure = ("How sure:", *describe_confidence(confidence, vote))
+    return [*filter(None, paragraphs), " ".join(sure)]
 
 
 def _named(names: Sequence[str], which: Iterable[int]) -> str:
@@ -231,17 +247,26 @@ def describe_coverage(share: float, noise: str | None) -> str:
 
 
 def _baselines(result: AceResult, votes: Mapping[str, np.ndarray]) -> Iterator[str]:
-    place = result.ranks_by(result.scores)
-    for name, scores in {**result.baselines, **votes}.items():
-        if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
+    yield from _compare(result, {**result.baselines, **votes}, "ACE")
+    if votes:
+        yield TOGETHER
+
+
+def _compare(
+    answer: AceResult | Consensus, baselines: Mapping[str, np.ndarray], judge: str
+) -> Iterator[str]:
+    """Say what each baseline picks, next to the answer."""
+    place = answer.ranks_by(answer.scores)
+    for name, scores in baselines.items():
+        if name == "mean_all" and np.array_equal(scores, baselines["mean_admitted"]):
             continue
-        pick = np.flatnonzero(result.ranks_by(scores) == 1)
-        verb = "picks" if name in votes else "pick"
+        pick = np.flatnonzero(answer.ranks_by(scores) == 1)
+        verb = "pick" if name in SCORED else "picks"
         if (place[pick] == 1).any():
             yield f"{BASELINES[name]} {verb} the same."
         else:
-            chosen = _named(result.partitions, pick)
-            yield f"{BASELINES[name]} {verb} {chosen}, which ACE ranks {place[pick].min()}."
+            chosen = _named(answer.partitions, pick)
+            yield f"{BASELINES[name]} {verb} {chosen}, which {judge} ranks {place[pick].min()}."
 
 
 def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
@@ -264,29 +289,39 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
         yield from describe_confidence(confidence, result)
 
 
-def describe_confidence(
-    confidence: RankConfidence, result: AceResult, scores: np.ndarray | None = None
-) -> Iterator[str]:
+def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensus) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = result.ranks_by(result.scores if scores is None else scores)
+    place = answer.ranks_by(answer.scores)
     often = sorted(
-        range(len(chance)), key=lambda i: (-chance[i], natural_key(result.partitions[i]))
+        range(len(chance)), key=lambda i: (-chance[i], natural_key(answer.partitions[i]))
     )
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
+    also = " that also leave out spaces" if confidence.spaces_left_out else ""
+    if confidence.voters_per_draw:
+        voters = f"let {confidence.voters_per_draw} different partitions vote"
+        also += f" and {voters}" if also else f" that {voters}"
     yield (
-        f"Over {confidence.n_draws} half-samples of the objects"
-        f"{' that also leave out spaces' if confidence.spaces_left_out else ''}, "
-        f"{result.partitions[best]!r} is best in {chance[best]:.0%} of them "
+        f"Over {confidence.n_draws} half-samples of the objects{also}, "
+        f"{answer.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    equal = result.equals(best)
+    equal = answer.equals(best)
     rival = next(i for i in often if not equal[i])
     if chance[rival] > chance[best]:
-        yield f"{result.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
+        yield f"{answer.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
     elif chance[rival] > 0:
-        yield f"Next is {result.partitions[rival]!r} with {chance[rival]:.0%}."
+        yield f"Next is {answer.partitions[rival]!r} with {chance[rival]:.0%}."
+    outside = (place < confidence.interval[:, 0]) | (place > confidence.interval[:, 1])
+    if outside.any():
+        there = (answer.partitions[i] for i in np.flatnonzero(outside))
+        names = listing(map(repr, sorted(there, key=natural_key)), most=4)
+        few = outside.sum() == 1
+        yield (
+            f"The rank of {names} lies outside the interval of {'its' if few else 'their'} ranks "
+            "in the draws: with other objects, spaces or runs it would be another."
+        )
     yield from confidence.notes
 
 
@@ -295,7 +330,9 @@ def ace_html(result: AceResult) -> str:
     return html_box(f"ACE by {result.index}", explain_ace(result))
 
 
-def ranking_html(ranking: Ranking, most: int = 20) -> str:
-    """A compact table for a notebook, best first."""
+def ranking_html(ranking: Ranking, verdict: Sequence[str] = (), most: int = 20) -> str:
+    """A compact table for a notebook, best first, under the sentences of a verdict."""
     table = html_table(ranking.table(), most=most)
-    return html_box(f"Ranking by {ranking.title}", ranking.explanation, table, fold=True)
+    title = f"Ranking by {ranking.title}"
+    box = html_box(title, ranking.explanation, table, fold=True)
+    return html_box(verdict[0], verdict[1:]) + box if verdict else box

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -10,20 +11,39 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record, freeze
-from wellsep.compute.contingency import count_labels
+from wellsep.compute.contingency import Counted, count_labels
 from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition
 from wellsep.evaluate.combining import add_consensus_run
-from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
+from wellsep.evaluate.confidence import (
+    Plan,
+    RankConfidence,
+    ace_draws,
+    draw_plan,
+    rank_draws,
+)
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.explain import ranking_html
+from wellsep.evaluate.halves import Resampled, Resampling
 from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring import encode_runs, score_spaces, with_drawn_spaces
-from wellsep.evaluate.voting import VOTES, draws_of, plain_votes, vote_of
+from wellsep.evaluate.scoring import (
+    encode_labels,
+    encode_runs,
+    score_spaces,
+    scores_of_labels,
+    with_drawn_spaces,
+)
+from wellsep.evaluate.structure import Structure, structure_of
+from wellsep.evaluate.verdict import Verdict, verdict
+from wellsep.evaluate.vote_draws import confidence_of_vote
+from wellsep.evaluate.votes import first_of_class, k_varies, number_classes
+from wellsep.evaluate.voting import VOTES, plain_votes, refuse_too_few, vote_by_ace
 from wellsep.evaluate.voting_result import Consensus
+from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
 
@@ -34,9 +54,10 @@ class Judgement(Record):
     Attributes
     ----------
     scores : Scores
-    answers : dict of judge to dict of index to AceResult, or of agreement to Consensus
-        What each judge says: "ace" by each index, "consensus" (without a first judge) by "ari" and
-        "nmi".
+    answers : dict of judge to dict of index to AceResult or Consensus
+        What each judge says: "ace" by each index; "consensus", weighed by ACE, by each index; and
+        "plain_consensus", with all votes alike, by "ari" and "nmi". Without any embedding there is
+        no "ace", and "consensus" is the plain one by "ari".
     confidence : RankConfidence or None
         Of the deciding answer.
     details : PartitionDetails or None
@@ -44,8 +65,13 @@ class Judgement(Record):
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from, by the deciding index.
     notes : sentences on what was made, drawn or could not be ranked
-    judge : str
-        The judge that decides; a key of `answers`.
+    judge : {"ace", "consensus"}
+        The judge that decides.
+    asked : {"auto", "ace", "consensus"}
+        The judge that was asked for.
+    structure : Structure or None
+        How much clearer the partitions are than k-means on a cloud without structure; None where
+        that was not tested.
     consensus_run : ConsensusPartition or None
         The partition that was made from the runs and ranked with them, where it was asked for.
     """
@@ -57,88 +83,141 @@ class Judgement(Record):
     input_scores: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     judge: str = "ace"
+    asked: str = "auto"
+    structure: Structure | None = None
     consensus_run: ConsensusPartition | None = None
 
     @property
     def answer(self) -> AceResult | Consensus:
-        """The deciding judge's answer, by the deciding index, the first one, or by a vote."""
+        """The deciding judge's answer by the deciding index, the first one."""
         answer: AceResult | Consensus = next(iter(self.answers[self.judge].values()))
         return answer
 
     @property
-    def by_ace(self) -> AceResult:
-        """ACE's answer by the deciding index."""
-        answer: AceResult = next(iter(self.answers["ace"].values()))
-        return answer
+    def by_ace(self) -> AceResult | None:
+        """ACE's answer by the deciding index, whoever decides; None without any embedding."""
+        return next(iter(self.answers.get("ace", {}).values()), None)
+
+    @property
+    def vote(self) -> Consensus | None:
+        """The consensus by the deciding index, whoever decides."""
+        return next(iter(self.answers.get("consensus", {}).values()), None)
 
     @cached_property
     def ranking(self) -> Ranking:
         """The partitions in the order of the answer."""
-        others = list(self.answers["ace"].values())[1:]
-        answer = self.answer
         return rank(
-            self.by_ace,
-            others=others,
+            self.answer,
+            others=list(self.answers.get("ace", {}).values())[1:],
             confidence=self.confidence,
             input_scores=self.input_scores,
             votes=self.votes,
-            decided_by=answer if isinstance(answer, Consensus) else None,
+            ace=None if self.judge == "ace" else self.by_ace,
         )
 
     @property
     def votes(self) -> dict[str, np.ndarray]:
-        """Scores of the plain consensus, by its name beside the baselines."""
-        found = self.answers.get("consensus", {})
-        return {name: found[m].scores for name, m in VOTES.items() if m in found}
+        """Scores of the votes that do not decide, by their names beside the baselines."""
+        found = {}
+        if self.judge == "ace" and self.vote is not None:
+            found["consensus"] = self.vote.scores
+        plain = self.answers.get("plain_consensus", {})
+        found |= {name: plain[m].scores for name, m in VOTES.items() if m in plain}
+        if self.by_ace is None:  # the plain consensus decides
+            found.pop("plain_consensus", None)
+        return found
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What it comes to in words: is there an answer, how certain is it, what to do next."""
+        return verdict(self)
+
+    @property
+    def why_this_judge(self) -> str:
+        """A sentence on who decides, and why."""
+        if self.by_ace is None:
+            return "The consensus decides, with all votes alike: there are labels only."
+        ks = self.scores.n_clusters
+        ks = np.unique(ks[ks >= 2]) if ks is not None else np.empty(0)
+        tried = "" if not len(ks) else f" ({ks[0]} to {ks[-1]})" if len(ks) > 1 else f" ({ks[0]})"
+        if self.judge == "ace":
+            who, why = "ACE decides", f"because the number of clusters hardly varies{tried}"
+        else:
+            who = "The consensus, weighed by ACE, decides"
+            why = f"because the number of clusters varies{tried}"
+        return f"{who}, {why if self.asked == 'auto' else 'as asked'}."
+
+    @property
+    def explanation(self) -> tuple[str, ...]:
+        """Paragraphs: who decides and why, and what was done."""
+        return (self.why_this_judge, *self.ranking.explanation, *self.notes)
 
     def explain(self) -> str:
-        """Say in plain sentences what was left out and why, what decided, and how sure it is."""
-        return "\n".join((*self.ranking.explanation, *self.notes))
+        """Plain sentences: the verdict, what to do next, and how it came about."""
+        return "\n".join((*self.verdict.sentences, *self.explanation))
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
-        result, ranking = self.by_ace, self.ranking
-        names = result.spaces
-        return {
+        ranking, ace, said = self.ranking, self.by_ace, self.verdict
+        structure = self.structure
+        found: dict[str, Any] = {
+            "verdict": {
+                "kind": said.kind,
+                "headline": said.headline,
+                "second": list(said.second),
+                "next": said.next,
+                "facts": said.facts,
+            },
             "best": list(ranking.winners),
             "judge": self.judge,
-            "index": result.index,
+            "index": ranking.index,
             "ranking": [
                 dict(zip(ranking.table(), row, strict=True))
                 for row in zip(*ranking.table().values(), strict=True)
             ],
-            "explanation": [*ranking.explanation, *self.notes],
-            "winning_spaces": dict(
-                zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
-            ),
-            "won_by": result.won_by,
-            "groups": [[names[i] for i in group] for group in result.groups],
-            "outliers": [names[i] for i in result.outliers],
-            "dropped": [
-                {"space": d.space, "step": d.step, "why": d.reason} for d in result.dropped
-            ],
-            "undefined": [
-                {"space": s, "partition": p, "why": why} for s, p, why in result.undefined
-            ],
-            "dip": _dip_table(self.scores, result),
-            "agreement": None if result.agreement is None else {
-                "spaces": [names[i] for i in result.retained],
-                "correlation": result.agreement,
-                "pvalue": result.pvalue,
-                "adjusted": result.adjusted,
-                "edges": result.edges,
+            "explanation": list(self.explanation),
+            "structure": None if structure is None else {
+                "gain": structure.gain,
+                "gains": dict(zip(structure.spaces, structure.gains.tolist(), strict=True)),
             },
-            "other_indices": {k: list(v) for k, v in ranking.by_other_index.items()},
-            "options": {k: v for k, v in asdict(result.options).items() if k != "index"},
-            "settings": _settings(self.scores),
         }  # fmt: skip
+        if ace is not None:
+            found |= _ace_findings(self.scores, ace)
+        return found | {
+            "other_indices": {k: list(v) for k, v in ranking.by_other_index.items()},
+            "settings": _settings(self.scores),
+        }
 
     def to_frame(self) -> Any:
         """A pandas frame of the ranking, best first."""
         return self.ranking.to_frame()
 
     def _repr_html_(self) -> str:
-        return self.ranking._repr_html_()
+        return ranking_html(self.ranking, self.verdict.sentences)
+
+
+def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:
+    """What ACE made of the spaces, as plain nested data."""
+    names = result.spaces
+    return {
+        "winning_spaces": dict(
+            zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
+        ),
+        "won_by": result.won_by,
+        "groups": [[names[i] for i in group] for group in result.groups],
+        "outliers": [names[i] for i in result.outliers],
+        "dropped": [{"space": d.space, "step": d.step, "why": d.reason} for d in result.dropped],
+        "undefined": [{"space": s, "partition": p, "why": why} for s, p, why in result.undefined],
+        "dip": _dip_table(scores, result),
+        "agreement": None if result.agreement is None else {
+            "spaces": [names[i] for i in result.retained],
+            "correlation": result.agreement,
+            "pvalue": result.pvalue,
+            "adjusted": result.adjusted,
+            "edges": result.edges,
+        },
+        "options": {k: v for k, v in asdict(result.options).items() if k != "index"},
+    }  # fmt: skip
 
 
 def _settings(scores: Scores) -> dict[str, Any]:
@@ -164,6 +243,11 @@ def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
 def judge(runs: Runs, options: Options) -> Judgement:
     """Score, judge, resample and rank: the main job in one call.
 
+    Where the number of clusters varies, the partitions vote for each other and ACE weighs their
+    votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh
+    the same. All judges can be wrong together, and agreement sees no number of clusters beyond
+    those that were tried.
+
     Parameters
     ----------
     runs : Runs
@@ -185,6 +269,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
     'three'
     """
     runs, made = add_consensus_run(runs, options)
+    if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
+        return _judge_labels(runs, options, made)
     silent = () if made is None else (MADE_RUN,)
     partitions = encode_runs(runs, options)
     n_spaces = len(runs.spaces)
@@ -216,34 +302,96 @@ def judge(runs: Runs, options: Options) -> Judgement:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
     by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if votes := plain_votes(counted, silent):
-        by_judge["consensus"] = votes
-    score_draw = None
-    if options.judge != "ace":
-        if options.judge not in by_judge:
-            by_judge[options.judge] = {"ari": vote_of(options.judge, counted, answer, silent)}
-        if plan is not None:
-            score_draw = draws_of(options.judge, partitions, plan.halves, silent)
+    if plain := plain_votes(counted, silent):
+        votes = {k: vote_by_ace(counted, own, silent) for k, own in answers.items()}
+        by_judge |= {"consensus": votes, "plain_consensus": plain}
+    decides = _who_decides(options.judge, counted, by_judge)
     confidence = None
     if plan is not None and job is not None:
-        confidence = rank_draws(
-            plan,
-            job,
-            scores,
-            answer,
-            resampled,
-            options.level,
-            score_draw=score_draw,
-            progress=options.progress,
-        )
+        vote = by_judge["consensus"][answer.index] if decides == "consensus" else None
+        confidence = _confidence(partitions, plan, job, scores, answer, vote, resampled, options)
     in_input = None
     if options.X is not None:
         spec = scores.index_specs[answer.index]
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
-    found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge)
-    found = replace(found, consensus_run=made)
+    structure = structure_of(once, scores, partitions, options)
+    found = Judgement(
+        scores, by_judge, confidence, None, in_input, notes, decides, options.judge, structure, made
+    )
     if not options.details:
         return found
     best = found.ranking.best
     return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))
+
+
+def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
+    """The judge that was asked for, or the one that suits the numbers of clusters."""
+    if "consensus" not in by_judge:
+        return "ace"
+    if asked != "auto":
+        return asked
+    class_of = next(iter(by_judge["consensus"].values())).class_of
+    varies = k_varies(counted.n_clusters[first_of_class(class_of)])
+    return "consensus" if varies else "ace"
+
+
+def _confidence(
+    partitions: Partitions,
+    plan: Plan,
+    job: Resampling,
+    scores: Scores,
+    answer: AceResult,
+    vote: Consensus | None,
+    resampled: Mapping[str, Resampled],
+    options: Options,
+) -> RankConfidence:
+    """How sure the deciding answer is: ACE's, or that of the vote."""
+    if vote is None:
+        return rank_draws(
+            plan, job, scores, answer, resampled, options.level, progress=options.progress
+        )
+    return confidence_of_vote(
+        vote,
+        partitions,
+        plan,
+        ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress),
+        job=job,
+        level=options.level,
+        spent=sum(one.seconds for one in resampled.values()),
+        n_jobs=options.n_jobs,
+    )
+
+
+def _judge_labels(
+    runs: Runs, options: Options, made: ConsensusPartition | None = None
+) -> Judgement:
+    """The judgement of partitions alone: they vote, and all votes weigh the same."""
+    if options.judge == "ace":
+        raise ValueError(
+            "judge must be 'auto' or 'consensus' where runs have no embedding, got 'ace'; load "
+            "runs with their embeddings."
+        )
+    partitions = encode_labels(runs, options)
+    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
+    plain = plain_votes(counted, () if made is None else (MADE_RUN,))
+    vote = plain["ari"]
+    confidence = None
+    if options.n_draws:
+        plan = draw_plan(partitions, (), options, options.random_state)
+        without_ace = itertools.repeat(None, options.n_draws)
+        confidence = confidence_of_vote(
+            vote, partitions, plan, without_ace, level=options.level, n_jobs=options.n_jobs
+        )
+    scores = scores_of_labels(runs, partitions, options)
+    by_judge = {"consensus": {"ari": vote}, "plain_consensus": plain}
+    return Judgement(
+        scores,
+        by_judge,
+        confidence,
+        notes=() if made is None else (made.note,),
+        judge="consensus",
+        asked=options.judge,
+        consensus_run=made,
+    )

@@ -35,6 +35,7 @@ from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 
 UNDEFINED = ("worst", "error")
+JUDGES = ("auto", "ace", "consensus")
 Progress = Callable[[int, int, str], None]
 Check = Callable[[str, Any], Any]
 
@@ -273,16 +274,6 @@ class VoteOptions(Checked):
             )
 
 
-# Who decides a ranking: ACE, or a vote by its first judge and number of rounds.
-JUDGES: dict[str, tuple[str | None, int] | None] = {
-    "ace": None,
-    "consensus": (None, 1),
-    "consensus_by_ace": ("ace", 1),
-    "consensus_twice": (None, 2),
-    "consensus_by_ace_twice": ("ace", 2),
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class ConsensusOptions(Computing, VoteOptions):
     """The options of :func:`wellsep.consensus`.
@@ -355,10 +346,13 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         Test every space for more than one mode, and leave out those in which the test finds one
         only. A space whose test is undefined (p is NaN) is kept. If no test finds more than one
         mode, all are kept. The explanation says which.
-    judge : {"ace", "consensus", "consensus_by_ace", "consensus_twice", "consensus_by_ace_twice"}
-        Who decides. "consensus": the partitions vote for each other, see :func:`wellsep.consensus`;
-        "by_ace": votes weigh by ACE's ranks squared; "twice": in a second round they weigh by the
-        ranks of the first. The others are shown next to it.
+    judge : {"auto", "ace", "consensus"}
+        Who decides. "ace": the spaces that agree, see :func:`wellsep.ace`. "consensus": the
+        partitions vote for each other, see :func:`wellsep.consensus`, and a vote weighs by its
+        squared rank by ACE. "auto": consensus where the number of clusters varies (at least three
+        different ones among distinct partitions, and their 90 % quantile at least 1.5 times their
+        10 % quantile), else ACE. Without any space all votes weigh the same. The other judge is
+        shown next to it.
     consensus_run : bool
         Also rank the consensus partition of the runs, see :func:`wellsep.consensus_partition`, as
         one more run called "consensus". It has no vote.
@@ -370,7 +364,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     """
 
     n_draws: int = _option(100, _count_from(0))
-    judge: str = _option("ace", _one_of(JUDGES))
+    judge: str = _option("auto", _one_of(JUDGES))
     consensus_run: bool = _option(False, check_flag)
     X: Any = None
     details: bool = _option(True, check_flag)

@@ -17,7 +17,6 @@ from wellsep._checks import (
 from wellsep._records import Record, freeze
 from wellsep.evaluate.confidence import RankConfidence
 from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
-from wellsep.evaluate.options import JUDGES
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.voting import VOTES
 from wellsep.evaluate.voting_result import Consensus
@@ -29,26 +28,25 @@ class Ranking(Record):
 
     Attributes
     ----------
-    result : AceResult
-        ACE's answer in full; all that is not listed here is derived from it.
+    result : AceResult or Consensus
+        The answer that ranks; all that is not listed here is derived from it.
     by_other_index : dict of index name to ACE's scores by that index
     confidence : RankConfidence or None
     input_scores : ndarray of shape (M,) or None
         Scores in the data that the runs were made from.
-    votes : dict of "consensus" and "consensus_nmi" to (M,) scores
-        Mean agreement with the other partitions by ARI and by NMI, see :func:`wellsep.consensus`.
-    decided_by : Consensus or None
-        The vote that ranks the partitions; None: ACE does.
-    judge : str
-        Who decides, by name.
+    votes : dict of str to (M,) scores
+        Mean agreement with the other partitions, see :func:`wellsep.consensus`: "consensus" weighed
+        by ACE, "plain_consensus" and "plain_consensus_nmi" with all votes alike, by ARI and by NMI.
+    ace : AceResult or None
+        ACE's answer beside a vote that ranks.
     """
 
-    result: AceResult
+    result: AceResult | Consensus
     by_other_index: Mapping[str, np.ndarray] = field(default_factory=dict)
     confidence: RankConfidence | None = None
     input_scores: np.ndarray | None = None
     votes: Mapping[str, np.ndarray] = field(default_factory=dict)
-    decided_by: Consensus | None = None
+    ace: AceResult | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -57,27 +55,35 @@ class Ranking(Record):
 
     @property
     def judge(self) -> str:
-        """Who decides: "ace", or a vote by its name."""
-        vote = self.decided_by
-        if vote is None:
-            return "ace"
-        seat = (None if vote.first_judge == "none" else vote.first_judge, vote.options.rounds)
-        return next((name for name, known in JUDGES.items() if known == seat), "consensus")
+        """Who decides: "ace" or "consensus"."""
+        return "ace" if isinstance(self.result, AceResult) else "consensus"
+
+    @property
+    def by_ace(self) -> AceResult | None:
+        """ACE's answer, whoever decides; None where there was no embedding."""
+        return self.result if isinstance(self.result, AceResult) else self.ace
 
     @property
     def title(self) -> str:
         """Who decides, in words."""
-        return f"ACE ({self.index})" if self.decided_by is None else self.judge.replace("_", " ")
+        if isinstance(self.result, AceResult):
+            return f"ACE ({self.index})"
+        if self.result.first_judge == "ace":
+            return f"consensus, weighed by ACE ({self.index})"
+        return "consensus"
 
     @property
     def index(self) -> str:
-        """The index by which partitions are scored."""
-        return self.result.index
+        """The index by which partitions are scored; the measure of agreement without embeddings."""
+        ace = self.by_ace
+        if ace is not None:
+            return ace.index
+        return str(self.result.options.agreement)  # type: ignore[union-attr]
 
     @property
     def score(self) -> np.ndarray:
         """(M,) scores, larger is better."""
-        return self.result.scores if self.decided_by is None else self.decided_by.scores
+        return self.result.scores
 
     @property
     def n_clusters(self) -> np.ndarray | None:
@@ -94,6 +100,12 @@ class Ranking(Record):
         """Relative difference under which two scores are tied."""
         return float(self.result.options.tie_tolerance)
 
+    @property
+    def class_of(self) -> np.ndarray:
+        """(M,) which distinct partition each one is."""
+        found = self.result.class_of
+        return np.arange(len(self.names)) if found is None else found
+
     @cached_property
     def rank(self) -> np.ndarray:
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
@@ -103,21 +115,24 @@ class Ranking(Record):
     def baselines(self) -> Mapping[str, np.ndarray]:
         """Baseline name to (M,) scores.
 
-        ace where another decides, own_space, mean_admitted, mean_all, input, consensus,
-        consensus_nmi.
+        ace where a vote decides, own_space, mean_admitted, mean_all, input, consensus where ACE
+        decides, plain_consensus, plain_consensus_nmi.
         """
-        found = {} if self.decided_by is None else {"ace": self.result.scores}
-        found |= self.result.baselines
+        found: dict[str, np.ndarray] = {}
+        if self.ace is not None:
+            found["ace"] = self.ace.scores
+        if self.by_ace is not None:
+            found |= self.by_ace.baselines
         if self.input_scores is not None:
             found["input"] = freeze(_worst_for_nan(self.input_scores))
-        return {**found, **{k: v for k, v in self.votes.items() if k != self.judge}}
+        return {**found, **self.votes}
 
     @cached_property
     def explanation(self) -> tuple[str, ...]:
         """What was done and how far to trust it, one paragraph per step."""
-        if self.decided_by is None:
+        if isinstance(self.result, AceResult):
             return tuple(explain_ace(self.result, self.confidence, self.votes))
-        return tuple(explain_vote(self.decided_by, self.result, self.confidence))
+        return tuple(explain_vote(self.result, self.ace, self.confidence, self.votes))
 
     @property
     def best(self) -> str:
@@ -186,30 +201,31 @@ class Ranking(Record):
 
 
 def rank(
-    result: AceResult,
+    result: AceResult | Consensus,
     *,
     others: Sequence[AceResult] = (),
     confidence: RankConfidence | None = None,
     input_scores: Any = None,
     votes: Mapping[str, Any] | None = None,
-    decided_by: Consensus | None = None,
+    ace: AceResult | None = None,
 ) -> Ranking:
     """Put the partitions in order.
 
     Parameters
     ----------
-    result : AceResult
-        The answer.
+    result : AceResult or Consensus
+        The answer, from :func:`wellsep.ace` or :func:`wellsep.consensus`.
     others : sequence of AceResult
         The same runs by other indices, shown next to it.
     confidence : RankConfidence, optional
         From :func:`wellsep.rank_confidence`: rank intervals and the probability of being best.
     input_scores : array-like of shape (M,), optional
         From :func:`wellsep.input_scores`: scores in the data that the runs were made from.
-    votes : mapping of "consensus" and "consensus_nmi" to array-like of shape (M,), optional
-        Scores from :func:`wellsep.consensus`, shown next to the baselines.
-    decided_by : Consensus, optional
-        A vote of the same partitions that ranks them in the place of ACE.
+    votes : mapping of str to array-like of shape (M,), optional
+        Scores from :func:`wellsep.consensus`, shown next to the baselines: "consensus",
+        "plain_consensus" and "plain_consensus_nmi".
+    ace : AceResult, optional
+        ACE's answer, shown next to a vote.
 
     Returns
     -------
@@ -224,14 +240,16 @@ def rank(
     >>> ranking.best, ranking.rank.tolist()
     ('k3', [3, 1, 2])
     """
-    if not isinstance(result, AceResult):
-        raise TypeError(f"result must be an AceResult, got {type(result).__name__}.")
+    if not isinstance(result, AceResult | Consensus):
+        raise TypeError(f"result must be an AceResult or a Consensus, got {type(result).__name__}.")
     by_other_index = {}
     for other in check_items("others", others, "results of ace"):
         check_kind("others", other, AceResult, "make one with ace")
         if other.partitions != result.partitions:
             raise ValueError("others must rank the same partitions in the same order.")
         by_other_index[other.index] = freeze(other.scores)
+    if ace is not None and (isinstance(result, AceResult) or ace.partitions != result.partitions):
+        raise ValueError("ace must stand next to a Consensus of the same partitions.")
     if confidence is not None:
         check_kind("confidence", confidence, RankConfidence, "make one with rank_confidence")
     if confidence is not None and confidence.ranks.shape[1] != len(result.partitions):
@@ -248,16 +266,14 @@ def rank(
             )
     beside = {}
     for name, scores in (votes or {}).items():
-        check_choice("votes", name, VOTES)
+        check_choice("votes", name, ("consensus", *VOTES))
         beside[name] = freeze(scores, float)
         if beside[name].shape != result.scores.shape:
             raise ValueError(
                 f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
                 f"got shape {beside[name].shape}."
             )
-    if decided_by is not None and decided_by.partitions != result.partitions:
-        raise ValueError("decided_by must rank the same partitions in the same order.")
-    return Ranking(result, by_other_index, confidence, input_scores, beside, decided_by)
+    return Ranking(result, by_other_index, confidence, input_scores, beside, ace)
 
 
 def _worst_for_nan(scores: np.ndarray) -> np.ndarray:

@@ -99,9 +99,40 @@ def encode_runs(runs: Any, options: ScoreOptions) -> Partitions:
     if not runs.spaces or not runs.partitions:
         missing = "space (embedding)" if not runs.spaces else "partition (labels)"
         raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
-    partitions = Partitions.from_labels(dict(runs.partitions), noise=options.noise)
+    partitions = encode_labels(runs, options)
     refuse_unpriced(options.parsed.values(), partitions)
     return partitions
+
+
+def encode_labels(runs: Runs, options: ScoreOptions) -> Partitions:
+    """The labels of all runs, encoded once."""
+    return Partitions.from_labels(dict(runs.partitions), noise=options.noise)
+
+
+def scores_of_labels(runs: Runs, partitions: Partitions, options: ScoreOptions) -> Scores:
+    """What is known of partitions without any space: no value."""
+    return Scores(
+        values={},
+        directions={},
+        spaces=(),
+        partitions=partitions.names,
+        made_in=freeze(np.full(len(partitions), -1)),
+        class_of=None,
+        **_facts(runs, partitions, options),
+    )
+
+
+def _facts(runs: Runs, partitions: Partitions, options: ScoreOptions) -> dict[str, Any]:
+    """The fields of `Scores` that need no space."""
+    return {
+        "coverage": freeze(partitions.coverage),
+        "n_clusters": freeze(partitions.n_clusters),
+        "params": {run.name: run.params for run in runs if run.params},
+        "ids": None if runs.ids is None else freeze(runs.ids),
+        "n_objects": runs.n_objects,
+        "settings": options.part(Settings),
+        "version": __version__,
+    }
 
 
 def score_spaces(
@@ -140,17 +171,11 @@ def score_spaces(
         partitions=names,
         made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
-        coverage=freeze(partitions.coverage),
-        n_clusters=freeze(partitions.n_clusters),
         dip=_join_dips(found) if options.dip else None,
-        params={run.name: run.params for run in runs if run.params},
-        ids=None if runs.ids is None else freeze(runs.ids),
-        n_objects=runs.n_objects,
         dims=freeze([runs[name].n_features for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
-        settings=job.settings,
-        version=__version__,
+        **_facts(runs, partitions, options),
     )
     return scores, resampled
 

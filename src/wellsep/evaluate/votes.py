@@ -7,6 +7,8 @@ import numpy as np
 from wellsep.evaluate.correlation import average_ranks, ranks
 from wellsep.evaluate.options import VoteOptions
 
+DIFFERENT_K, K_RATIO = 3, 1.5  # from when on the number of clusters varies
+
 
 def vote_weights(
     liked: np.ndarray | None, agreement: np.ndarray, options: VoteOptions
@@ -56,6 +58,25 @@ def mean_agreement(agreement: np.ndarray, weights: np.ndarray) -> np.ndarray:
     total = shares.sum(axis=1)
     found: np.ndarray = (shares * agreement).sum(axis=1) / np.where(total > 0, total, 1.0)
     return found
+
+
+def k_varies(n_clusters: np.ndarray) -> bool:
+    """Whether the numbers of clusters of the distinct partitions vary enough for a vote to decide.
+
+    Of those with two clusters or more there are at least three different K, and their 90 % quantile
+    is at least 1.5 times their 10 % quantile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> k_varies(np.array([5, 10, 20])), k_varies(np.array([9, 10, 10, 10, 11]))
+    (True, False)
+    """
+    ks = n_clusters[n_clusters >= 2]
+    if len(np.unique(ks)) < DIFFERENT_K:
+        return False
+    low, high = np.quantile(ks, [0.1, 0.9])
+    return bool(high >= K_RATIO * low)
 
 
 def first_of_class(class_of: np.ndarray) -> np.ndarray:

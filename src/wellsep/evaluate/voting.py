@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,8 @@ import numpy as np
 from wellsep._checks import check_choice, to_numpy
 from wellsep._display import count
 from wellsep._records import freeze
-from wellsep.compute.contingency import Counted, count_labels, count_pairs
-from wellsep.compute.half_sums import Halves
-from wellsep.evaluate.options import JUDGES, ConsensusOptions, VoteOptions, takes_options
+from wellsep.compute.contingency import Counted, count_labels
+from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.votes import (
@@ -24,13 +23,11 @@ from wellsep.evaluate.votes import (
 )
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import AGREEMENTS
-from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
 FIRST_JUDGES = ("ace", "own_space")
-ScoreDraw = Callable[[int, AceResult], np.ndarray]
 # Plain consensus beside other judges: name → agreement.
-VOTES = {"consensus": "ari", "consensus_nmi": "nmi"}
+VOTES = {"plain_consensus": "ari", "plain_consensus_nmi": "nmi"}
 
 
 @takes_options(ConsensusOptions)
@@ -102,33 +99,11 @@ def plain_votes(counted: Counted, silent: tuple[str, ...] = ()) -> dict[str, Con
     }
 
 
-def vote_of(
-    judge: str, counted: Counted, by_ace: AceResult, silent: tuple[str, ...] = ()
-) -> Consensus:
-    """The vote of one of `JUDGES`; near copies share a vote, agreement is by ARI."""
-    first, rounds = JUDGES[judge] or (None, 1)
-    options = VoteOptions(rounds=rounds, tie_tolerance=by_ace.options.tie_tolerance)
+def vote_by_ace(counted: Counted, by_ace: AceResult, silent: tuple[str, ...] = ()) -> Consensus:
+    """The vote that ACE weighs: agreement by ARI, squared ranks, near copies share a vote."""
+    options = VoteOptions(tie_tolerance=by_ace.options.tie_tolerance)
     class_of = number_classes(counted.counts.first_equal)
-    liked = by_ace.scores if first == "ace" else None
-    return hold_vote(counted, class_of, options, first or "none", liked, silent)
-
-
-def draws_of(
-    judge: str, partitions: Partitions, halves: Halves, silent: tuple[str, ...] = ()
-) -> ScoreDraw:
-    """How the votes on a half-sample are counted: on the objects that are followed in it."""
-    whole = partitions.noise_as_cluster()
-    group = halves.group[halves.seen]
-
-    def score(draw: int, by_ace: AceResult) -> np.ndarray:
-        objects = halves.seen[halves.chosen[draw][group]]
-        which = [whole.names.index(name) for name in by_ace.partitions]
-        part = whole.subset(which)
-        counts = count_pairs(part.codes[:, objects], n_jobs=1)
-        counted = Counted(part.names, part.n_clusters, part.coverage, counts)
-        return vote_of(judge, counted, by_ace, silent).scores
-
-    return score
+    return hold_vote(counted, class_of, options, "ace", by_ace.scores, silent)
 
 
 def hold_vote(
@@ -239,11 +214,9 @@ def _named_scores(asked: Any) -> Mapping[str, float] | None:
     """Scores by name, from a mapping or from a judge's result; None of a bare array."""
     if isinstance(asked, Mapping):
         return asked
-    ranking = getattr(asked, "ranking", asked)
-    if hasattr(ranking, "decided_by"):  # of a judgement, or by itself
-        return dict(zip(ranking.names, ranking.score.tolist(), strict=True))
-    names = getattr(asked, "partitions", None)
-    return None if names is None else dict(zip(names, asked.scores.tolist(), strict=True))
+    result = getattr(asked, "answer", getattr(asked, "result", asked))  # Judgement, Ranking
+    names = getattr(result, "partitions", None)
+    return None if names is None else dict(zip(names, result.scores.tolist(), strict=True))
 
 
 def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:

@@ -80,8 +80,18 @@ class Consensus(Record):
     @cached_property
     def rank(self) -> np.ndarray:
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
-        own = self.scores[first_of_class(self.class_of)]
-        return freeze(ranks(own, tolerance=self.options.tie_tolerance)[self.class_of])
+        return freeze(self.ranks_by(self.scores))
+
+    def ranks_by(self, scores: np.ndarray) -> np.ndarray:
+        """(M,) ranks among the distinct partitions by other scores; ties share the better rank."""
+        places = ranks(scores[first_of_class(self.class_of)], tolerance=self.options.tie_tolerance)
+        found: np.ndarray = places[self.class_of]
+        return found
+
+    def equals(self, m: int) -> np.ndarray:
+        """(M,) which partitions equal the m-th, itself included."""
+        found: np.ndarray = self.class_of == self.class_of[m]
+        return found
 
     @property
     def order(self) -> np.ndarray:

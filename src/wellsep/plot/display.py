@@ -111,12 +111,11 @@ def centers_of(estimator: Any, labels: np.ndarray) -> np.ndarray | None:
 
 def answer_of(result: Any) -> AceResult:
     """ACE's answer of whatever result holds it."""
-    if isinstance(result, Judgement):
-        return result.by_ace
-    if isinstance(result, Ranking):
-        return result.result
-    if isinstance(result, AceResult):
-        return result
+    found = result.by_ace if isinstance(result, Judgement | Ranking) else result
+    if found is None:
+        raise ValueError("result must come from runs with embeddings, got one of labels alone.")
+    if isinstance(found, AceResult):
+        return found
     raise TypeError(
         "result must be a Judgement, an AceResult or a Ranking that holds one, "
         f"got {type(result).__name__}."

@@ -18,7 +18,7 @@ from wellsep._checks import (
 )
 from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep._replace import write_text
-from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page
 from wellsep.report.pack import safe_json
@@ -59,9 +59,9 @@ def render_report(
 
     Parameters
     ----------
-    result : Judgement, Ranking, AceResult or ChosenK
-        From :func:`wellsep.judge`, :func:`wellsep.rank`, :func:`wellsep.ace` or
-        :func:`wellsep.choose_k`.
+    result : Judgement, Ranking, AceResult, Consensus or ChosenK
+        From :func:`wellsep.judge`, :func:`wellsep.rank`, :func:`wellsep.ace`,
+        :func:`wellsep.consensus` or :func:`wellsep.choose_k`.
     path : path
         The file to write; it appears whole or not at all.
     runs : Runs, optional
@@ -95,11 +95,11 @@ def render_report(
         check_text("title", title)
     if is_chosen_k(result):
         page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout)
-    elif isinstance(result, Judgement | Ranking | AceResult):
+    elif isinstance(result, Judgement | Ranking | AceResult | Consensus):
         page = build_ranking_page(result, runs=runs, truth=truth, title=title, layout=layout)
     else:
         raise TypeError(
-            "result must be a Judgement, Ranking, AceResult or ChosenK, "
+            "result must be a Judgement, Ranking, AceResult, Consensus or ChosenK, "
             f"got {type(result).__name__}."
         )
     write_text(path, to_html(page))

@@ -12,15 +12,17 @@ from wellsep._checks import to_numpy
 from wellsep._display import count, listing
 from wellsep.evaluate import (
     AceResult,
+    Consensus,
     Judgement,
     PartitionDetails,
     Ranking,
     Scores,
+    Verdict,
     agreement,
     partition_details,
     rank,
 )
-from wellsep.evaluate.explain import describe_coverage
+from wellsep.evaluate.explain import describe_confidence
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
@@ -34,10 +36,7 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.table import ranking_table, table_payload, truth_panels, truth_payload
 from wellsep.runs import Runs
-from wellsep.runs.names import natural_key
 from wellsep.spaces.planes import plane
-
-SURE = ((0.9, "Quite sure"), (0.6, "Fairly sure"), (0.0, "Not sure"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +48,17 @@ class Evidence:
     details: PartitionDetails | None = None
     runs: Runs | None = None
     truth: np.ndarray | None = None
+    verdict: Verdict | None = None
+    explanation: tuple[str, ...] = ()
 
     @property
-    def result(self) -> AceResult:
-        return self.ranking.result
+    def ace(self) -> AceResult | None:
+        """ACE's answer, whoever decides; None where there was no embedding."""
+        return self.ranking.by_ace
 
     @property
     def spaces(self) -> tuple[str, ...]:
-        return self.result.spaces
+        return () if self.ace is None else self.ace.spaces
 
     @property
     def ids(self) -> np.ndarray | None:
@@ -91,19 +93,23 @@ class Evidence:
         return np.array([place.get(name, -1) for name in self.ranking.names])
 
 
-def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, truth: Any) -> Evidence:
+def collect_evidence(
+    result: Judgement | Ranking | AceResult | Consensus, *, runs: Any, truth: Any
+) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    scores = details = None
+    scores = details = verdict = None
     if isinstance(result, Judgement):
         ranking, scores, details = result.ranking, result.scores, result.details
+        verdict, explanation = result.verdict, result.explanation
     else:
-        ranking = rank(result) if isinstance(result, AceResult) else result
+        ranking = result if isinstance(result, Ranking) else rank(result)
+        explanation = ranking.explanation
     if runs is not None:
         _check_runs(ranking, runs)
-        if details is None:
+        if details is None and ranking.by_ace is not None:
             settings = None if scores is None else scores.settings
             noise = "exclude" if settings is None else settings.noise  # as it was judged
-            details = partition_details(runs, ranking.result, noise=noise)
+            details = partition_details(runs, ranking.by_ace, partition=ranking.best, noise=noise)
     if truth is not None:
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
@@ -112,7 +118,7 @@ def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, trut
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    return Evidence(ranking, scores, details, runs, truth)
+    return Evidence(ranking, scores, details, runs, truth, verdict, explanation)
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:
@@ -122,7 +128,7 @@ def _check_runs(ranking: Ranking, runs: Any) -> None:
         )
     for what, names, there in (
         ("partition", ranking.names, runs.partitions),
-        ("space", ranking.result.spaces, runs.spaces),
+        ("space", () if ranking.by_ace is None else ranking.by_ace.spaces, runs.spaces),
     ):
         missing = [name for name in names if name not in there]
         if missing:
@@ -132,7 +138,7 @@ def _check_runs(ranking: Ranking, runs: Any) -> None:
 
 
 def build_ranking_page(
-    result: Judgement | Ranking | AceResult,
+    result: Judgement | Ranking | AceResult | Consensus,
     *,
     runs: Any,
     truth: Any,
@@ -145,7 +151,7 @@ def build_ranking_page(
 
 
 def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
-    ranking, result = evidence.ranking, evidence.result
+    ranking, ace = evidence.ranking, evidence.ace
     table = ranking_table(ranking, scores=evidence.scores, params=evidence.params)
     missing: dict[str, str] = {}
     data: dict[str, Any] = {
@@ -156,28 +162,38 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         "made_in": evidence.made_in,
         "best": int(ranking.order[0]),
         "table": table_payload(table),
-        "explanation": list(ranking.explanation),
+        "explanation": list(evidence.explanation),
     }
-    steps = steps_figure(result)
-    data |= ace_payload(result, evidence.scores, steps)
-    if result.agreement is None:
-        missing["agreement"] = "There is no agreement to show: one space alone is left."
-    if "dips" not in data:
-        missing["dips"] = "The dip test was not run."
+    if evidence.verdict is not None:
+        data["verdict"] = list(evidence.verdict.sentences)
+    steps = None
+    if ace is None:
+        missing["why"] = "The clusterings alone voted for each other: there is no embedding."
+    else:
+        steps = steps_figure(ace)
+        data |= ace_payload(ace, evidence.scores, steps)
+        if ace.agreement is None:
+            missing["agreement"] = "There is no agreement to show: one space alone is left."
+        if "dips" not in data:
+            missing["dips"] = "The dip test was not run."
     chosen = None if evidence.details is None else objects_figure(evidence.details)
     scatters = _scatters(evidence, chosen, layout)
-    if scatters is None:
+    if ace is None:
+        missing["scatters"] = "There is no embedding to draw."
+    elif scatters is None:
         missing["scatters"] = (
             "The spaces are not drawn: the page was made without the runs, "
             "and no coordinates were kept."
         )
     else:
         data["scatters"] = scatters_payload(scatters)
-        data["sides"] = _sides(evidence)
+        data["sides"] = _sides(evidence, ace)
         if not scatters.labels:
             missing["labels"] = "Without the runs there are no labels to colour the objects by."
     worst = None
-    if chosen is None:
+    if ace is None:
+        missing["objects"] = "Without an embedding nothing is known about single objects."
+    elif chosen is None:
         missing["objects"] = (
             "The objects of the chosen partition are not shown: the page was made without the runs."
         )
@@ -192,12 +208,12 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         data["truth"] = truth_payload(truth)
     return Page(
         kind="ranking",
-        title=title or f"{len(ranking.names)} runs ranked by {ranking.index}",
+        title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
         lead=_lead(evidence),
         sure=_sure(evidence),
         facts=_facts(evidence),
         table=table,
-        paragraphs=tuple(ranking.explanation),
+        paragraphs=evidence.explanation,
         steps=steps,
         worst=worst,
         objects=chosen,
@@ -214,7 +230,7 @@ def _truth(evidence: Evidence) -> TruthPanels:
 def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> Scatters | None:
     runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
     kept = None if scores is None else scores.plot_coordinates
-    if runs is None and (kept is None or not kept.planes):
+    if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
         return None
     n_spaces, n_partitions = len(evidence.spaces), len(ranking.names)
     if kept is not None and kept.planes and (layout == "pca" or runs is None):
@@ -249,9 +265,8 @@ def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> 
     )
 
 
-def _sides(evidence: Evidence) -> dict[str, list[int]]:
-    """Spaces that give the answer, heaviest first; the others, those that were left out first."""
-    result = evidence.result
+def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
+    """Spaces that give ACE's answer, heaviest first; the others, those that were left out first."""
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
@@ -261,76 +276,36 @@ def _sides(evidence: Evidence) -> dict[str, list[int]]:
 
 
 def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
+    """The verdict's headline in pieces; without a judgement what the ranking puts first."""
     ranking = evidence.ranking
-    winners = ranking.winners
-    by = ranking.index if ranking.decided_by is None else ranking.title
-    rest = f" of {len(ranking.names)} runs by {by}."
-    if len(winners) == 1:
-        return (("name", winners[0]), ("text", f" is the best{rest}"))
-    if evidence.result.equals(ranking.names.index(winners[0])).sum() >= len(winners):
-        others = f" ({count(len(winners) - 1, 'run')} more found the same partition)"
-        return (("name", winners[0]), ("text", f" is the best{rest[:-1]}{others}."))
-    if len(winners) > 4:
-        return (("name", winners[0]), ("text", f" and {len(winners) - 1} others tie as best{rest}"))
-    parts: list[tuple[str, str]] = []
-    for i, name in enumerate(winners):
-        joint = "" if i == 0 else " and " if i == len(winners) - 1 else ", "
-        parts += [("text", joint), ("name", name)]
-    return (*parts, ("text", f" tie as the best{rest}"))
+    if evidence.verdict is not None:
+        words = evidence.verdict.headline
+    else:
+        winners = listing(map(repr, sorted(ranking.winners)), most=4)
+        verb = "is" if len(ranking.winners) == 1 else "are"
+        words = f"{winners} {verb} ranked first of {count(len(ranking.names), 'run')}."
+    before, name, after = words.partition(repr(ranking.best))
+    return (("text", before), ("name", name), ("text", after))
 
 
 def _sure(evidence: Evidence) -> tuple[str, ...]:
-    ranking, result = evidence.ranking, evidence.result
-    found = []
-    sure = ranking.confidence
-    if sure is not None:
-        first = ranking.names.index(ranking.best)
-        share = float(sure.probability_best[first])
-        word = next(word for least, word in SURE if share >= least)
-        low, high = sure.interval[first]
-        found.append(
-            f"{word}: it comes first in {share:.0%} of {sure.n_draws} half-samples of the objects, "
-            f"and its rank is {_from_to(low, high)} in {sure.level:.0%} of them."
-        )
-        chances = sure.probability_best
-        others = np.flatnonzero(~result.equals(first)).tolist()
-        order = sorted(others, key=lambda i: (-chances[i], natural_key(ranking.names[i])))
-        if order and sure.probability_best[order[0]] >= 0.05:
-            name, chance = ranking.names[order[0]], float(sure.probability_best[order[0]])
-            more = f"{name!r} comes first more often, in {chance:.0%}."
-            found.append(more if chance > share else f"Next is {name!r} with {chance:.0%}.")
-    else:
-        found.append("Certainty was not computed. Run again with --draws 100.")
-    if len(result.winning_spaces) == 1 and len(result.spaces) > 1:
-        found.append("One space alone gives the answer, and no other confirms it.")
-    if result.untested:
-        found.append(
-            f"The dip test is undefined in {listing(map(repr, result.untested), most=3)}; "
-            "no space was left out for that."
-        )
-    if result.no_space_admitted:
-        found.append(
-            "No space passes the dip test for more than one mode: "
-            "there may be no clusters at all, so read the answer with care."
-        )
-    if ranking.coverage is not None:
-        low = min(float(ranking.coverage[ranking.names.index(name)]) for name in ranking.winners)
-        if low < 1:
-            found.append(describe_coverage(low, result.noise))
-    return tuple(found)
-
-
-def _from_to(low: float, high: float) -> str:
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    """The verdict's second line and what to do next; without a judgement what draws showed."""
+    if evidence.verdict is not None:
+        return (*evidence.verdict.second, evidence.verdict.next)
+    sure = evidence.ranking.confidence
+    if sure is None:
+        return ("How certain this is was not computed.",)
+    return tuple(describe_confidence(sure, evidence.ranking.result))
 
 
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    ranking, result = evidence.ranking, evidence.result
-    found = [
-        fact(len(ranking.names), "run"),
-        fact(len(result.spaces), "space"),
-        fact(len(result.winning_spaces), "winning space"),
-    ]
+    ranking, ace = evidence.ranking, evidence.ace
+    found = [fact(len(ranking.names), "run")]
+    if ace is not None:
+        found += [
+            fact(len(ace.spaces), "space"),
+            fact(len(ace.winning_spaces), "winning space"),
+        ]
     if evidence.n_objects:
         found.append(fact(evidence.n_objects, "object"))
     if ranking.n_clusters is not None:

@@ -17,8 +17,9 @@ BASELINES = {
     "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
     "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
     "input": ("input", "Rank by the score in the data that the runs were made from."),
-    "consensus": ("consensus", "Rank by the mean agreement (ARI) with the other runs."),
-    "consensus_nmi": ("consensus, NMI", "The same by NMI, which favours many clusters."),
+    "consensus": ("consensus", "Rank by the agreement (ARI) with other runs, weighed by ACE."),
+    "plain_consensus": ("plain consensus", "Rank by the mean agreement (ARI) with other runs."),
+    "plain_consensus_nmi": ("plain, NMI", "The same by NMI, which favours many clusters."),
 }
 
 
@@ -134,7 +135,8 @@ def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:
 
 def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -> list[Column]:
     """Every index with its own sign, as the winning spaces see it; else ACE's scores by it."""
-    if scores is not None and scores.partitions == ranking.names:
+    ace = ranking.by_ace
+    if ace is not None and scores is not None and scores.partitions == ranking.names:
         return [
             Column(
                 f"index:{name}",
@@ -145,7 +147,7 @@ def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -
                 f"{'larger' if scores.directions[name] > 0 else 'smaller'} is better.",
                 int(scores.directions[name]),
             )
-            for name, values in winning_means(ranking.result, scores).items()
+            for name, values in winning_means(ace, scores).items()
             if name != ranking.index or scores.directions[name] < 0
         ]
     return [

@@ -1,0 +1,108 @@
+"""How sure a vote is: half of the objects, half of the voters and some spaces less in each draw.
+
+The cost is bounded: pairs of partitions times objects are at most ``MOST``, and each pair is
+counted once for all draws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from wellsep.compute.half_counts import count_by_group
+from wellsep.evaluate.confidence import Plan, RankConfidence, summarise_scores
+from wellsep.evaluate.halves import Resampling
+from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.votes import (
+    first_of_class,
+    mean_agreement,
+    vote_weights,
+    voters_among,
+)
+from wellsep.evaluate.voting_result import Consensus
+from wellsep.indices.external import adjusted_rand
+from wellsep.partitions import Partitions, by_appearance
+
+MOST = 2e8  # pairs of partitions times objects that are counted for the draws
+FEWEST = 1000  # objects that are counted in any case
+VOTERS = 3  # that vote in each draw at least
+
+
+def confidence_of_vote(
+    vote: Consensus,
+    partitions: Partitions,
+    plan: Plan,
+    by_ace: Iterable[AceResult | None],
+    *,
+    job: Resampling | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    spent: float = 0.0,
+    n_jobs: int | None = None,
+) -> RankConfidence:
+    """Repeat a vote by ARI in every draw and summarise the ranks.
+
+    ``by_ace`` gives ACE's answer in each draw, for the weights; None: all votes weigh the same.
+    Every partition is a candidate in every draw. Half of them vote, drawn anew each time.
+    """
+    begin = time.perf_counter()
+    first = first_of_class(vote.class_of)
+    whole = partitions.subset(first.tolist()).noise_as_cluster()
+    objects, notes = _counted_objects(whole, plan)
+    n_groups = plan.halves.chosen.shape[1]
+    tables = count_by_group(
+        whole.codes[:, objects], plan.halves.group[objects], n_groups, n_jobs=n_jobs
+    )
+    rng = np.random.default_rng(seed)
+    with_vote = voters_among(vote.partitions, vote.class_of, vote.silent)
+    by_content = _content_order(whole.codes)
+    by_content = by_content[np.isin(by_content, with_vote)]
+    n_voters = min(len(by_content), max(VOTERS, -(-len(by_content) // 2)))
+    found: list[np.ndarray | None] = []
+    for chosen, answer in zip(plan.halves.chosen, by_ace, strict=True):
+        agreement = adjusted_rand(tables.counts(chosen))
+        voters = np.sort(by_content[rng.permutation(len(by_content))[:n_voters]])
+        liked = None if answer is None else answer.scores[voters]
+        own = vote_weights(liked, agreement[np.ix_(voters, voters)], vote.options)
+        weights = np.zeros(len(first))
+        weights[voters] = own
+        found.append(mean_agreement(agreement, weights))
+    return summarise_scores(
+        found,
+        vote.scores[first],
+        vote.class_of,
+        plan,
+        job,
+        level=level,
+        tolerance=vote.options.tie_tolerance,
+        seconds=spent + time.perf_counter() - begin,
+        partitions=vote.partitions,
+        notes=notes,
+        voters_per_draw=n_voters,
+    )
+
+
+def _counted_objects(whole: Partitions, plan: Plan) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The objects that the draws count: all, or as many of each group as the bound allows."""
+    n, n_groups = whole.n_objects, plan.halves.chosen.shape[1]
+    pairs = max(1, len(whole) * (len(whole) - 1) // 2)
+    most = max(FEWEST, int(MOST / pairs))
+    if n <= most:
+        return np.arange(n), ()
+    order = np.argsort(plan.halves.group, kind="stable")
+    sizes = np.bincount(plan.halves.group, minlength=n_groups)
+    members = np.split(order, np.cumsum(sizes)[:-1])
+    kept = np.sort(np.concatenate([own[: most // n_groups] for own in members]))
+    note = f"The draws count the votes of {len(kept):,} of {n:,} objects."
+    return kept, (note,)
+
+
+def _content_order(codes: np.ndarray) -> np.ndarray:
+    """The partitions in an order that depends on nothing but which objects are together.
+
+    So the same voters are drawn whatever the order and names of the runs.
+    """
+    keys = [by_appearance(row).tobytes() for row in codes]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

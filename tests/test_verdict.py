@@ -1,0 +1,265 @@
+"""Each verdict has a case that calls for it and one that just does not; its words are one."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+import wellsep as ws
+from wellsep.cli.main import main
+from wellsep.evaluate.structure import Structure, cloud_silhouettes
+from wellsep.evaluate.verdict import KINDS
+from wellsep.runs import Runs
+
+DRAWS = 20
+
+
+def cloud(gap, n=200):
+    """One Gaussian cloud, or two at a distance; k-means with several K in three spaces."""
+    rng = np.random.default_rng(0)
+    side = np.outer(np.arange(n) % 2, [gap, 0, 0])
+    spaces = {f"space {i}": rng.normal(size=(n, 3)) + side for i in range(3)}
+    labels, pairs = {}, {}
+    for space, X in spaces.items():
+        for k in (2, 3, 4, 6):
+            name = f"{space}, K={k}"
+            labels[name] = KMeans(k, n_init=2, random_state=0).fit_predict(X)
+            pairs[name] = space
+    return Runs.from_parts(spaces, labels, pairs=pairs)
+
+
+def noisy(labels, share, rng):
+    """Labels with those of some objects exchanged among them."""
+    found = labels.copy()
+    which = rng.permutation(len(labels))[: int(share * len(labels))]
+    found[which] = found[rng.permutation(which)]
+    return found
+
+
+def crowd(moved, n=240):
+    """The spaces show one clustering; six others agree on one in which some objects moved."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    spaces = {s: rng.normal(size=(n, 2)) + 5 * np.eye(3)[truth, :2] for s in "abc"}
+    centre = truth.copy()
+    which = rng.permutation(n)[: int(moved * n)]
+    centre[which] = (truth[which] + 1) % 3
+    others = {f"crowd {i}": noisy(centre, 0.05, rng) for i in range(6)}
+    return Runs.from_parts(spaces, {"own": truth, **others})
+
+
+def square(stretch, n=240):
+    """Four corners: left or right and up or down are as good if the square is no rectangle."""
+    rng = np.random.default_rng(0)
+    x, y = np.arange(n) % 2, np.arange(n) % 4 // 2
+    corners = np.column_stack([stretch * 4 * x, 4 * y])
+    spaces = {s: rng.normal(size=(n, 2)) + corners for s in "abc"}
+    labels = {"left or right": x, "up or down": y}
+    labels |= {f"left or right, {i}0% moved": noisy(x, i / 10, rng) for i in (1, 2, 3, 4)}
+    return Runs.from_parts(spaces, labels)
+
+
+def equals(copies=15, n=150):
+    """One clustering found many times, its clusters called otherwise, and five worse ones."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    spaces = {s: rng.normal(size=(n, 2)) + 6 * np.eye(3)[truth, :2] for s in "abc"}
+    labels = {f"same {i}": (truth + i) % 3 for i in range(copies)}
+    labels |= {f"other {i}": noisy(truth, 0.15 * (i + 1), rng) for i in range(5)}
+    return Runs.from_parts(spaces, labels)
+
+
+def judged(runs, **options):
+    return ws.judge(runs, n_draws=DRAWS, n_plotted=0, details=False, **options)
+
+
+@pytest.mark.parametrize(
+    ("runs", "kind"),
+    [
+        (cloud(0), "nothing to cluster"),
+        (cloud(2.5), "nothing to cluster"),
+        (cloud(3), "practically tied"),  # a gain of .07: not nothing
+        (crowd(0.20), "judges disagree"),
+        (crowd(0.15), "stands alone"),  # the judges' picks have an ARI of .6
+        (crowd(0.10), "clear"),  # support .79
+        (square(1.00), "practically tied"),
+        (square(1.02), "clear"),  # first in 85 % of the draws
+    ],
+    ids=["noise", "faint", "two", "disagree", "alone", "supported", "square", "rectangle"],
+)
+def test_each_verdict_has_a_case_and_one_that_just_is_none(runs, kind):
+    found = judged(runs).verdict
+    assert found.kind == kind
+    assert found.kind in KINDS
+    assert found.headline.endswith(".")
+
+
+def test_noise_is_said_to_be_nothing_before_any_winner_is_named():
+    judgement = judged(cloud(0))
+    shown = judgement.explain()
+    names = "|".join(re.escape(repr(name)) for name in judgement.ranking.names)
+    assert shown.startswith("Nothing to cluster")
+    assert re.search(names, shown).start() > shown.index("no clearer than")
+    assert re.search(names, judgement.verdict.headline) is None
+    assert abs(judgement.structure.gain) < 0.05
+
+
+def test_little_structure_is_a_remark_and_much_is_none():
+    judgement = judged(crowd(0.10))
+    said = "little clearer than those that k-means finds"
+    for gain, remarked in ((0.05, True), (0.119, True), (0.12, False), (0.3, False)):
+        made = replace(judgement, structure=replace(judgement.structure, gain=gain))
+        assert made.verdict.kind == "clear"
+        assert (said in " ".join(made.verdict.second)) is remarked
+    made = replace(judgement, structure=replace(judgement.structure, gain=0.049))
+    assert made.verdict.kind == "nothing to cluster"
+
+
+def test_the_dip_test_is_a_remark_and_never_a_headline():
+    judgement = judged(crowd(0.10))
+    ace = judgement.by_ace
+    quiet = replace(ace, no_space_admitted=True)
+    made = replace(judgement, answers={**judgement.answers, "ace": {ace.index: quiet}})
+    assert made.verdict.kind == "clear"
+    assert "No embedding passes the dip test for more than one mode." in made.verdict.second
+
+
+def test_runs_that_are_one_partition_are_one_certain_answer():
+    found = judged(equals()).verdict
+    assert found.kind == "clear"
+    assert found.headline == (
+        "'same 0' is the best of 20 runs. Certain: 'same 0' comes first in 100% of 20 draws. "
+        "15 runs found it."
+    )
+    assert found.facts["found_by"] == 15
+    assert found.facts["first_in"] == 1
+
+
+def test_a_copy_changes_neither_verdict_nor_certainty():
+    one, many = judged(equals(1)), judged(equals(15))
+    assert one.verdict.kind == many.verdict.kind
+    assert one.verdict.second == many.verdict.second
+    for fact in ("first_in", "support", "ari_of_picks", "tied", "above_structureless"):
+        assert one.verdict.facts[fact] == pytest.approx(many.verdict.facts[fact])
+
+
+@pytest.mark.parametrize("runs", [cloud(3), crowd(0.15), square(1)], ids=["k", "ace", "tied"])
+def test_the_order_of_the_runs_changes_no_word(runs):
+    spaces, labels = dict(runs.spaces), dict(runs.partitions)
+    pairs = {run.name: run.space for run in runs if run.space}
+    backwards = Runs.from_parts(
+        dict(reversed(spaces.items())), dict(reversed(labels.items())), pairs=pairs
+    )
+    assert judged(backwards).verdict.sentences == judged(runs).verdict.sentences
+
+
+def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, capsys):
+    runs = cloud(3)
+    runs.save(tmp_path / "runs.npz")
+    arguments = ["rank", str(tmp_path / "runs.npz"), "--draws", str(DRAWS), "--no-cache"]
+    files = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
+    assert main([*arguments, *files, "--save", str(tmp_path / "saved")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    said = ws.judge(runs, n_draws=DRAWS).verdict
+    assert len(said.second) >= 3
+    data = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["verdict"]
+    assert (data["headline"], *data["second"], data["next"]) == said.sentences
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    answer = page[page.index('<h1 id="lead">') : page.index('<dl class="facts">')]
+    on_page = html.unescape(re.sub("<[^>]+>", " ", answer))
+    told = ws.Judgement.load(tmp_path / "saved").explain().splitlines()
+    assert tuple(told[: len(said.sentences)]) == said.sentences
+    for sentence in said.sentences:
+        assert " ".join(sentence.split()) in shown
+        assert re.sub(r"\s", "", sentence) in re.sub(r"\s", "", on_page)
+
+
+def test_where_a_vote_decides_the_headline_names_the_k_that_were_tried():
+    judgement = judged(cloud(3))
+    assert judgement.judge == "consensus"
+    assert judgement.verdict.headline.endswith(" Tried: 2 to 6 clusters.")
+    assert "Agreement sees no K beyond those tried (2 to 6)." in judgement.verdict.second
+    by_ace = judged(cloud(3), judge="ace").verdict
+    assert "Tried" not in by_ace.headline
+
+
+def test_the_best_at_the_edge_of_k_is_pointed_out():
+    judgement = judged(cloud(3))
+    for best, said in ((2, None), (3, None), (6, "largest K tried (6): try more.")):
+        scores = np.where(judgement.ranking.n_clusters == best, 1.0, 0.0)
+        vote = replace(judgement.vote, scores=scores)
+        made = replace(judgement, answers={**judgement.answers, "consensus": {"silhouette": vote}})
+        edge = [s for s in made.verdict.second if "K tried" in s]
+        assert edge == ([] if said is None else [f"The best has the {said}"])
+
+
+def test_few_runs_one_space_and_noise_stand_in_the_second_line():
+    rng = np.random.default_rng(0)
+    truth = np.arange(120) % 3
+    X = rng.normal(size=(120, 2)) + 6 * np.eye(3)[truth, :2]
+    some = np.where(np.arange(120) % 8 == 0, -1, truth)
+    two = {"three": some, "pair": truth > 0}
+    found = judged(Runs.from_parts({"flat": X}, two)).verdict
+    text = " ".join(found.second)
+    assert "There is one embedding only" in text
+    assert "two different clusterings: they can be compared, not ranked" in text
+    assert "It puts 88% of the objects into clusters" in text
+    more = {f"noisy {i}": noisy(truth, 0.1 * i, rng) for i in range(1, 3)}
+    found = judged(Runs.from_parts({"flat": X}, {**two, **more})).verdict
+    assert "There are 4 different clusterings only" in " ".join(found.second)
+    more["another"] = noisy(truth, 0.5, rng)
+    found = judged(Runs.from_parts({"flat": X}, {**two, **more})).verdict
+    assert "different clusterings" not in " ".join(found.second)
+
+
+def test_a_rank_outside_its_interval_gets_a_word():
+    judgement = judged(crowd(0.10))
+    sure = judgement.confidence
+    low = np.maximum(sure.interval, [[2, 3]])
+    made = replace(judgement, confidence=replace(sure, interval=low))
+    assert "Rank 1 of 'own' lies outside its ranks in 90% of the draws (2 to 3)." in (
+        made.verdict.second
+    )
+    assert "lies outside the interval of their ranks" in made.explain()
+    assert "'own' lies outside" not in judgement.explain()
+    assert "Rank 1 of" not in judgement.explain()
+
+
+def test_certainty_that_was_not_computed_is_not_claimed():
+    found = ws.judge(crowd(0.10), n_draws=0, n_plotted=0, details=False).verdict
+    assert found.headline == "'own' is the best of 7 runs. How certain this is was not computed."
+    assert found.next.startswith("Next: rank again with 100 draws")
+
+
+def test_limits_are_said_wherever_an_answer_is():
+    for runs in (cloud(3), crowd(0.10)):
+        assert "all judges can be wrong together" in judged(runs).explain().lower()
+
+
+def test_the_cloud_has_the_covariance_of_the_space_and_no_structure():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6)) * [9, 3, 1, 1, 1, 1]
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    tried, expected = cloud_silhouettes(X, np.array([2, 3, 5]), 400)
+    again, turned = cloud_silhouettes(X @ turn + 7, np.array([2, 3, 5]), 400)
+    assert tried.tolist() == again.tolist() == [2, 3, 5]
+    np.testing.assert_allclose(turned, expected, atol=0.02)
+    own = [
+        ws.silhouette_score(X, KMeans(k, n_init=1, random_state=0).fit_predict(X)) for k in tried
+    ]
+    np.testing.assert_allclose(own, expected, atol=0.05)
+    assert len(cloud_silhouettes(X, np.arange(2, 60), 400)[0]) == 5
+
+
+def test_partitions_without_a_space_of_their_own_are_all_compared():
+    judgement = judged(crowd(0.10))
+    assert isinstance(judgement.structure, Structure)
+    assert judgement.structure.spaces == ("a", "b", "c")
+    assert set(judgement.structure.best) == {"own"}
+    assert judgement.structure.gain == np.median(judgement.structure.gains)
