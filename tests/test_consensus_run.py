@@ -155,3 +155,6 @@ def test_the_command_ranks_it_and_saves_its_labels(tmp_path, capsys):
     saved = ws.Judgement.load(tmp_path / "saved").consensus_run
     assert ws.ari_score(saved.labels, truth) > 0.8
     assert "wellsep.consensus_partition" in page.read_text()
+    later = ["--runs", str(folder), "--truth", str(tmp_path / "truth.npy"), "-o", str(page)]
+    assert main(["report", str(tmp_path / "saved"), *later]) == 0
+    assert "wellsep.consensus_partition" in page.read_text()

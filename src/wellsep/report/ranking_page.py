@@ -20,6 +20,7 @@ from wellsep.evaluate import (
     partition_details,
     rank,
 )
+from wellsep.evaluate.combined import MADE_RUN
 from wellsep.evaluate.explain import describe_coverage
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
@@ -94,6 +95,9 @@ def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, trut
     scores = details = None
     if isinstance(result, Judgement):
         ranking, scores, details = result.ranking, result.scores, result.details
+        made = result.consensus_run  # ranked, and in no folder of runs
+        if made is not None and isinstance(runs, Runs) and MADE_RUN not in runs.names:
+            runs = made.added_to(runs)
     else:
         ranking = rank(result) if isinstance(result, AceResult) else result
     if runs is not None:
