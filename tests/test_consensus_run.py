@@ -67,7 +67,7 @@ def test_a_ranking_with_it_says_who_made_it(judged, tmp_path):
 @pytest.mark.parametrize("measure", ["ari", "nmi"])
 def test_it_has_no_vote_and_moves_no_other_score(judged, measure):
     _, _, plain, asked = judged
-    before, after = (j.answers["consensus"][measure] for j in (plain, asked))
+    before, after = (j.answers["plain_consensus"][measure] for j in (plain, asked))
     np.testing.assert_array_equal(after.scores[:-1], before.scores)
     np.testing.assert_array_equal(after.weights[:-1], before.weights)
     assert (after.weights[-1], after.silent) == (0, (MADE_RUN,))
@@ -76,13 +76,12 @@ def test_it_has_no_vote_and_moves_no_other_score(judged, measure):
     assert "'consensus' has no vote." in after.explain()
 
 
-@pytest.mark.parametrize("judge", ["consensus_twice", "consensus_by_ace_twice"])
-def test_it_has_no_vote_where_votes_are_weighed(judge):
+def test_it_has_no_vote_where_votes_are_weighed():
     # The near copies of the best run share a vote; the consensus partition is near to them too.
     runs, _ = made_runs(wrong=(0.02, 0.03, 0.3, 0.4, 0.8))
-    options = {"dip": False, "n_draws": 0, "judge": judge, "details": False}
-    before = ws.judge(runs, **options).answers[judge]["ari"]
-    after = ws.judge(runs, consensus_run=True, **options).answers[judge]["ari"]
+    options = {"dip": False, "n_draws": 0, "judge": "consensus", "details": False}
+    before = ws.judge(runs, **options).answers["consensus"]["silhouette"]
+    after = ws.judge(runs, consensus_run=True, **options).answers["consensus"]["silhouette"]
     assert after.agreement[-1, :2].max() > after.options.near
     np.testing.assert_allclose(after.scores[:-1], before.scores)
     np.testing.assert_allclose(after.weights[:-1], before.weights)
@@ -96,7 +95,7 @@ def test_a_run_that_equals_it_keeps_its_vote():
     runs = ws.Runs.from_parts({"x": X}, labels)
     options = {"dip": False, "n_draws": 0, "details": False}
     plain, asked = ws.judge(runs, **options), ws.judge(runs, consensus_run=True, **options)
-    before, after = (j.answers["consensus"]["ari"] for j in (plain, asked))
+    before, after = (j.answers["plain_consensus"]["ari"] for j in (plain, asked))
     np.testing.assert_array_equal(after.weights, before.weights)
     np.testing.assert_array_equal(after.scores[:3], before.scores)
     assert after.classes[0] == ("a", MADE_RUN)
@@ -113,8 +112,10 @@ def test_its_half_samples_are_votes_without_it():
 
 def test_a_judgement_keeps_the_agreement_of_all_runs(judged, tmp_path):
     _, _, plain, _ = judged
-    again = ws.Judgement.load(plain.save(tmp_path / "record")).answers["consensus"]["ari"]
-    np.testing.assert_array_equal(again.agreement, plain.answers["consensus"]["ari"].agreement)
+    again = ws.Judgement.load(plain.save(tmp_path / "record")).answers["plain_consensus"]["ari"]
+    np.testing.assert_array_equal(
+        again.agreement, plain.answers["plain_consensus"]["ari"].agreement
+    )
     assert again.matrix().shape == (5, 5)
 
 
@@ -154,4 +155,7 @@ def test_the_command_ranks_it_and_saves_its_labels(tmp_path, capsys):
     assert MADE_RUN in [row["partition"] for row in found["ranking"]]
     saved = ws.Judgement.load(tmp_path / "saved").consensus_run
     assert ws.ari_score(saved.labels, truth) > 0.8
+    assert "wellsep.consensus_partition" in page.read_text()
+    later = ["--runs", str(folder), "--truth", str(tmp_path / "truth.npy"), "-o", str(page)]
+    assert main(["report", str(tmp_path / "saved"), *later]) == 0
     assert "wellsep.consensus_partition" in page.read_text()

@@ -130,7 +130,7 @@ def test_labels_alone_are_ranked_by_the_plain_consensus(varied, tmp_path):
 
 def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     from wellsep.cli.main import main
-    from wellsep.tables import write_table
+    from wellsep.table_writer import write_table
 
     columns = {name: np.asarray(labels).astype(int) for name, labels in varied.partitions.items()}
     write_table(tmp_path / "labels.csv", columns)

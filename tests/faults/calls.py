@@ -167,6 +167,10 @@ def calls(folder: Path) -> dict[str, Call]:
         "mean_scores": call(ws.mean_scores, scores=scores),
         "input_scores": call(ws.input_scores, X=X, runs=made),
         "agreement": call(ws.agreement, ranking=ranking, runs=made, truth=LABELS),
+        "consensus_partition": call(ws.consensus_partition, runs=made, n_clusters=2),
+        "ConsensusPartition.added_to": call(
+            ws.consensus_partition(made, 2).added_to, runs=made
+        ),
         "rank_confidence": call(
             ws.rank_confidence, runs=made, scores=scores, result=result, n_draws=2
         ),

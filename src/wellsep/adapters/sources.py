@@ -112,7 +112,9 @@ def _load_several(
         raise ValueError("source must name at least one source, got none.")
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
-        chosen = {"spaces": spaces, "labels": labels} if _kind_of(part)[0] == "anndata" else {}
+        chosen: dict[str, Any] = {}
+        if _kind_of(part)[0] == "anndata":
+            chosen = {"spaces": spaces, "labels": labels}
         parts[path] = load_any(part, **chosen, **options)
     kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
     kept = {

@@ -176,9 +176,9 @@ def _read_all(
         found, names = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
         check_order(objects, names, path)
         read += [(path, name, vector) for name, vector in found.items()]
-    names = [name for _, name, _ in read]
+    called = [name for _, name, _ in read]
     return X, {
-        name if names.count(name) == 1 else f"{path.stem}:{name}": vector
+        name if called.count(name) == 1 else f"{path.stem}:{name}": vector
         for path, name, vector in read
     }
 

@@ -106,7 +106,7 @@ def consensus_partition(
     check_choice("linkage", linkage, LINKAGES)
     check_choice("noise", noise, ("cluster", "singletons"))
     rng = check_generator(random_state)
-    partitions = Partitions.from_labels(labels_of(runs), noise=noise)
+    partitions = _encoded(labels_of(runs), noise)
     class_of = number_classes(partitions.first_equal)
     refuse_too_few(partitions.names, class_of)
     weights = _weights(votes, partitions.names, class_of)
@@ -150,6 +150,14 @@ def add_consensus_run(runs: Runs, options: Options) -> tuple[Runs, ConsensusPart
         return runs, None
     made = consensus_partition(runs, random_state=options.random_state)
     return made.added_to(runs), made
+
+
+def _encoded(labels: Any, noise: str) -> Partitions:
+    try:
+        return Partitions.from_labels(labels, noise=noise)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"runs must hold labels of the same objects: {error}") from None
 
 
 def _weights(votes: Any, names: tuple[str, ...], class_of: np.ndarray) -> np.ndarray:

@@ -234,9 +234,11 @@ def shown_classes(truth: Any) -> np.ndarray:
 
 def _unknown(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        missing: np.ndarray = np.isnan(values)
+        return missing
     if values.dtype.kind == "U":
-        return values == ""
+        blank: np.ndarray = values == ""
+        return blank
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     return np.array([v is None or str(v) in ("", "nan", "<NA>", "NaT") for v in values], dtype=bool)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, to_numpy
-from wellsep._display import count
+from wellsep._display import count, shown
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
 from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
@@ -152,8 +152,14 @@ def labels_of(runs: Any) -> Any:
         if not labels:
             raise NothingToRank("There must be at least 2 partitions (labels), got none.")
         return labels
-    shape: tuple[int, ...] = getattr(runs, "shape", ())
+    shape = getattr(runs, "shape", ())
+    shape = shape if isinstance(shape, tuple) else ()
     frame = hasattr(runs, "columns")
+    if not isinstance(runs, Mapping | list | tuple | Partitions) and len(shape) != 2:
+        raise TypeError(
+            "runs must be Runs, label vectors by name, a data frame, or an array with a row per "
+            f"partition, got {shown(runs)}."
+        )
     if len(shape) == 2 and not frame and shape[0] > 1000 and shape[0] > shape[1]:
         raise ValueError(
             f"runs must have one row per partition, got {shape[0]:,} rows of {shape[1]:,} objects; "

@@ -22,6 +22,7 @@ from wellsep.evaluate import (
     partition_details,
     rank,
 )
+from wellsep.evaluate.combined import MADE_RUN
 from wellsep.evaluate.explain import describe_confidence
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
@@ -101,6 +102,9 @@ def collect_evidence(
     if isinstance(result, Judgement):
         ranking, scores, details = result.ranking, result.scores, result.details
         verdict, explanation = result.verdict, result.explanation
+        made = result.consensus_run  # ranked, and in no folder of runs
+        if made is not None and isinstance(runs, Runs) and MADE_RUN not in runs.names:
+            runs = made.added_to(runs)
     else:
         ranking = result if isinstance(result, Ranking) else rank(result)
         explanation = ranking.explanation
