@@ -23,6 +23,7 @@ from wellsep.evaluate.votes import (
 )
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import AGREEMENTS
+from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
 FIRST_JUDGES = ("ace", "own_space")
