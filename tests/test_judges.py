@@ -132,8 +132,12 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     from wellsep.cli.main import main
     from wellsep.table_writer import write_table
 
-    columns = {name: np.asarray(labels).astype(int) for name, labels in varied.partitions.items()}
-    write_table(tmp_path / "labels.csv", columns)
+    columns = {f"run {m}": labels for m, labels in enumerate(varied.partitions.values())}
+    rows = [
+        ",".join(columns),
+        *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
     assert main(["rank", str(tmp_path / "labels.csv"), "--draws", "4", "--no-cache"]) == 0
     shown = capsys.readouterr().out
     assert "Ranking by consensus" in shown
