@@ -130,7 +130,6 @@ def test_labels_alone_are_ranked_by_the_plain_consensus(varied, tmp_path):
 
 def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     from wellsep.cli.main import main
-    from wellsep.table_writer import write_table
 
     columns = {f"run {m}": labels for m, labels in enumerate(varied.partitions.values())}
     rows = [
