@@ -107,8 +107,8 @@ def _load_several(
         raise ValueError("source must name at least one source, got none.")
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
-        chosen = {"spaces": spaces, "labels": labels} if _kind_of(part)[0] == "anndata" else {}
-        parts[path] = load_any(part, **chosen, **options)
+        chosen = (spaces, labels) if _kind_of(part)[0] == "anndata" else (None, None)
+        parts[path] = load_any(part, spaces=chosen[0], labels=chosen[1], **options)
     kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
     kept = {
         kind: None

@@ -129,10 +129,10 @@ def choose_k(
     if as_json:
         print_json(_chosen_record(chosen))
         return
-    columns = chosen.columns()
+    table = chosen.columns()
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
-    heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
-    print_table(list(zip(*columns.values(), strict=True)), heads)
+    heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in table]
+    print_table(list(zip(*table.values(), strict=True)), heads)
     for line in chosen.explain().splitlines():
         print_line(line)
 

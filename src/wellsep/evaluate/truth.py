@@ -233,9 +233,9 @@ def shown_classes(truth: Any) -> np.ndarray:
 
 def _unknown(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "U":
-        return values == ""
+        return np.asarray(values == "")
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     return np.array([v is None or str(v) in ("", "nan", "<NA>", "NaT") for v in values], dtype=bool)
