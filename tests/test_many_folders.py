@@ -97,3 +97,12 @@ def test_the_command_ranks_subfolders_and_several_sources_alike(folder, capsys):
 
     assert answer(folder) == answer(folder / "dec", folder / "idec" / "seed 1")
     assert set(answer(folder)) == set(NESTED)
+
+
+def test_a_page_of_several_sources_names_them_again(folder, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sources = [str(folder / "dec"), str(folder / "idec")]
+    assert main(["rank", *sources, "--draws", "0", "--no-cache", "--save", "result"]) == 0
+    words = ["report", "result", "--runs", sources[0], "--runs", sources[1]]
+    assert main(words) == 0
+    assert "wrote report.html" in capsys.readouterr().err

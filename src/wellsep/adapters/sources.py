@@ -74,6 +74,8 @@ def load_any(
         spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
     if labels is not None:
         labels = labels if isinstance(labels, str) else check_names("labels", labels)
+    if isinstance(source, list | tuple) and len(source) == 1:
+        source = source[0]
     if isinstance(source, list | tuple):
         return _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
     kind, place, fragment = _kind_of(source)
