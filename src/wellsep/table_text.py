@@ -136,10 +136,10 @@ def _separator_of(lines: list[str], usual: str | None) -> str | None:
 
     Semicolons come first where all commas are decimal ones.
     """
-    cut = _split(lines, ";")
-    commas = [cell.strip() for row in cut for cell in row if "," in cell]
-    if commas and min(map(len, cut)) > 1 and all(map(_DECIMAL_COMMA.fullmatch, commas)):
-        return ";"
+    if all(";" in line for line in lines):
+        commas = [c.strip() for row in _split(lines, ";") for c in row if "," in c]
+        if commas and all(map(_DECIMAL_COMMA.fullmatch, commas)):
+            return ";"
     others = [separator for separator in ("\t", ";", ",") if separator != usual]
     for separator in [usual, *others] if usual else others:
         widths = {len(row) for row in _split(lines, separator)}
