@@ -196,6 +196,29 @@ def test_both_doors_read_a_table_alike(tmp_path, text, rows, header, ids):
         assert ids is None if found is None else found.tolist() == ids
 
 
+@pytest.mark.parametrize(
+    ("text", "header"), [("x;y\n1,5;2\n-3,25;4e-1\n", True), ("1,5;2\n-3,25;0,4\n", False)]
+)
+def test_decimal_commas_between_semicolons_are_numbers(tmp_path, text, header):
+    _, matrix, table = both_doors(tmp_path, "\ufeff" + text)
+    np.testing.assert_array_equal(matrix, [[1.5, 2], [-3.25, 0.4]])
+    assert (table.header, table.ids) == (header, None)
+
+
+def test_r_writes_blanks_and_a_header_that_is_one_cell_short(tmp_path):
+    (tmp_path / "x.txt").write_text('"a" "b"\n"1" 0.5 1.5\n"2" 2.5 3.5\n')
+    table = read_table(tmp_path / "x.txt")
+    assert (table.names, table.ids.tolist()) == (("a", "b"), [1, 2])
+    np.testing.assert_array_equal(table.matrix("x"), [[0.5, 1.5], [2.5, 3.5]])
+
+
+def test_all_columns_of_ids_are_left_out_and_the_first_gives_them(tmp_path):
+    (tmp_path / "x.csv").write_text(",sample_id,x,name\n0,7,1,ann\n1,8,1,bob\n")
+    table = read_table(tmp_path / "x.csv")
+    assert (table.names, table.left_out) == (("x",), ("sample_id", "name"))
+    assert (table.ids.tolist(), table.id_place, table.n_objects) == ([0, 1], 0, 2)
+
+
 def test_the_usual_separator_of_a_tsv_file_is_a_tab_and_others_are_seen(tmp_path):
     assert both_doors(tmp_path, "x\ty\n1\t2\n", ".tsv")[2].separator == "\t"
     (tmp_path / "two.tsv").write_text("x,y\n1,2\n")

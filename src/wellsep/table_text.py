@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import gzip
+import re
 import zlib
 from collections.abc import Iterable
 from itertools import islice
@@ -19,6 +20,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}  # None: any blanks
 # What pandas, polars and R call the names of rows; a column of such a name holds ids.
 _INDEX_NAMES = {"id", "ids", "index", "unnamed: 0", "__index_level_0__"}
 MISSING = {"na", "n/a", "nan", "null", "none", "?", "-"}  # neither a name nor a number
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _SNIFFED = 20  # lines read to find the separator
 
 Columns = tuple[list[str], list[np.ndarray], bool, str | None]
@@ -101,6 +103,8 @@ def _read_rows(
         rows = _split(lines, separator)
     except csv.Error as error:
         raise ValueError(f"{what} must be a table, got in {path.name}: {error}.") from None
+    if separator == ";":
+        rows = [[_with_point(cell) for cell in row] for row in rows]
     if header is not False and _is_short(rows):
         rows[0].insert(0, "")  # R names the columns only, not the one of row names
     width = len(rows[0])
@@ -113,6 +117,11 @@ def _read_rows(
     return rows, separator
 
 
+def _with_point(cell: str) -> str:
+    """A number with a decimal comma, as Excel writes it between semicolons, with a point."""
+    return cell.replace(",", ".") if _DECIMAL_COMMA.fullmatch(cell.strip()) else cell
+
+
 def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:
     if separator is None:
         rows = [line.split() for line in lines if line.strip()]
@@ -123,7 +132,14 @@ def _split(lines: Iterable[str], separator: str | None) -> list[list[str]]:
 
 
 def _separator_of(lines: list[str], usual: str | None) -> str | None:
-    """The usual separator, unless another one alone cuts all lines into equally many cells."""
+    """The usual separator, unless another one alone cuts all lines into equally many cells.
+
+    Semicolons come first where all commas are decimal ones.
+    """
+    if all(";" in line for line in lines):
+        commas = [c.strip() for row in _split(lines, ";") for c in row if "," in c]
+        if commas and all(map(_DECIMAL_COMMA.fullmatch, commas)):
+            return ";"
     others = [separator for separator in ("\t", ";", ",") if separator != usual]
     for separator in [usual, *others] if usual else others:
         widths = {len(row) for row in _split(lines, separator)}

@@ -77,6 +77,8 @@ def load_any(
         spaces = spaces if isinstance(spaces, str) else check_names("spaces", spaces)
     if labels is not None:
         labels = labels if isinstance(labels, str) else check_names("labels", labels)
+    if isinstance(source, list | tuple) and len(source) == 1:
+        source = source[0]
     if isinstance(source, list | tuple):
         return _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
     kind, place, fragment = _kind_of(source)
@@ -112,10 +114,8 @@ def _load_several(
         raise ValueError("source must name at least one source, got none.")
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
-        chosen: dict[str, Any] = {}
-        if _kind_of(part)[0] == "anndata":
-            chosen = {"spaces": spaces, "labels": labels}
-        parts[path] = load_any(part, **chosen, **options)
+        chosen = (spaces, labels) if _kind_of(part)[0] == "anndata" else (None, None)
+        parts[path] = load_any(part, spaces=chosen[0], labels=chosen[1], **options)
     kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
     kept = {
         kind: None

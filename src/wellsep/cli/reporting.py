@@ -27,8 +27,10 @@ def report(
         Path, typer.Option("--output", "-o", help="File to write the HTML page to.")
     ] = Path("report.html"),
     runs: Annotated[
-        str | None,
-        typer.Option(help="The runs that were ranked, or the data file given to choose-k."),
+        list[str] | None,
+        typer.Option(
+            help="The runs that were ranked, or the data file given to choose-k. Repeat for more."
+        ),
     ] = None,
     truth: Annotated[
         Path | None,
@@ -55,21 +57,24 @@ def report(
       wellsep report chosen/ --runs data.csv
     """
     import wellsep as ws
+    from wellsep.adapters import load_any
     from wellsep.cluster.chosen import ChosenK
 
-    refuse_inputs("output", output, runs, truth)
+    refuse_inputs("output", output, *(runs or ()), truth)
     check_target("output", output, ".html", ".htm")
     found = load_result(result)
     ranked = not isinstance(found, ChosenK)
-    data = None if runs is None or ranked else Path(runs)
+    if runs and not ranked and len(runs) > 1:
+        raise ValueError(f"runs must be one data file for a choice of K, got {len(runs)}.")
+    data = None if not runs or ranked else Path(runs[0])
     files = [path for path in (data, truth) if path is not None]
     said = dict(
         zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)
     )
     reader = TableReader()
-    source = None if data is None else reader.data(data, said[data])[0]
-    if runs is not None and ranked:
-        source = _read_runs(runs)
+    source: Any = None if data is None else reader.data(data, said[data])[0]
+    if runs and ranked:
+        source = load_any(runs)
     page = ws.render_report(
         found,
         output,
@@ -91,9 +96,3 @@ def load_result(folder: Path) -> Any:
     if not folder.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(folder)!r}.")
     return Record.load(folder)
-
-
-def _read_runs(source: str) -> Any:
-    from wellsep.adapters import load_any
-
-    return load_any(source)

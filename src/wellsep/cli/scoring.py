@@ -173,8 +173,8 @@ def _read_all(
     of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
     read = []
     for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):
-        found, names = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
-        check_order(objects, names, path)
+        found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
+        check_order(objects, others, path)
         read += [(path, name, vector) for name, vector in found.items()]
     called = [name for _, name, _ in read]
     return X, {

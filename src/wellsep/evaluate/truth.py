@@ -117,7 +117,6 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
         if name not in partitions:
             raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
-    known_classes(truth)  # refused before the votes are counted
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
         found = plain_votes(count_labels(labels))
@@ -165,15 +164,16 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
+    vectors = {name: merge_noise(as_labels(partitions[name], name)) for name in names}
+    n_given = len(to_numpy(truth, "truth").reshape(-1))
+    for name, labels in vectors.items():
+        if len(labels) != n_given:
+            raise ValueError(
+                f"truth must have one class per object ({len(labels)} in {name!r}), got {n_given}."
+            )
     classes, known = known_classes(truth)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
-    for name in names:
-        labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
-        if len(labels) != len(known):
-            raise ValueError(
-                f"truth must have one class per object ({len(labels)} in {name!r}), "
-                f"got {len(known)}."
-            )
+    for labels in vectors.values():  # noise: one more cluster
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels[known])))
     external = {name: freeze(v) for name, v in values.items()}
@@ -234,11 +234,9 @@ def shown_classes(truth: Any) -> np.ndarray:
 
 def _unknown(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind == "f":
-        missing: np.ndarray = np.isnan(values)
-        return missing
+        return np.asarray(np.isnan(values))
     if values.dtype.kind == "U":
-        blank: np.ndarray = values == ""
-        return blank
+        return np.asarray(values == "")
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
     return np.array([v is None or str(v) in ("", "nan", "<NA>", "NaT") for v in values], dtype=bool)

@@ -1,0 +1,309 @@
+"""Every command reads tables as pandas, polars and R write them, says so, and can be told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import silhouette_score
+
+import wellsep as ws
+from wellsep.cli.main import main
+
+X, Y = make_blobs(60, 3, centers=3, cluster_std=2.0, random_state=1)
+RIGHT = silhouette_score(X, Y)
+
+
+def text_of(head, rows):
+    return "\n".join([head] * bool(head) + [",".join(map(str, row)) for row in rows]) + "\n"
+
+
+def numbered(rows, *more):
+    return [[*(column[i] for column in more), *row] for i, row in enumerate(rows)]
+
+
+NAMES = [f"cell{i}" for i in range(60)]
+NUMBERS = list(range(60))
+TWO = np.column_stack([Y, 2 * Y]).tolist()
+DATA = {
+    "header": ("a,b,c", X.tolist(), ""),
+    "pandas": (",a,b,c", numbered(X, NUMBERS), ", ids from the first column"),
+    "pandas with numbers as names": (
+        ",0,1,2", numbered(X, NUMBERS), ", ids from the first column"
+    ),
+    "pandas without its index": ("0,1,2", X.tolist(), ""),
+    "pandas, index of words": (",a,b,c", numbered(X, NAMES), ", ids from the first column"),
+    "pyarrow": (
+        "__index_level_0__,a,b,c", numbered(X, NUMBERS), ", ids from column '__index_level_0__'"
+    ),
+    "R write.csv": (
+        '"","a","b","c"', numbered(X, [f'"{n}"' for n in NAMES]), ", ids from the first column"
+    ),
+    "R write.table": ("a,b,c", numbered(X, NAMES), ", ids from the first column"),
+    "id": ("id,a,b,c", numbered(X, NUMBERS), ", ids from column 'id'"),
+    "customer_id": ("customer_id,a,b,c", numbered(X, NUMBERS), ", ids from column 'customer_id'"),
+    "barcode": ("barcode,a,b,c", numbered(X, NAMES), ", ids from column 'barcode'"),
+    "index and barcode": (
+        ",barcode,a,b,c", numbered(X, NUMBERS, NAMES),
+        ", ids from the first column, 'barcode' left out as more ids",
+    ),
+    "no header": ("", X.tolist(), ", no header"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "labels.csv").write_text(text_of("k3", [[y] for y in Y]))
+    return tmp_path
+
+
+def run(capsys, *words):
+    assert main([str(word) for word in words]) == 0
+    return capsys.readouterr()
+
+
+def refused(capsys, *words):
+    assert main([str(word) for word in words]) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", DATA)
+def test_score_and_cluster_take_the_same_features_from_a_table(folder, capsys, kind):
+    head, rows, said = DATA[kind]
+    (folder / "data.csv").write_text(text_of(head, rows))
+    shown = run(capsys, "score", "data.csv", "labels.csv", "-i", "silhouette", "--json")
+    found = json.loads(shown.out)["partitions"][0]["scores"]["silhouette"]
+    assert found == pytest.approx(RIGHT)
+    line = f"data.csv: 60 objects, 3 features{said}."
+    assert line in shown.err.splitlines()
+    shown = run(capsys, "cluster", "data.csv", "-k", 3, "-m", "k-means", "-o", "out.csv")
+    assert line in shown.err.splitlines()
+    written = (folder / "out.csv").read_text().splitlines()
+    assert len(written) == 61
+    assert written[0] == ("id,label" if "ids" in said else "label")
+    plain = ws.KMeans(3, n_init=10, random_state=0).fit_predict(X)
+    assert [int(line.split(",")[-1]) for line in written[1:]] == plain.tolist()
+
+
+def test_choose_k_says_what_it_read(folder, capsys):
+    (folder / "data.csv").write_text(text_of(*DATA["pandas"][:2]))
+    shown = run(capsys, "choose-k", "data.csv", "--k", "2:3", "-i", "silhouette", "-o", "best.csv")
+    assert "data.csv: 60 objects, 3 features, ids from the first column." in shown.err
+    assert "wrote best.csv" in shown.err
+    assert (folder / "best.csv").read_text().startswith("id,label\n0,")
+
+
+def test_frames_of_pandas_and_polars_in_parquet_are_read(folder, capsys):
+    pd = pytest.importorskip("pandas", reason="writes the file")
+    pytest.importorskip("pyarrow", reason="writes the file")
+    pd.DataFrame(X, index=NAMES).rename(columns=str).to_parquet("data.parquet")
+    pd.DataFrame({"k3": Y, "k6": 2 * Y + np.arange(60) % 2}, index=NAMES).to_parquet("two.parquet")
+    shown = run(capsys, "score", "data.parquet", "two.parquet", "-i", "silhouette", "--json")
+    found = {p["name"]: p["scores"]["silhouette"] for p in json.loads(shown.out)["partitions"]}
+    assert found["k3"] == pytest.approx(RIGHT)
+    assert list(found) == ["k3", "k6"]
+    assert "two.parquet: 60 objects, 2 partitions (k3, k6), ids from column '__index" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("head", "rows"),
+    [
+        (",k3,k6", numbered(TWO, NUMBERS)),
+        ("barcode,k3,k6", numbered(TWO, NAMES)),
+        ("k3,k6", numbered(TWO, NAMES)),
+    ],
+)  # fmt: skip
+def test_several_label_columns_are_partitions_by_name(folder, capsys, head, rows):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    (folder / "two.csv").write_text(text_of(head, rows))
+    shown = run(capsys, "score", "data.csv", "two.csv", "-i", "silhouette", "--json")
+    assert [p["name"] for p in json.loads(shown.out)["partitions"]] == ["k3", "k6"]
+    shown = run(
+        capsys, "score", "data.csv", "two.csv", "-i", "silhouette", "--json", "--labels", "k6"
+    )
+    assert [p["name"] for p in json.loads(shown.out)["partitions"]] == ["k6"]
+
+
+# -- the user decides ------------------------------------------------------------------------------
+
+
+def features(capsys, *words):
+    shown = run(capsys, "cluster", "data.csv", "-k", 2, *words)
+    return next(line for line in shown.err.splitlines() if line.startswith("data.csv: "))
+
+
+def test_ids_header_and_columns_can_be_decided(folder, capsys):
+    rows = numbered(X, NUMBERS, np.repeat([1, 2], 30))
+    (folder / "data.csv").write_text(text_of("id,batch,a,b,c", rows))
+    assert features(capsys) == "data.csv: 60 objects, 4 features, ids from column 'id'."
+    assert features(capsys, "--ids", "none") == "data.csv: 60 objects, 5 features."
+    line = "data.csv: 60 objects, 4 features, ids from column 'batch'."
+    assert features(capsys, "--ids", "batch") == line
+    line = "data.csv: 60 objects, 3 features, ids from column 'id'."
+    assert features(capsys, "--columns", "a,b,c") == line
+    assert features(capsys, "--columns", "[abc]") == line
+    assert features(capsys, "--columns", "3,4,5") == line
+    (folder / "data.csv").write_text(text_of("0,1,2", X.tolist()))
+    assert features(capsys) == "data.csv: 60 objects, 3 features."
+    assert features(capsys, "--no-header") == "data.csv: 61 objects, 3 features, no header."
+
+
+def test_classes_in_the_data_file_are_left_out_by_naming_the_features(folder, capsys):
+    words = np.array(["red", "blue", "green"])[Y]
+    (folder / "data.csv").write_text(text_of("species,a,b,c", numbered(X, words)))
+    assert "name the columns to take" in refused(capsys, "cluster", "data.csv", "-k", 3)
+    shown = run(
+        capsys, "score", "data.csv", "data.csv", "--columns", "a,b,c", "--labels", "species",
+        "-i", "silhouette", "--json",
+    )  # fmt: skip
+    (found,) = json.loads(shown.out)["partitions"]
+    assert found["scores"]["silhouette"] == pytest.approx(RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--columns", "z"], "columns must name columns of data.csv, got 'z'; it has 'a', 'b'"),
+        (["--ids", "z"], "ids must name one column of data.csv, got 'z'; it has 'a', 'b'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named_with_those_that_are(folder, capsys, words, sentence):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    assert sentence in refused(capsys, "cluster", "data.csv", "-k", 2, *words)
+
+
+def test_a_numpy_file_has_no_columns_to_name(folder, capsys):
+    np.save(folder / "x.npy", X)
+    said = refused(capsys, "cluster", "x.npy", "-k", 2, "--columns", "a")
+    assert "columns must be left out for x.npy, whose columns have no names" in said
+
+
+def test_ids_in_another_order_are_refused(folder, capsys):
+    (folder / "data.csv").write_text(text_of("id,a,b,c", numbered(X, NAMES)))
+    turned = [[name, y] for name, y in zip(NAMES, Y, strict=True)][::-1]
+    (folder / "turned.csv").write_text(text_of("id,k3", turned))
+    said = refused(capsys, "score", "data.csv", "turned.csv")
+    assert "ids must come in the same order in all files, got 'cell59' for 'cell0' in row 1" in said
+    run(capsys, "score", "data.csv", "turned.csv", "--ids", "none", "--columns", "a,b,c",
+        "--labels", "k3")  # fmt: skip
+
+
+# -- truth -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runs(folder):
+    for k in (2, 3, 5):
+        labels = ws.KMeans(k, random_state=0).fit_predict(X)
+        ws.save_run(folder / "runs", X[:, :2] if k == 2 else X, labels, name=f"K={k}")
+    return folder
+
+
+def ranked(capsys, *words):
+    return run(capsys, "rank", "runs", "--draws", 0, "--no-cache", *words)
+
+
+@pytest.mark.parametrize(
+    ("head", "rows"),
+    [
+        (",0", numbered([[y] for y in Y], NUMBERS)),
+        ("barcode,label", numbered([[y] for y in Y], NAMES)),
+        ("label", numbered([[y] for y in Y], NAMES)),
+    ],
+)
+def test_truth_is_read_like_any_table(runs, capsys, head, rows):
+    (runs / "truth.csv").write_text(text_of(head, rows))
+    shown = ranked(capsys, "--truth", "truth.csv")
+    assert "truth.csv: 60 objects, 3 classes" in shown.err
+    assert "Agreement with the true labels" in shown.out
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "nan"])
+@pytest.mark.parametrize("words", [False, True])
+def test_truth_may_be_known_for_some_objects_and_the_number_is_said(runs, capsys, gap, words):
+    classes = [gap if i < 20 else ("abc"[y] if words else float(y)) for i, y in enumerate(Y)]
+    (runs / "truth.csv").write_text(text_of("id,class", [[i, c] for i, c in enumerate(classes)]))
+    shown = ranked(capsys, "--truth", "truth.csv", "--report", "page.html")
+    assert "truth.csv: 60 objects, 3 classes, known for 40 of them, ids from" in shown.err
+    assert "Agreement with the true labels (known for 40 of 60 objects)" in shown.out
+    assert "wrote page.html" in shown.err
+
+
+def test_objects_without_a_class_do_not_count_in_the_agreement(runs):
+    found = ws.load_runs("runs")
+    judgement = ws.judge(found, n_draws=0)
+    some = np.where(np.arange(60) < 20, np.nan, Y.astype(float))
+    known = ws.agreement(judgement.ranking, found, some)
+    nmi = [ws.nmi_score(Y[20:], labels[20:]) for labels in found.partitions.values()]
+    assert sorted(known.external["nmi"]) == pytest.approx(sorted(nmi))
+    assert (known.n_known, known.n_objects) == (40, 60)
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_truth_of_ids_is_refused(runs, capsys, separator):
+    (runs / "truth.csv").write_text("\n".join(["name", *NAMES]) + "\n")
+    said = refused(capsys, "rank", "runs", "--truth", "truth.csv", "--draws", 0)
+    assert "truth must have classes with several objects, got 60 classes of one object" in said
+    rows = [f"{name}{separator}{y}" for name, y in zip(NAMES, Y, strict=True)]
+    (runs / "truth.csv").write_text("\n".join([f"id{separator}label", *rows]) + "\n")
+    assert "3 classes, ids from column 'id'" in ranked(capsys, "--truth", "truth.csv").err
+
+
+def test_one_of_several_columns_is_named_as_truth(runs, capsys):
+    rows = numbered(X, NAMES, np.array(["u", "v", "w"])[Y])
+    (runs / "cells.csv").write_text(text_of("barcode,species,a,b,c", rows))
+    said = refused(capsys, "rank", "runs", "--truth", "cells.csv", "--draws", 0)
+    assert "truth must be one column of classes, got 4" in said
+    assert "name one with --columns" in said
+    (runs / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    shown = ranked(capsys, "--truth", "cells.csv", "--columns", "species", "--input", "data.csv")
+    assert "cells.csv: 60 objects, 3 classes, ids from column 'barcode'." in shown.err
+    assert "data.csv: 60 objects, 3 features." in shown.err
+    said = refused(capsys, "rank", "runs", "--truth", "cells.csv", "--input", "data.csv",
+                   "--columns", "nowhere")  # fmt: skip
+    assert "got 'nowhere' in none of them" in said
+
+
+def test_report_reads_truth_and_data_as_the_other_commands_do(runs, capsys):
+    (runs / "truth.csv").write_text(text_of(",label", numbered([[y] for y in Y], NUMBERS)))
+    ranked(capsys, "--save", "result")
+    shown = run(capsys, "report", "result", "--runs", "runs", "--truth", "truth.csv")
+    assert "truth.csv: 60 objects, 3 classes, ids from the first column." in shown.err
+    (runs / "data.csv").write_text(text_of(*DATA["index and barcode"][:2]))
+    run(capsys, "choose-k", "data.csv", "--k", "2:3", "--save", "chosen")
+    shown = run(capsys, "report", "chosen", "--runs", "data.csv", "--truth", "truth.csv")
+    assert "data.csv: 60 objects, 3 features, ids from the first column, 'barcode'" in shown.err
+    said = refused(capsys, "report", "chosen", "--runs", "data.csv", "-o", "page.pdf")
+    assert "output must end in .html or .htm, got 'page.pdf'" in said
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["score", "data.csv", "labels.csv", "-o"], "output"),
+        (["cluster", "data.csv", "-k", "2", "-o"], "output"),
+        (["cluster", "data.csv", "-k", "2", "--centers"], "centers"),
+        (["choose-k", "data.csv", "-o"], "output"),
+        (["rank", "runs", "--report"], "report"),
+        (["report", "runs", "-o"], "output"),
+    ],
+)
+def test_no_folder_is_made_for_a_result(runs, capsys, words, option):
+    (runs / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    said = refused(capsys, *words, "absent/result.csv")
+    assert f"{option} must lie in a folder that exists, got absent/result.csv" in said
+    assert not (runs / "absent").exists()
+
+
+def test_what_was_written_is_said(runs, capsys):
+    (runs / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    assert "wrote s.csv" in run(capsys, "score", "data.csv", "labels.csv", "-o", "s.csv").err
+    shown = run(capsys, "cluster", "data.csv", "-k", 2, "-o", "l.csv", "--centers", "c.npy")
+    assert "wrote l.csv\nwrote c.npy" in shown.err
+    assert "wrote result" in ranked(capsys, "--save", "result").err
