@@ -117,6 +117,7 @@ def sweep(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from wellsep.deep import DeepKMeans
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> model = DeepKMeans(2, pretrain_epochs=1, epochs=1, device="cpu", random_state=0)
