@@ -38,6 +38,7 @@ def results():
         judgement.ranking,
         judgement.confidence,
         judgement.details,
+        judgement.embeddings,
         ws.agreement(judgement.ranking, runs, truth),
         ws.consensus(runs, first_judge={"true": 2.0, EVIL: 1.0, "mixed": 0.0}),
         ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
@@ -55,8 +56,8 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "Consensus", "Judgement", "PartitionDetails",
-    "RankConfidence", "Ranking", "Scores",
+    "AceResult", "Agreement", "ChosenK", "Consensus", "EmbeddingRanking", "Judgement",
+    "PartitionDetails", "RankConfidence", "Ranking", "Scores",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",

@@ -11,6 +11,7 @@ from wellsep.evaluate import (
     AceResult,
     Agreement,
     Consensus,
+    EmbeddingRanking,
     Judgement,
     NothingToRank,
     PartitionDetails,
@@ -27,6 +28,7 @@ from wellsep.evaluate import (
     partition_details,
     rank,
     rank_confidence,
+    rank_embeddings,
     score_runs,
 )
 from wellsep.indices import (
@@ -85,6 +87,7 @@ __all__ = [
     "ClusterSearch",
     "Consensus",
     "DipResult",
+    "EmbeddingRanking",
     "GapStatistic",
     "HolmResult",
     "Index",
@@ -146,6 +149,7 @@ __all__ = [
     "purity_score",
     "rank",
     "rank_confidence",
+    "rank_embeddings",
     "register_index",
     "render_report",
     "s_dbw_score",

@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from wellsep.runs import Runs
 
 Pattern = str | None
+MOST_EMBEDDINGS = 10  # rows of the second table
+EMBEDDING_COLUMNS = (
+    "rank", "embedding", "agreement", "favourite", "score", "admitted", "weight", "own_vote",
+    "dims", "rankme", "alpha_req",
+)  # fmt: skip
 
 
 def rank(
@@ -370,6 +375,27 @@ def print_judgement(judgement: Judgement) -> None:
     for paragraph in judgement.ranking.explanation:
         if paragraph != notes:
             print_line(paragraph)
+    print_embeddings(judgement)
+
+
+def print_embeddings(judgement: Judgement) -> None:
+    """Print the best embeddings, where there are several."""
+    found = judgement.embeddings
+    if len(found.embeddings) < 2:
+        return
+    if said := found.explain():
+        print_line(said)
+    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.table().items()}
+    shown = that_fit({name: values for name, values in table.items() if name in EMBEDDING_COLUMNS})
+    left = len(found.embeddings) - MOST_EMBEDDINGS
+    more = f" {left} more are in --json and --report." if left > 0 else ""
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title="Embeddings",
+        caption="agreement: rank correlation of its scores with the vote of the clusterings. "
+        f"favourite, score: the clustering that it scores best.{more}",
+    )
 
 
 def print_agreement(known: Agreement) -> None:

@@ -4,10 +4,11 @@ from wellsep.evaluate.adaptive import ace
 from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.details import PartitionDetails, partition_details
+from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement, judge
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
+from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.voting import consensus
@@ -20,12 +21,14 @@ __all__ = [
     "Coordinates",
     "Dip",
     "Dropped",
+    "EmbeddingRanking",
     "Judgement",
     "NothingToRank",
     "PartitionDetails",
     "RankConfidence",
     "Ranking",
     "Scores",
+    "Spectrum",
     "Subgroup",
     "ace",
     "agreement",
@@ -37,5 +40,6 @@ __all__ = [
     "partition_details",
     "rank",
     "rank_confidence",
+    "rank_embeddings",
     "score_runs",
 ]

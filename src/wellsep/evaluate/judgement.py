@@ -15,6 +15,7 @@ from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
@@ -80,6 +81,11 @@ class Judgement(Record):
             decided_by=answer if isinstance(answer, Consensus) else None,
         )
 
+    @cached_property
+    def embeddings(self) -> EmbeddingRanking:
+        """The embeddings in the order of :func:`wellsep.rank_embeddings`."""
+        return rank_embeddings(self)
+
     @property
     def votes(self) -> dict[str, np.ndarray]:
         """Scores of the plain consensus, by its name beside the baselines."""
@@ -88,7 +94,8 @@ class Judgement(Record):
 
     def explain(self) -> str:
         """Say in plain sentences what was left out and why, what decided, and how sure it is."""
-        return "\n".join((*self.ranking.explanation, *self.notes))
+        said = (*self.ranking.explanation, *self.notes, self.embeddings.explain())
+        return "\n".join(filter(None, said))
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
@@ -102,7 +109,8 @@ class Judgement(Record):
                 dict(zip(ranking.table(), row, strict=True))
                 for row in zip(*ranking.table().values(), strict=True)
             ],
-            "explanation": [*ranking.explanation, *self.notes],
+            "explanation": self.explain().splitlines(),
+            "embeddings": self.embeddings.to_rows(),
             "winning_spaces": dict(
                 zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
             ),

@@ -12,6 +12,7 @@ from wellsep._checks import to_numpy
 from wellsep._display import count, listing
 from wellsep.evaluate import (
     AceResult,
+    EmbeddingRanking,
     Judgement,
     PartitionDetails,
     Ranking,
@@ -47,6 +48,7 @@ class Evidence:
     details: PartitionDetails | None = None
     runs: Runs | None = None
     truth: np.ndarray | None = None
+    embeddings: EmbeddingRanking | None = None
 
     @property
     def result(self) -> AceResult:
@@ -91,9 +93,10 @@ class Evidence:
 
 def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, truth: Any) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    scores = details = None
+    scores = details = embeddings = None
     if isinstance(result, Judgement):
         ranking, scores, details = result.ranking, result.scores, result.details
+        embeddings = result.embeddings
     else:
         ranking = rank(result) if isinstance(result, AceResult) else result
     if runs is not None:
@@ -110,7 +113,7 @@ def collect_evidence(result: Judgement | Ranking | AceResult, *, runs: Any, trut
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    return Evidence(ranking, scores, details, runs, truth)
+    return Evidence(ranking, scores, details, runs, truth, embeddings)
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:
@@ -156,6 +159,8 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         "table": table_payload(table),
         "explanation": list(ranking.explanation),
     }
+    if evidence.embeddings is not None:
+        data["embeddings"] = evidence.embeddings.to_rows()
     steps = steps_figure(result)
     data |= ace_payload(result, evidence.scores, steps)
     if result.agreement is None:
@@ -196,6 +201,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         facts=_facts(evidence),
         table=table,
         paragraphs=tuple(ranking.explanation),
+        embeddings=_embeddings(evidence),
         steps=steps,
         worst=worst,
         objects=chosen,
@@ -203,6 +209,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         missing=missing,
         data=data,
     )
+
+
+def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
+    found = evidence.embeddings
+    return None if found is None or len(found.embeddings) < 2 else found.table()
 
 
 def _truth(evidence: Evidence) -> TruthPanels:
