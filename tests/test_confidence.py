@@ -241,3 +241,14 @@ def test_three_objects_have_no_halves():
     scores = score_runs(runs, n_plotted=0)
     with pytest.raises(NothingToRank, match="at least 4 objects, got 3"):
         rank_confidence(runs, scores, ace(scores, dip=False))
+
+
+def test_an_index_that_grows_trees_takes_at_most_twenty_half_samples():
+    runs = made()[0].subset(spaces=list(made()[0].spaces)[:2])
+    found = ws.judge(runs, "dbcv", n_draws=30, dip=False, details=False)
+    assert found.confidence.n_draws == 20
+    assert "dbcv grows trees anew in every half-sample, so 20 are drawn." in found.explain()
+    few = ws.judge(runs, "dbcv", n_draws=4, dip=False, details=False)
+    assert few.confidence.n_draws == 4
+    again = rank_confidence(runs, found.scores, found.answer, n_draws=30)
+    assert again.n_draws == 20

@@ -196,6 +196,7 @@ def rank(
             "progress": _show_progress(),
             "scheduler": client,
         }
+        _tell_cost(runs, options["indices"][0], noise, n_draws)
         judgement = ws.judge(runs, **options)
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
@@ -304,7 +305,7 @@ def _show_progress() -> Callable[[int, int, str], None]:
 
 
 def _time_left(spent: float, done: int, total: int) -> str | None:
-    """The rest of the time in words, if it is more than a minute.
+    """The rest of the time in words, if it is more than 20 seconds.
 
     Examples
     --------
@@ -312,7 +313,38 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     ('100 minutes', None)
     """
     rest = spent / done * (total - done) if done else 0.0
-    return f"{rest / 60:,.0f} minutes" if rest > 60 else None
+    return _in_words(rest) if rest > 20 else None
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds / 60:,.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+
+
+def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
+    """Say first how long an index takes that grows trees; a few clusterings are tried for it."""
+    from wellsep._display import count
+    from wellsep.evaluate.halves import draws_of_index, grows_trees
+    from wellsep.indices import INDICES, score_partitions
+
+    if index not in list(INDICES) or not grows_trees(index, {}):
+        return
+    tried = dict(list(runs.partitions.items())[:3])
+    space = next(iter(runs.spaces.values()), None)
+    if space is None or not tried:
+        return
+    begin = time.perf_counter()
+    score_partitions(space, tried, [index], noise=noise)
+    each = (time.perf_counter() - begin) / len(tried)
+    draws = draws_of_index(index, {}, n_draws)
+    seconds = each * len(runs.partitions) * len(runs.spaces) * (1 + draws / 3)  # halves cost less
+    if seconds > 10:
+        fewer = f", not {n_draws}," if draws < n_draws else ""
+        print_error(
+            f"{index} grows trees in every cluster: about {_in_words(seconds)} for "
+            f"{count(len(runs.partitions), 'clustering')} in "
+            f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
+            "the objects. --draws 0 leaves the half-samples out."
+        )
 
 
 def _parse_alpha(text: str) -> float | None:

@@ -14,7 +14,14 @@ from wellsep._arguments import check_generator, check_kind
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
-from wellsep.evaluate.halves import Resampled, Resampling, draw_halves
+from wellsep.evaluate.halves import (
+    MOST_TREE_DRAWS,
+    Resampled,
+    Resampling,
+    draw_halves,
+    draws_of_index,
+    grows_trees,
+)
 from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
@@ -124,9 +131,9 @@ def rank_confidence(
         )
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
-    plan = draw_plan(partitions, len(scores.spaces), options, options.random_state)
-    test = result.options.dip and scores.dip is not None and options.redo_dip
     spec = scores.index_specs[result.index]
+    plan = draw_plan(partitions, len(scores.spaces), spec, options, options.random_state)
+    test = result.options.dip and scores.dip is not None and options.redo_dip
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
     resampled = dict(resample_spaces(runs, partitions, job, options))
     return rank_draws(
@@ -151,10 +158,15 @@ class Plan(NamedTuple):
 
 
 def draw_plan(
-    partitions: Partitions, n_spaces: int, options: DrawOptions, random_state: Any
+    partitions: Partitions,
+    n_spaces: int,
+    spec: tuple[str, Mapping[str, Any]],
+    options: DrawOptions,
+    random_state: Any,
 ) -> Plan:
-    """Draw the half-samples, then the spaces that each of them leaves out."""
-    n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
+    """Draw the half-samples for an index, then the spaces that each of them leaves out."""
+    n, leave_out = partitions.n_objects, options.leave_out
+    n_draws = draws_of_index(*spec, options.n_draws)
     n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
     if n < 4:
@@ -222,6 +234,8 @@ def rank_draws(
     notes: tuple[str, ...] = ()
     if len(places) < n_draws:
         notes = (f"{n_draws - len(places)} of {n_draws} half-samples told no partitions apart.",)
+    if n_draws == MOST_TREE_DRAWS and grows_trees(job.index, job.params):
+        notes += (f"{job.index} grows trees anew in every half-sample, so {n_draws} are drawn.",)
     size = int(plan.halves.chosen[0][plan.halves.group].sum())
     if score_draw is not None:
         counted = int(plan.halves.chosen[0][plan.halves.group[plan.halves.seen]].sum())

@@ -193,8 +193,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
     once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, len(once.spaces), options, options.random_state)
         index, params = options.deciding
+        drawn_for = index.name, params
+        plan = draw_plan(partitions, len(once.spaces), drawn_for, options, options.random_state)
         test = options.dip and options.redo_dip
         job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
     scores, resampled = score_spaces(once, partitions, options, job)

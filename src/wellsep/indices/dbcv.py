@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from wellsep.compute.density_trees import DensityTrees
 from wellsep.compute.gather import gather
-from wellsep.compute.tree import DensityTrees
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
@@ -37,7 +37,7 @@ def _dbcv(trees: DensityTrees) -> float:
 
 def _validities(trees: DensityTrees) -> np.ndarray:
     """(nearest separation − sparseness) / the larger of the two; 0 for a cluster of one object."""
-    apart, inside = trees.separation.min(axis=1), trees.sparseness
+    apart, inside = trees.separation, trees.sparseness
     top = np.where(np.isinf(apart), 1, np.maximum(apart, inside))
     # all others are single objects: nothing is near, and the cluster is as separate as can be
     with np.errstate(invalid="ignore", divide="ignore"):
