@@ -24,6 +24,7 @@ from wellsep.cli.output import (
     progress,
     that_fit,
 )
+from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
@@ -233,7 +234,7 @@ def explain(
     if as_json:
         print_json(judgement.to_dict())
         return
-    print_line(judgement.explain())
+    print_line(in_shell_words(judgement.explain(), flags_of("rank")))
 
 
 def _options_of(context: typer.Context) -> dict[str, Any]:
@@ -392,9 +393,10 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
+    flags = flags_of("rank")
     notes = " ".join(judgement.by_ace.notes)
     if notes:  # what the answer rests on comes before the answer
-        print_line(notes)
+        print_line(in_shell_words(notes, flags))
     table = judgement.ranking.table()
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
@@ -406,7 +408,7 @@ def print_judgement(judgement: Judgement) -> None:
     )
     for paragraph in judgement.ranking.explanation:
         if paragraph != notes:
-            print_line(paragraph)
+            print_line(in_shell_words(paragraph, flags))
     print_embeddings(judgement)
 
 
