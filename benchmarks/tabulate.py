@@ -41,6 +41,7 @@ ORDER = (
     "bench_lcd",
     "bench_dip",
     "bench_growth",
+    "bench_trees",
     "bench_memory",
     "bench_limits",
     "bench_import",

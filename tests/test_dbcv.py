@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 import wellsep as ws
+from wellsep.compute import density_trees
 
 
 def _brute_tree(D, core):
@@ -218,3 +219,84 @@ def test_large_clusters_in_several_blocks_give_the_same_value_on_more_threads():
     one = ws.score_partitions(X, y, ["dbcv"], n_jobs=1).values
     three = ws.score_partitions(X, y, ["dbcv"], n_jobs=3).values
     assert np.array_equal(one, three)
+
+
+def _many(seed=0, n=150, d=3):
+    """Partitions with clusters of all sizes: large, small, single objects, noise, duplicates."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + 3 * rng.normal(size=(4, d))[np.arange(n) % 4]
+    X[1], X[7] = X[0], X[3]
+    two = np.arange(n) % 2
+    lonely = two.copy()
+    lonely[5] = 7
+    noisy = np.where(rng.random(n) < 0.1, -1, np.arange(n) % 4)
+    return X, {"two": two, "four": np.arange(n) % 4, "lonely": lonely, "noisy": noisy,
+               "many": np.arange(n) // 4, "four again": np.arange(n) % 4 + 5}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"SHARED": 60, "TABLES": 1500},
+        {"SHARED": 20, "TABLES": 400},
+        {"BLOCK": 7},
+        {"NARROW": 1},
+        {"ABREAST": 60},
+    ],
+)
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_tables_of_all_objects_of_clusters_or_of_blocks_give_the_same(sizes, d, monkeypatch):
+    X, partitions = _many(d=d)
+    expected = ws.score_partitions(X, partitions, ["dbcv"]).values
+    for name, value in sizes.items():
+        monkeypatch.setattr(density_trees, name, value)
+    found = ws.score_partitions(X, partitions, ["dbcv"]).values
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_one_partition_among_many_has_the_value_it_has_alone(d):
+    X, partitions = _many(d=d)
+    together = ws.score_partitions(X, partitions, ["dbcv"]).values[:, 0]
+    alone = [ws.dbcv_score(X, labels) for labels in partitions.values()]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+
+
+def test_a_cluster_that_several_partitions_have_is_grown_once(monkeypatch):
+    X, partitions = _many()
+    grown = []
+    grow = density_trees.grow_trees
+
+    def counted(flat, strides, places, cores):
+        grown.extend(places)
+        return grow(flat, strides, places, cores)
+
+    monkeypatch.setattr(density_trees, "grow_trees", counted)
+    ws.score_partitions(X, {k: partitions[k] for k in ("two", "four", "four again")}, ["dbcv"])
+    assert len(grown) == 2 + 4
+
+
+def test_far_apart_scales_of_density_do_not_underflow():
+    """The nearest object of another cluster is 1e6 times nearer than any of the own."""
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(20, 80))
+    X = np.vstack([wide, wide + 1e-6 * rng.normal(size=(20, 80))])
+    y = np.arange(40) // 20
+    np.testing.assert_allclose(ws.dbcv_clusters(X, y), _brute(X, y)[1], rtol=1e-7)
+
+
+def test_the_work_does_not_grow_with_the_number_of_clusters(monkeypatch):
+    """Small clusters share batches and blocks: none asks for a search of its own."""
+    n = 3000
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    calls = {"grow_trees": 0, "_separation": 0, "spanning_tree": 0}
+    for name in calls:
+        real = getattr(density_trees, name)
+
+        def counted(*given, real=real, name=name, **more):
+            calls[name] += 1
+            return real(*given, **more)
+
+        monkeypatch.setattr(density_trees, name, counted)
+    ws.dbcv_score(X, np.arange(n) // 3)
+    assert calls == {"grow_trees": 1, "_separation": 1, "spanning_tree": 0}

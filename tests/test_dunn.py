@@ -9,6 +9,12 @@ from libraries import converter
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
+from wellsep.compute import extremes
+from wellsep.compute.extremes import NAMES
+from wellsep.compute.gather import gather
+from wellsep.compute.space import open_space
+from wellsep.compute.wants import Task, want
+from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*no object within the counting radius")
 
@@ -317,3 +323,40 @@ def test_sparse_data_are_refused_for_the_cosine_too():
 
     with pytest.raises(TypeError, match="X must be dense"):
         ws.dunn_score(sp.csr_array(LINE + 1), LINE_LABELS, metric="cosine")
+
+
+def _extremes(X, y):
+    names = [want(name, metric="euclidean") for name in NAMES]
+    task = Task(open_space(X), encode(y), None)
+    found = gather(task, names)
+    return [found[w][0] for w in names]
+
+
+@pytest.mark.parametrize("shape", ["small", "mixed", "lonely", "noisy", "alternating"])
+def test_small_clusters_that_share_blocks_have_the_extremes_of_brute_force(shape, monkeypatch):
+    monkeypatch.setattr(extremes, "ROWS", 40)
+    monkeypatch.setattr(extremes, "SMALL", 12)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = {
+        "small": np.arange(300) // 3,
+        "mixed": np.minimum(np.arange(300) // 5, 30),
+        "lonely": np.where(np.arange(300) < 290, 0, np.arange(300)),
+        "noisy": np.where(rng.random(300) < 0.2, -1, np.arange(300) // 4),
+        "alternating": np.repeat(np.arange(40), [2, 13] * 20),
+    }[shape]
+    D, same = cdist(X, X), y[:, None] == y
+    counted = (y >= 0)[:, None] & (y >= 0)
+    off = counted & ~np.eye(300, dtype=bool)
+    expected = [D[counted & ~same].min(), D[off & same].min(), D[counted & same].max()]
+    np.testing.assert_allclose(_extremes(X, y), expected, rtol=1e-12)
+
+
+def test_the_number_of_blocks_does_not_grow_with_the_clusters():
+    n = 2500
+    counts = {k: len(extremes.cut_clusters(np.sort(np.arange(n) % k))) for k in (50, 250, 1250)}
+    assert max(counts.values()) <= 2 * n // extremes.ROWS
+    blocks = extremes.cut_clusters(np.repeat(np.arange(40), [2, 200] * 20))
+    covered = np.concatenate([np.arange(b.start, b.stop) for b in blocks])
+    assert covered.tolist() == list(range(20 * 202))
+    assert max(b.stop - b.start for b in blocks) <= extremes.ROWS

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.cli import ranking
 from wellsep.cli.main import main
 from wellsep.cli.ranking import _show_progress, _time_left
 
@@ -67,3 +70,23 @@ def test_a_long_ranking_is_announced_after_its_first_space(monkeypatch, capsys):
 
 def test_a_short_ranking_is_not_announced():
     assert _time_left(0.5, 1, 20) is None and _time_left(1.0, 0, 9) is None
+
+
+@pytest.mark.parametrize(("index", "seconds", "said"), [("dbcv", 3.0, True), ("dbcv", 0.1, False),
+                                                        ("silhouette", 3.0, False)])  # fmt: skip
+def test_the_time_of_an_index_that_grows_trees_is_said_first(
+    index, seconds, said, capsys, monkeypatch
+):
+    clock = iter([0.0, seconds])
+    monkeypatch.setattr(ranking, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    rng = np.random.default_rng(0)
+    labels = {f"p{i}": rng.integers(0, 2, 30) for i in range(6)}
+    runs = ws.Runs.from_parts({"a": rng.normal(size=(30, 2))}, labels)
+    ranking._tell_cost(runs, index, "priced", 100)
+    text = capsys.readouterr().err
+    # three clusterings took 3 s: six take 6 s, and twenty halves of the objects a third each
+    sentence = (
+        "dbcv grows trees in every cluster: about 46 seconds for 6 clusterings in 1 embedding and "
+        "20 half-samples, not 100, of the objects. --draws 0 leaves the half-samples out.\n"
+    )
+    assert text == (sentence if said else "")

@@ -178,3 +178,55 @@ def test_without_another_cluster_there_is_no_plane():
     X = np.arange(6.0).reshape(3, 2)
     for labels in ([0, 0, 0], [-1, -1, -1]):
         assert nearest_clusters(X, encode(labels)).tolist() == [-1, -1, -1]
+
+
+LINE = np.array([[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [3.0], [5.4], [50.0]])
+PARTLY = np.array([0, 0, 0, 1, 1, 1, -1, -1, -1])
+
+
+def test_hand_arithmetic_of_where_noise_could_go():
+    report = ws.membership_report(LINE, PARTLY, n_neighbors=2)
+    assert report.noise.tolist() == [6, 8, 7]  # the surest first, of equals the nearest
+    assert report.noise_cluster.tolist() == [0, 1, 0]
+    assert report.noise_share.tolist() == [1.0, 1.0, 0.5]
+    np.testing.assert_allclose(report.noise_distance, [1.0, 39.0, 3.4])
+    # prototypes 1 and 10: halfway at 5.5, half their distance is 4.5
+    np.testing.assert_allclose(report.noise_margin, [2.5 / 4.5, 44.5 / 4.5, 0.1 / 4.5])
+    assert report.noise_columns()["id"] == [6, 8, 7]
+    assert report.reason(7) == report.reason(-2) == "noise; 50% of its nearest neighbours are in 0"
+
+
+def test_noise_is_counted_where_the_report_is_seen():
+    report = ws.membership_report(LINE, PARTLY, n_neighbors=2)
+    assert "3 noise" in repr(report)
+    assert "3 objects of 9 are noise; 2 of them have all of their 2 nearest" in report.summary()
+    assert "of 6 objects would suit another cluster better" in report.summary()
+    assert report._repr_html_().count("<table>") == 2
+    without = ws.membership_report(LINE[:6], PARTLY[:6], n_neighbors=2)
+    assert len(without.noise) == 0
+    assert "noise" not in without.summary()
+    assert without._repr_html_().count("<table>") == 1
+
+
+def test_noise_is_assigned_only_as_surely_as_asked():
+    report = ws.membership_report(LINE, PARTLY, n_neighbors=2)
+    assert report.assign_noise().tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 1]
+    assert report.assign_noise(0.8).tolist() == [0, 0, 0, 1, 1, 1, 0, -1, 1]
+    np.testing.assert_array_equal(report.labels, PARTLY)
+    with pytest.raises(ValueError, match=r"least must be at most 1\.0, got 2"):
+        report.assign_noise(2)
+
+
+def test_noise_that_is_a_cluster_or_many_is_not_placed():
+    for noise in ("cluster", "singletons"):
+        assert len(ws.membership_report(LINE, PARTLY, n_neighbors=2, noise=noise).noise) == 0
+
+
+def test_hidden_labels_of_clear_clusters_are_found_again(case):
+    X, truth = make_blobs(300, 2, centers=3, cluster_std=0.5, random_state=1)
+    hidden = np.where(np.arange(300) % 7 == 0, -1, truth)
+    report = ws.membership_report(X, hidden)
+    np.testing.assert_array_equal(report.assign_noise(), truth)
+    lonely = ws.membership_report(X, np.where(truth == 0, 0, -1))
+    assert (lonely.noise_cluster == 0).all()
+    assert np.isnan(lonely.noise_margin).all()

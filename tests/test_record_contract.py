@@ -38,6 +38,7 @@ def results():
         judgement.ranking,
         judgement.confidence,
         judgement.details,
+        judgement.embeddings,
         ws.agreement(judgement.ranking, runs, truth),
         ws.consensus(runs, first_judge={"true": 2.0, EVIL: 1.0, "mixed": 0.0}),
         ws.consensus_partition(runs),
@@ -56,8 +57,8 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "Consensus", "ConsensusPartition", "Judgement",
-    "PartitionDetails", "RankConfidence", "Ranking", "Scores",
+    "AceResult", "Agreement", "ChosenK", "Consensus", "ConsensusPartition", "EmbeddingRanking",
+    "Judgement", "PartitionDetails", "RankConfidence", "Ranking", "Scores",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",

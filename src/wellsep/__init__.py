@@ -85,6 +85,8 @@ _HOME = {
     "Agreement": "evaluate",
     "rank_confidence": "evaluate",
     "RankConfidence": "evaluate",
+    "rank_embeddings": "evaluate",
+    "EmbeddingRanking": "evaluate",
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",

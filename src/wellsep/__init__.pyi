@@ -12,6 +12,7 @@ from wellsep.evaluate import (
     Agreement,
     Consensus,
     ConsensusPartition,
+    EmbeddingRanking,
     Judgement,
     NothingToRank,
     PartitionDetails,
@@ -29,6 +30,7 @@ from wellsep.evaluate import (
     partition_details,
     rank,
     rank_confidence,
+    rank_embeddings,
     score_runs,
 )
 from wellsep.indices import (
@@ -88,6 +90,7 @@ __all__ = [
     "Consensus",
     "ConsensusPartition",
     "DipResult",
+    "EmbeddingRanking",
     "GapStatistic",
     "HolmResult",
     "Index",
@@ -150,6 +153,7 @@ __all__ = [
     "purity_score",
     "rank",
     "rank_confidence",
+    "rank_embeddings",
     "register_index",
     "render_report",
     "s_dbw_score",

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         else:
-            sys.stderr.write(f"Error: {_sentence(error)}\n")
+            sys.stderr.write(f"Error: {_sentence(error, named)}\n")
         return getattr(error, "exit_code", MISUSED if isinstance(error, BAD_INPUT) else FAILED)
     return DONE
 
@@ -137,9 +137,13 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _sentence(error: Exception) -> str:
-    """Put the error on one line. An error in the program, not in the input, shows its class."""
+def _sentence(error: Exception, command: str | None) -> str:
+    """Put the error on one line, with the flags of the command in the place of arguments.
+
+    An error in the program, not in the input, shows its class.
+    """
     from wellsep._display import printable
+    from wellsep.cli.wording import flags_of, in_shell_words
 
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, OSError) and error.strerror and error.filename is None:
@@ -148,7 +152,7 @@ def _sentence(error: Exception) -> str:
         text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
     text = printable(" ".join(str(text).split()))
     if isinstance(error, BAD_INPUT) and text:
-        return text
+        return in_shell_words(text, flags_of(command))
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
 
 

@@ -36,6 +36,7 @@ from wellsep.cli.output import (
     that_fit,
     told_when_interrupted,
 )
+from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
     from wellsep.tables import TableChoice
 
 Pattern = str | None
+MOST_EMBEDDINGS = 10  # rows of the second table
+EMBEDDING_COLUMNS = (
+    "rank", "embedding", "agreement", "favourite", "score", "admitted", "weight", "own_vote",
+    "dims", "rankme", "alpha_req",
+)  # fmt: skip
 
 
 def rank(
@@ -228,6 +234,7 @@ def rank(
             "progress": _show_progress(),
             "scheduler": client,
         }
+        _tell_cost(runs, options["indices"][0], noise, n_draws)
         judgement = ws.judge(runs, **options)
         if judgement.consensus_run is not None:
             runs = judgement.consensus_run.added_to(runs)
@@ -268,7 +275,7 @@ def explain(
     if as_json:
         print_json(judgement.to_dict())
         return
-    print_line(judgement.explain())
+    print_line(in_shell_words(judgement.explain(), flags_of("rank")))
 
 
 def _options_of(context: typer.Context) -> dict[str, Any]:
@@ -340,7 +347,7 @@ def _show_progress() -> Callable[[int, int, str], None]:
 
 
 def _time_left(spent: float, done: int, total: int) -> str | None:
-    """The rest of the time in words, if it is more than a minute.
+    """The rest of the time in words, if it is more than 20 seconds.
 
     Examples
     --------
@@ -348,7 +355,38 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     ('100 minutes', None)
     """
     rest = spent / done * (total - done) if done else 0.0
-    return f"{rest / 60:,.0f} minutes" if rest > 60 else None
+    return _in_words(rest) if rest > 20 else None
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds / 60:,.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+
+
+def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
+    """Say first how long an index takes that grows trees; a few clusterings are tried for it."""
+    from wellsep._display import count
+    from wellsep.evaluate.halves import draws_of_index, grows_trees
+    from wellsep.indices import INDICES, score_partitions
+
+    if index not in list(INDICES) or not grows_trees(index, {}):
+        return
+    tried = dict(list(runs.partitions.items())[:3])
+    space = next(iter(runs.spaces.values()), None)
+    if space is None or not tried:
+        return
+    begin = time.perf_counter()
+    score_partitions(space, tried, [index], noise=noise)
+    each = (time.perf_counter() - begin) / len(tried)
+    draws = draws_of_index(index, {}, n_draws)
+    seconds = each * len(runs.partitions) * len(runs.spaces) * (1 + draws / 3)  # halves cost less
+    if seconds > 10:
+        fewer = f", not {n_draws}," if draws < n_draws else ""
+        print_error(
+            f"{index} grows trees in every cluster: about {_in_words(seconds)} for "
+            f"{count(len(runs.partitions), 'clustering')} in "
+            f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
+            "the objects. --draws 0 leaves the half-samples out."
+        )
 
 
 def _parse_alpha(text: str) -> float | None:
@@ -381,8 +419,9 @@ def _write_json(path: Path, findings: dict[str, Any]) -> None:
 
 
 def print_judgement(judgement: Judgement) -> None:
+    flags = flags_of("rank")
     for sentence in judgement.verdict.sentences:
-        print_line(sentence)
+        print_line(in_shell_words(sentence, flags))
     table = judgement.ranking.table()
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
@@ -393,7 +432,28 @@ def print_judgement(judgement: Judgement) -> None:
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
     for paragraph in judgement.explanation:
-        print_line(paragraph)
+        print_line(in_shell_words(paragraph, flags))
+    print_embeddings(judgement)
+
+
+def print_embeddings(judgement: Judgement) -> None:
+    """Print the best embeddings, where there are several."""
+    found = judgement.embeddings
+    if found is None or len(found.embeddings) < 2:
+        return
+    if said := found.explain():
+        print_line(said)
+    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.table().items()}
+    shown = that_fit({name: values for name, values in table.items() if name in EMBEDDING_COLUMNS})
+    left = len(found.embeddings) - MOST_EMBEDDINGS
+    more = f" {left} more are in --json and --report." if left > 0 else ""
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title="Embeddings",
+        caption="agreement: rank correlation of its scores with the vote of the clusterings. "
+        f"favourite, score: the clustering that it scores best.{more}",
+    )
 
 
 def print_agreement(known: Agreement) -> None:

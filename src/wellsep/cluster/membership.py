@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 
 from wellsep._arguments import check_jobs
-from wellsep._checks import check_choice, check_count, check_data, check_positions, to_numpy
-from wellsep._display import html_box, html_table
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_data,
+    check_number,
+    check_positions,
+    to_numpy,
+)
+from wellsep._display import count, html_box, html_table
 from wellsep.compute.planes import nearest_planes
 from wellsep.indices.connectivity import local_connectivity, prototypes_of
 from wellsep.partitions import VALUE_POLICIES, encode
@@ -45,6 +53,19 @@ class MembershipReport:
     isolated : ndarray of int
         Positions of the objects with the highest `disagreements`, the highest first.
     n_neighbors : int
+    noise : ndarray of int
+        Positions of the objects without a cluster (label -1), the surest first; none where
+        ``noise=`` makes clusters of them.
+    noise_cluster : ndarray
+        The cluster that each of them could go to: that of most of its `n_neighbors` nearest
+        neighbours that have one; of several the one with the nearest neighbour.
+    noise_share : ndarray
+        The share of these neighbours that is in it: how sure that is.
+    noise_distance : ndarray
+        Distance to the nearest member of that cluster.
+    noise_margin : ndarray
+        The relative margin it would have there, as in `relative_margins`; negative where another
+        prototype is nearer.
     """
 
     ids: np.ndarray
@@ -58,6 +79,11 @@ class MembershipReport:
     borderline: np.ndarray
     isolated: np.ndarray
     n_neighbors: int
+    noise: np.ndarray
+    noise_cluster: np.ndarray
+    noise_share: np.ndarray
+    noise_distance: np.ndarray
+    noise_margin: np.ndarray
 
     @property
     def worst(self) -> np.ndarray:
@@ -83,9 +109,43 @@ class MembershipReport:
             "reason": [self.reason(int(row)) for row in rows],
         }
 
+    def noise_columns(self) -> dict[str, list[Any]]:
+        """The objects without a cluster as named columns, the surest first."""
+        return {
+            "id": self.ids[self.noise].tolist(),
+            "cluster": self.noise_cluster.tolist(),
+            "share": self.noise_share.tolist(),
+            "distance": self.noise_distance.tolist(),
+            "relative_margin": self.noise_margin.tolist(),
+        }
+
+    def assign_noise(self, least: float = 0.5) -> np.ndarray:
+        """The labels with noise put into clusters where at least this share of neighbours agrees.
+
+        Examples
+        --------
+        >>> import wellsep as ws
+        >>> X, labels = [[0.0], [1.0], [2.0], [9.0], [10.0], [11.0], [5.4]], [0, 0, 0, 1, 1, 1, -1]
+        >>> report = ws.membership_report(X, labels, n_neighbors=2)
+        >>> report.assign_noise().tolist(), report.assign_noise(0.8).tolist()
+        ([0, 0, 0, 1, 1, 1, 0], [0, 0, 0, 1, 1, 1, -1])
+        """
+        least = check_number("least", least, 0.0, 1.0)
+        sure = self.noise_share >= least
+        labels = self.labels.copy()
+        labels[self.noise[sure]] = self.noise_cluster[sure]
+        return labels
+
     def reason(self, position: int) -> str:
         """One object's case in a sentence."""
         check_count("position", position, -len(self.labels), len(self.labels) - 1)
+        among = np.flatnonzero(self.noise == position % len(self.labels))
+        if len(among):
+            at = int(among[0])
+            return (
+                f"noise; {self.noise_share[at]:.0%} of its nearest neighbours are in "
+                f"{self.noise_cluster[at]}"
+            )
         label, rival = self.labels[position], self.rivals[position]
         better = self.better_cluster[position]
         parts = []
@@ -111,11 +171,20 @@ class MembershipReport:
     def summary(self) -> str:
         """The report in a sentence or two."""
         moved = int((self.better_cluster != self.labels).sum())
+        counted = len(self.labels) - len(self.noise)
         wrong = int((self.margins < 0).sum())
         lines = [
-            f"{moved} of {len(self.labels)} objects would suit another cluster better; "
+            f"{moved} of {counted} objects would suit another cluster better; "
             f"{wrong} lie nearer to another prototype."
         ]
+        if len(self.noise):
+            all_in_one = int((self.noise_share == 1).sum())
+            lines.append(
+                f"{count(len(self.noise), 'object')} of {len(self.labels)} "
+                f"{'is' if len(self.noise) == 1 else 'are'} noise; {all_in_one} of them "
+                f"{'has' if all_in_one == 1 else 'have'} all of their "
+                f"{self.n_neighbors} nearest neighbours in one cluster and could go there."
+            )
         if len(self.borderline):
             first = self.borderline[0]
             lines.append(f"Most borderline: {self.ids[first]} ({self.reason(int(first))}).")
@@ -130,13 +199,14 @@ class MembershipReport:
     def __repr__(self) -> str:
         return (
             f"MembershipReport({len(self.labels)} objects, {len(self.borderline)} borderline, "
-            f"{len(self.isolated)} isolated)"
+            f"{len(self.isolated)} isolated, {len(self.noise)} noise)"
         )
 
     def _repr_html_(self) -> str:
-        return html_box(
-            "Objects that fit their cluster badly", [self.summary()], html_table(self.columns())
-        )
+        tables = html_table(self.columns())
+        if len(self.noise):
+            tables += html_table(self.noise_columns())
+        return html_box("Objects that fit their cluster badly", [self.summary()], tables)
 
 
 def membership_report(
@@ -171,7 +241,8 @@ def membership_report(
     n_worst : int
         Length of either list.
     noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means; excluded objects are not judged.
+        What noise (the labels -1, -2, -3) means. Excluded objects are not judged; the report says
+        to which cluster each could go.
     n_jobs : int, optional
         Threads of the neighbour searches.
 
@@ -215,6 +286,7 @@ def membership_report(
     margins, gaps, rivals = nearest_planes(X, codes, prototypes)
     relative_margins = margins / (gaps / 2)
     own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
+    free = _place_noise(X, codes, prototypes, connectivity.n_neighbors, n_jobs)
     return MembershipReport(
         ids=names,
         labels=own,
@@ -227,7 +299,45 @@ def membership_report(
         borderline=_first(relative_margins, n_worst),
         isolated=_first(np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst),
         n_neighbors=connectivity.n_neighbors,
+        noise=free.objects,
+        noise_cluster=classes[free.codes],
+        noise_share=free.share,
+        noise_distance=free.distance,
+        noise_margin=free.margin,
     )
+
+
+class _Placed(NamedTuple):
+    """Objects without a cluster, the surest first, and where they could go."""
+
+    objects: np.ndarray
+    codes: np.ndarray
+    share: np.ndarray
+    distance: np.ndarray
+    margin: np.ndarray
+
+
+def _place_noise(
+    X: np.ndarray, codes: np.ndarray, prototypes: np.ndarray, t: int, n_jobs: int | None
+) -> _Placed:
+    """Ask the nearest neighbours that have a cluster; of equal votes the nearest one decides."""
+    free, counted = np.flatnonzero(codes < 0), np.flatnonzero(codes >= 0)
+    if not len(free):
+        empty = np.empty(0)
+        return _Placed(free, free, empty, empty, empty)
+    t = min(t, len(counted))
+    search = NearestNeighbors(n_neighbors=t, n_jobs=n_jobs).fit(X[counted])
+    distances, found = search.kneighbors(X[free])
+    voted = codes[counted[found]]  # (noise, t), the nearest first
+    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2)  # for the cluster of each
+    chosen = votes.argmax(axis=1)
+    rows = np.arange(len(free))
+    best, share = voted[rows, chosen], votes[rows, chosen] / t
+    planes = nearest_planes(X[free], best, prototypes)
+    margin = planes.distances / (planes.gaps / 2)
+    nearest = distances[rows, chosen]
+    order = np.lexsort((nearest, -share))
+    return _Placed(free[order], best[order], share[order], nearest[order], margin[order])
 
 
 def _first(values: np.ndarray, count: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
 WORTH_A_TREE = 6
 CANDIDATES = 4096
+SMALL = ROWS // 8  # clusters of fewer objects share a block
 
 
 class Extreme:
@@ -151,7 +153,11 @@ def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.
 def _one_partition(
     X: np.ndarray, zero: np.ndarray | None, codes: np.ndarray, jobs: int, names: set[str]
 ) -> dict[str, Extreme]:
-    """Objects sorted by cluster, so that a block of pairs is within or between as a whole."""
+    """Objects sorted by cluster, so that a block of pairs is within or between as a whole.
+
+    Small clusters share a block, so that the number of blocks does not grow with theirs; only the
+    pairs of such a block with itself are of both kinds, and are told apart by a mask.
+    """
     extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
     sorted_codes, X = codes[order], X[order]
@@ -161,8 +167,10 @@ def _one_partition(
     outward = np.lexsort((-radius, sorted_codes))
     rows = rows_of(Prepared(X[outward], None if zero is None else zero[outward]))
     radius = radius[outward]
-    blocks = cut_rows(len(X), ROWS, sorted_codes)
+    blocks = cut_clusters(sorted_codes)
     cluster = [int(sorted_codes[b.start]) for b in blocks]
+    mixed = [bool(sorted_codes[b.start] != sorted_codes[b.stop - 1]) for b in blocks]
+    outermost = [float(radius[b].max()) for b in blocks]
 
     def visit(i: int, j: int) -> None:
         wanted = _still_wanted(i, j)
@@ -170,31 +178,66 @@ def _one_partition(
             return
         a, b = rows.take(blocks[i]), rows.take(blocks[j])
         table, slack = a.left @ b.right.T, a.slack(b)
+        same = None
+        if i == j and mixed[i]:
+            mine = sorted_codes[blocks[i]]
+            same = mine[:, None] == mine
         for name in wanted:
+            never = -np.inf if name == "farthest_within" else np.inf
+            found = table
+            if same is not None:
+                found = np.where(same ^ (name == "nearest_between"), table, never)
             if i == j:
-                np.fill_diagonal(table, -np.inf if name == "farthest_within" else np.inf)
-            extremes[name].offer(table, a, b, slack)
+                np.fill_diagonal(found, never)
+            extremes[name].offer(found, a, b, slack)
 
     def _still_wanted(i: int, j: int) -> list[str]:
+        wanted = []
+        if cluster[i] != cluster[j] or (i == j and mixed[i]):
+            wanted += [n for n in ("nearest_between",) if n in names and extremes[n].square > 0]
         if cluster[i] != cluster[j]:
-            return [n for n in ("nearest_between",) if n in names and extremes[n].square > 0]
-        within = [n for n in ("nearest_within",) if n in names and extremes[n].square > 0]
-        reach = (radius[blocks[i].start] + radius[blocks[j].start]) ** 2
+            return wanted
+        wanted += [n for n in ("nearest_within",) if n in names and extremes[n].square > 0]
+        reach = (outermost[i] + outermost[j]) ** 2
         farthest = extremes.get("farthest_within")
         if farthest is not None and not farthest.hopeless(reach * (1 + 1e-9)):
-            within.append("farthest_within")
-        return within
+            wanted.append("farthest_within")
+        return wanted
 
-    in_threads(jobs, visit, _rounds(cluster, names))
+    in_threads(jobs, visit, _rounds(cluster, mixed, names))
     return extremes
 
 
-def _rounds(cluster: list[int], names: set[str]) -> Iterator[list[tuple[int, int]]]:
+def cut_clusters(sorted_codes: np.ndarray) -> list[slice]:
+    """Blocks of at most ROWS: pieces of one cluster, or several small clusters as a whole."""
+    edges = [*np.flatnonzero(np.diff(sorted_codes, prepend=-1)).tolist(), len(sorted_codes)]
+    blocks: list[slice] = []
+    start = edges[0]  # of the small clusters that have no block yet
+    for a, b in pairwise(edges):
+        small = b - a < SMALL
+        if start < a and (not small or b - start > ROWS):
+            blocks.append(slice(start, a))
+            start = a
+        if not small:
+            blocks += [slice(a + p.start, a + p.stop) for p in cut_rows(b - a, ROWS)]
+            start = b
+    if start < edges[-1]:
+        blocks.append(slice(start, edges[-1]))
+    return blocks
+
+
+def _rounds(
+    cluster: list[int], mixed: list[bool], names: set[str]
+) -> Iterator[list[tuple[int, int]]]:
     """Pairs of blocks that matter for what is asked."""
     between = "nearest_between" in names
     within = bool(names - {"nearest_between"})
     for pairs in pair_rounds(len(cluster)):
-        yield [(i, j) for i, j in pairs if (within if cluster[i] == cluster[j] else between)]
+        yield [
+            (i, j)
+            for i, j in pairs
+            if (i == j and mixed[i]) or (within if cluster[i] == cluster[j] else between)
+        ]
 
 
 def _distance_to_means(

@@ -14,6 +14,7 @@ import numpy as np
 from wellsep.compute.clusters import NAMES as CENTRES
 from wellsep.compute.clusters import provide_clusters
 from wellsep.compute.density import provide_density
+from wellsep.compute.density_trees import provide_density_trees
 from wellsep.compute.extremes import NAMES as EXTREMES
 from wellsep.compute.extremes import provide_extremes, provide_linkage
 from wellsep.compute.moments import provide_spectrum
@@ -22,7 +23,6 @@ from wellsep.compute.quadrics import provide_quadric_separation
 from wellsep.compute.representatives import provide_represented
 from wellsep.compute.selection import provide_selected
 from wellsep.compute.sums import provide_pairs
-from wellsep.compute.tree import provide_density_trees
 from wellsep.compute.wants import Objects, Provider, Task, Want
 from wellsep.partitions import Partitions
 

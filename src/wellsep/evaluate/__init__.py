@@ -6,10 +6,11 @@ from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.combining import consensus_partition
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.details import PartitionDetails, partition_details
+from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement, judge
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
+from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
@@ -25,12 +26,14 @@ __all__ = [
     "Coordinates",
     "Dip",
     "Dropped",
+    "EmbeddingRanking",
     "Judgement",
     "NothingToRank",
     "PartitionDetails",
     "RankConfidence",
     "Ranking",
     "Scores",
+    "Spectrum",
     "Structure",
     "Subgroup",
     "Verdict",
@@ -45,5 +48,6 @@ __all__ = [
     "partition_details",
     "rank",
     "rank_confidence",
+    "rank_embeddings",
     "score_runs",
 ]

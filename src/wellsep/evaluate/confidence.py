@@ -17,7 +17,14 @@ from wellsep._arguments import check_generator, check_kind
 from wellsep._records import Record, freeze
 from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.correlation import ranks
-from wellsep.evaluate.halves import Resampled, Resampling, draw_halves
+from wellsep.evaluate.halves import (
+    MOST_TREE_DRAWS,
+    Resampled,
+    Resampling,
+    draw_halves,
+    draws_of_index,
+    grows_trees,
+)
 from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
@@ -130,9 +137,9 @@ def rank_confidence(
         )
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
-    plan = draw_plan(partitions, scores.spaces, options, options.random_state)
-    test = result.options.dip and scores.dip is not None and options.redo_dip
     spec = scores.index_specs[result.index]
+    plan = draw_plan(partitions, scores.spaces, options, options.random_state, spec)
+    test = result.options.dip and scores.dip is not None and options.redo_dip
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
     resampled = dict(resample_spaces(runs, partitions, job, options))
     return rank_draws(
@@ -157,15 +164,21 @@ class Plan(NamedTuple):
 
 
 def draw_plan(
-    partitions: Partitions, spaces: Sequence[str], options: DrawOptions, random_state: Any
+    partitions: Partitions,
+    spaces: Sequence[str],
+    options: DrawOptions,
+    random_state: Any,
+    spec: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
     """Draw the half-samples, then the spaces that each of them leaves out, by name.
 
-    The same spaces are left out in whatever order they come.
+    The same spaces are left out in whatever order they come. ``spec``: the index that is computed
+    in every half-sample; one that grows trees takes fewer of them.
     """
     n_spaces = len(spaces)
     ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
-    n, n_draws, leave_out = partitions.n_objects, options.n_draws, options.leave_out
+    n, leave_out = partitions.n_objects, options.leave_out
+    n_draws = options.n_draws if spec is None else draws_of_index(*spec, options.n_draws)
     n_groups = min(options.n_groups, n)
     n_groups -= n_groups % 2
     if n < 4:
@@ -278,6 +291,8 @@ def summarise_scores(
     n_draws, n_groups = plan.halves.chosen.shape
     if len(told) < n_draws:
         notes += (f"{n_draws - len(told)} of {n_draws} half-samples told no partitions apart.",)
+    if job is not None and n_draws == MOST_TREE_DRAWS and grows_trees(job.index, job.params):
+        notes += (f"{job.index} grows trees anew in every half-sample, so {n_draws} are drawn.",)
     size = int(plan.halves.chosen[0][plan.halves.group].sum())
     if job is not None and job.objects_per_draw < size:
         notes += (

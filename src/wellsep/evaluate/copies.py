@@ -19,7 +19,7 @@ from wellsep.evaluate.baselines import fill_undefined
 from wellsep.evaluate.correlation import tied_classes
 from wellsep.evaluate.options import AceOptions, ScoreOptions
 from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores
+from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import encode_runs, score_spaces
 from wellsep.evaluate.votes import first_of_class, number_classes
 from wellsep.runs import Runs
@@ -111,13 +111,15 @@ def _size(matrix: np.ndarray) -> np.ndarray:
 
 
 def _of_spaces(scores: Scores, kept: list[int]) -> Scores:
-    dip, drawn = scores.dip, scores.plot_coordinates
+    dip, drawn, seen = scores.dip, scores.plot_coordinates, scores.spectrum
     if dip is not None:
         notes = tuple(dip.notes[i] for i in kept) if dip.notes else ()
         dip = Dip(freeze(dip.statistic[kept]), freeze(dip.pvalue[kept]), notes, dip.projection)
     if drawn is not None and drawn.planes:
         planes = tuple(drawn.planes[i] for i in kept)
         drawn = Coordinates(drawn.objects, planes, tuple(drawn.axes[i] for i in kept))
+    if seen is not None:
+        seen = Spectrum(freeze(seen.rankme[kept]), freeze(seen.alpha_req[kept]))
     return replace(
         scores,
         values={name: freeze(matrix[kept]) for name, matrix in scores.values.items()},
@@ -125,6 +127,7 @@ def _of_spaces(scores: Scores, kept: list[int]) -> Scores:
         dip=dip,
         dims=None if scores.dims is None else freeze(scores.dims[kept]),
         plot_coordinates=drawn,
+        spectrum=seen,
     )
 
 

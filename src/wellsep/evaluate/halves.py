@@ -27,6 +27,18 @@ from wellsep.indices.specs import ParsedIndex, takes_distances
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 
+MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
+
+
+def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
+    """Whether an index grows trees inside clusters, which no half-sample shares."""
+    return any(want.name == "density_trees" for want in INDICES[index].wants(**params).values())
+
+
+def draws_of_index(index: str, params: Mapping[str, Any], n_draws: int) -> int:
+    """How many of the half-samples that were asked for are drawn for an index."""
+    return min(n_draws, MOST_TREE_DRAWS) if grows_trees(index, params) else n_draws
+
 
 def draw_halves(
     n: int, n_draws: int, n_groups: int, rng: np.random.Generator, most_clusters: int = 0

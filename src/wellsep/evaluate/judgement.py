@@ -24,6 +24,7 @@ from wellsep.evaluate.confidence import (
 )
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
 from wellsep.evaluate.halves import Resampled, Resampling
 from wellsep.evaluate.options import AceOptions, Options, takes_options
@@ -115,6 +116,11 @@ class Judgement(Record):
             ace=None if self.judge == "ace" else self.by_ace,
         )
 
+    @cached_property
+    def embeddings(self) -> EmbeddingRanking | None:
+        """The embeddings in the order of :func:`wellsep.rank_embeddings`; None without any."""
+        return None if self.by_ace is None else rank_embeddings(self)
+
     @property
     def votes(self) -> dict[str, np.ndarray]:
         """Scores of the votes that do not decide, by their names beside the baselines."""
@@ -153,8 +159,9 @@ class Judgement(Record):
         return (self.why_this_judge, *self.ranking.explanation, *self.notes)
 
     def explain(self) -> str:
-        """Plain sentences: the verdict, what to do next, and how it came about."""
-        return "\n".join((*self.verdict.sentences, *self.explanation))
+        """Plain sentences: the verdict, what to do next, how it came about, which embedding."""
+        said = "" if self.embeddings is None else self.embeddings.explain()
+        return "\n".join((*self.verdict.sentences, *self.explanation, *filter(None, [said])))
 
     def to_dict(self) -> dict[str, Any]:
         """All findings as plain nested data, for JSON."""
@@ -176,6 +183,7 @@ class Judgement(Record):
                 for row in zip(*ranking.table().values(), strict=True)
             ],
             "explanation": list(self.explanation),
+            "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {
                 "gain": structure.gain,
                 "gains": dict(zip(structure.spaces, structure.gains.tolist(), strict=True)),
@@ -278,8 +286,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
     once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        plan = draw_plan(partitions, tuple(once.spaces), options, options.random_state)
         index, params = options.deciding
+        drawn_for = index.name, params
+        plan = draw_plan(partitions, tuple(once.spaces), options, options.random_state, drawn_for)
         test = options.dip and options.redo_dip
         job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
     scores, resampled = score_spaces(once, partitions, options, job)

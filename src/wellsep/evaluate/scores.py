@@ -35,6 +35,14 @@ class Dip(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class Spectrum(Record):
+    """How many directions each space uses, see :mod:`wellsep.spaces.spectrum`."""
+
+    rankme: np.ndarray  # (L,), NaN where nothing varies
+    alpha_req: np.ndarray  # (L,), NaN with fewer than two directions
+
+
+@dataclass(frozen=True, eq=False)
 class Coordinates(Record):
     """A plane to draw each space in, for a sample of the objects."""
 
@@ -69,6 +77,8 @@ class Scores(Record):
     dims : ndarray of shape (L,)
         Columns of each space.
     plot_coordinates : Coordinates or None
+    spectrum : Spectrum or None
+        RankMe and α-ReQ of each space.
     index_specs : dict of str to (str, dict)
         Name and parameters of each index; none where the values were computed elsewhere.
     settings : Settings or None
@@ -100,6 +110,7 @@ class Scores(Record):
     version: str = ""
     class_of: np.ndarray | None = None
     copies: Mapping[str, str] = field(default_factory=dict)
+    spectrum: Spectrum | None = None
 
     @classmethod
     def from_matrix(

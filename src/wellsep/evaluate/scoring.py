@@ -24,7 +24,7 @@ from wellsep.evaluate.options import (
     Settings,
     takes_options,
 )
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, reason_key
+from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
 from wellsep.evaluate.sharing import SAVING, named, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
@@ -34,6 +34,7 @@ from wellsep.runs import Runs
 from wellsep.runs.run import Part
 from wellsep.spaces import multimodality
 from wellsep.spaces.planes import drawn_objects, plane
+from wellsep.spaces.spectrum import spectrum_of
 
 _Outcome = tuple["SpaceScores", Resampled | None]
 _Step = Callable[..., Any]
@@ -49,6 +50,11 @@ class SpaceScores(Record):
     dip: Dip | None = None
     plane: np.ndarray | None = None
     axes: str = ""
+    spectrum: tuple[float, ...] = ()  # RankMe, alpha-ReQ
+
+    def without_scores(self) -> SpaceScores:
+        """What is known of the space itself: its dip, its plane, its spectrum."""
+        return replace(self, digests=(), values=np.empty((0, 0)), reasons={})
 
 
 @takes_options(ScoreOptions)
@@ -175,6 +181,7 @@ def score_spaces(
         dims=freeze([runs[name].n_features for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
+        spectrum=Spectrum(*(freeze(c) for c in zip(*(one.spectrum for one in found), strict=True))),
         **_facts(runs, partitions, options),
     )
     return scores, resampled
@@ -191,7 +198,7 @@ class _Job:
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
         settings = self.settings
-        facts = (__version__, embedding_digest, tuple(self.indices),
+        facts = (__version__, "spectrum", embedding_digest, tuple(self.indices),
                  settings.noise == "priced",  # "exclude" has the same codes
                  settings.dip and settings.projection, digest(self.drawn),
                  str(self.computing.device))  # fmt: skip
@@ -242,7 +249,7 @@ def _without_values(known: SpaceScores | None) -> SpaceScores | None:
     """What a worker needs of a known space: its dip and its plane."""
     if known is None:
         return None
-    return SpaceScores((), np.empty((0, 0)), {}, known.dip, known.plane, known.axes)
+    return known.without_scores()
 
 
 def _missing(known: SpaceScores | None, digests: tuple[str, ...]) -> list[int]:
@@ -254,9 +261,7 @@ def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
     """The known scores of these partitions, in their order."""
     place = {digest: i for i, digest in enumerate(known.digests)}
     order = [place[digest] for digest in digests]
-    return SpaceScores(
-        digests, known.values[order], known.reasons, known.dip, known.plane, known.axes
-    )
+    return replace(known, digests=digests, values=known.values[order])
 
 
 def _score_space(
@@ -323,23 +328,26 @@ def _compute(
     place = dict(zip(result.names, new, strict=True))
     reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
     if known is not None:
-        return SpaceScores(
-            new, result.values, reasons, known.dip, known.plane, known.axes
-        ), resampled
+        fresh = replace(known, digests=new, values=result.values, reasons=reasons)
+        return fresh, resampled
     test = None
     if job.settings.dip:
-        seen = multimodality(X, projection=job.settings.projection, random_state=0)
-        one = freeze([seen.statistic]), freeze([seen.pvalue])
-        test = Dip(*one, (seen.note,), job.settings.projection)
+        modes = multimodality(X, projection=job.settings.projection, random_state=0)
+        one = freeze([modes.statistic]), freeze([modes.pvalue])
+        test = Dip(*one, (modes.note,), job.settings.projection)
     flat, axes = plane(X, job.drawn) if len(job.drawn) else (None, "")
-    return SpaceScores(new, result.values, reasons, test, flat, axes), resampled
+    seen = spectrum_of(X)
+    spectrum = (seen.rankme, seen.alpha_req)
+    return SpaceScores(new, result.values, reasons, test, flat, axes, spectrum), resampled
 
 
 def _merge(old: SpaceScores, new: SpaceScores) -> SpaceScores:
-    return SpaceScores(
-        old.digests + new.digests, np.vstack([old.values, new.values]),
-        {**old.reasons, **new.reasons}, old.dip, old.plane, old.axes,
-    )  # fmt: skip
+    return replace(
+        old,
+        digests=old.digests + new.digests,
+        values=np.vstack([old.values, new.values]),
+        reasons={**old.reasons, **new.reasons},
+    )
 
 
 def _read_cache(folder: Path) -> SpaceScores | None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice
+from wellsep.compute.density_trees import DensityTrees
 from wellsep.compute.gather import gather
-from wellsep.compute.tree import DensityTrees
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
@@ -39,7 +39,7 @@ def _dbcv(trees: DensityTrees, *, ties: str = "distance") -> float:
 
 def _validities(trees: DensityTrees) -> np.ndarray:
     """(nearest separation − sparseness) / the larger of the two; 0 for a cluster of one object."""
-    apart, inside = trees.separation.min(axis=1), trees.sparseness
+    apart, inside = trees.separation, trees.sparseness
     with np.errstate(invalid="ignore"):  # 0/0: all objects of both clusters in one place
         value = (apart - inside) / np.maximum(apart, inside)
     return np.where(np.isnan(value), 0.0, value)

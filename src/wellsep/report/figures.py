@@ -287,6 +287,7 @@ class Page:
     facts : (number, words) pairs
     table : RankingTable
     paragraphs : the explanation
+    embeddings : columns of the table of embeddings, where there are several
     missing : section → the sentence why it is not there
     data : what the script draws
     """
@@ -298,6 +299,7 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     table: RankingTable
     paragraphs: tuple[str, ...] = ()
+    embeddings: dict[str, list[Any]] | None = None
     steps: Steps | None = None
     curves: Curves | None = None
     objects: ObjectFigures | None = None

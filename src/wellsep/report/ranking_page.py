@@ -13,6 +13,7 @@ from wellsep._display import count, listing
 from wellsep.evaluate import (
     AceResult,
     Consensus,
+    EmbeddingRanking,
     Judgement,
     PartitionDetails,
     Ranking,
@@ -51,6 +52,7 @@ class Evidence:
     truth: np.ndarray | None = None
     verdict: Verdict | None = None
     explanation: tuple[str, ...] = ()
+    embeddings: EmbeddingRanking | None = None
 
     @property
     def ace(self) -> AceResult | None:
@@ -98,10 +100,11 @@ def collect_evidence(
     result: Judgement | Ranking | AceResult | Consensus, *, runs: Any, truth: Any
 ) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    scores = details = verdict = None
+    scores = details = verdict = embeddings = None
     if isinstance(result, Judgement):
         ranking, scores, details = result.ranking, result.scores, result.details
         verdict, explanation = result.verdict, result.explanation
+        embeddings = result.embeddings
         made = result.consensus_run  # ranked, and in no folder of runs
         if made is not None and isinstance(runs, Runs) and MADE_RUN not in runs.names:
             runs = made.added_to(runs)
@@ -122,7 +125,7 @@ def collect_evidence(
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    return Evidence(ranking, scores, details, runs, truth, verdict, explanation)
+    return Evidence(ranking, scores, details, runs, truth, verdict, explanation, embeddings)
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:
@@ -170,6 +173,8 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
     }
     if evidence.verdict is not None:
         data["verdict"] = list(evidence.verdict.sentences)
+    if evidence.embeddings is not None:
+        data["embeddings"] = evidence.embeddings.to_rows()
     steps = None
     if ace is None:
         missing["why"] = "The clusterings alone voted for each other: there is no embedding."
@@ -218,6 +223,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         facts=_facts(evidence),
         table=table,
         paragraphs=evidence.explanation,
+        embeddings=_embeddings(evidence),
         steps=steps,
         worst=worst,
         objects=chosen,
@@ -225,6 +231,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         missing=missing,
         data=data,
     )
+
+
+def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
+    found = evidence.embeddings
+    return None if found is None or len(found.embeddings) < 2 else found.table()
 
 
 def _truth(evidence: Evidence) -> TruthPanels:

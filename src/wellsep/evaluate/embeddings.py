@@ -1,0 +1,322 @@
+"""Which embedding? The spaces ranked by how they agree with the vote of the clusterings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wellsep._arguments import check_kind
+from wellsep._display import count, html_box, html_table, listing
+from wellsep._records import Record, freeze
+from wellsep.evaluate.correlation import rank_correlation, ranks
+from wellsep.evaluate.votes import first_of_class
+
+if TYPE_CHECKING:
+    from wellsep.evaluate.judgement import Judgement
+    from wellsep.evaluate.result import AceResult
+    from wellsep.evaluate.scores import Scores
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddingRanking(Record):
+    """What is known of each of L embeddings (spaces), copies counted once.
+
+    Attributes
+    ----------
+    embeddings : tuple of str
+        In the order of the runs.
+    copies : tuple of tuples of str
+        Embeddings that were left out because they equal this one.
+    index, correlation : str
+        The validity index whose scores are compared, and the rank correlation.
+    n_objects : int
+    dims : ndarray of shape (L,)
+        Columns of each; -1 where unknown.
+    agreement : ndarray of shape (L,)
+        Rank correlation of its scores with the vote of the clusterings, see
+        :func:`wellsep.consensus`; NaN where either is constant. It decides the order.
+    agreement_ranking : ndarray of shape (L,)
+        The same with the ranking of the clusterings that was decided. An embedding that decides
+        this ranking agrees with it by itself.
+    admitted : ndarray of shape (L,), bool
+        Whether the dip test, and scores that differ, let it take part in ACE.
+    why : tuple of str
+        Why it is admitted or not.
+    dip, dip_pvalue, dip_adjusted : ndarray of shape (L,)
+        Dip statistic, p-value and Holm's; NaN where the test is undefined or was not run.
+    group : ndarray of shape (L,)
+        Its group in ACE, from 1; 0 for none.
+    weight : ndarray of shape (L,)
+        Its share in ACE's answer.
+    favourite : tuple of str
+        The clustering that it scores best; of several the first; "" where no score is defined.
+    favourite_score : ndarray of shape (L,)
+        The score there, with the index's own sign.
+    own_runs : ndarray of shape (L,)
+        How many clusterings were made in it, equal ones counted once.
+    own_vote : ndarray of shape (L,)
+        Mean vote for these clusterings; NaN without any.
+    rankme : ndarray of shape (L,)
+        RankMe: how many directions the embedding uses; NaN where unknown.
+    alpha_req : ndarray of shape (L,)
+        α-ReQ: the power by which the variance of its directions falls; NaN where unknown.
+    rank : ndarray of shape (L,)
+        1 = the best; ties share the better rank.
+    """
+
+    embeddings: tuple[str, ...]
+    copies: tuple[tuple[str, ...], ...]
+    index: str
+    correlation: str
+    n_objects: int
+    dims: np.ndarray
+    agreement: np.ndarray
+    agreement_ranking: np.ndarray
+    admitted: np.ndarray
+    why: tuple[str, ...]
+    dip: np.ndarray
+    dip_pvalue: np.ndarray
+    dip_adjusted: np.ndarray
+    group: np.ndarray
+    weight: np.ndarray
+    favourite: tuple[str, ...]
+    favourite_score: np.ndarray
+    own_runs: np.ndarray
+    own_vote: np.ndarray
+    rankme: np.ndarray
+    alpha_req: np.ndarray
+
+    @property
+    def deciding(self) -> np.ndarray:
+        """(L,) what decides the order: agreement with the vote, else with the ranking."""
+        voted = np.isfinite(self.agreement).any()
+        return self.agreement if voted else self.agreement_ranking
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """(L,) ranks, 1 = best; an embedding without any agreement comes last."""
+        return freeze(ranks(np.where(np.isnan(self.deciding), -2.0, self.deciding)))
+
+    @property
+    def order(self) -> np.ndarray:
+        """Positions, best first; ties by name."""
+        by_name = sorted(range(len(self.embeddings)), key=self.embeddings.__getitem__)
+        return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
+
+    @property
+    def best(self) -> str:
+        """The best embedding; of several that tie, the first by name."""
+        return self.embeddings[int(self.order[0])]
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of the table, best first."""
+        order = self.order
+        columns: dict[str, Any] = {
+            "rank": self.rank,
+            "embedding": self.embeddings,
+            "agreement": self.agreement,
+            "favourite": self.favourite,
+            "score": self.favourite_score,
+            "admitted": self.admitted,
+            "weight": self.weight,
+            "own_vote": self.own_vote,
+            "dims": [None if d < 0 else int(d) for d in self.dims],
+            "rankme": self.rankme,
+            "alpha_req": self.alpha_req,
+            "agreement_ranking": self.agreement_ranking,
+            "group": self.group,
+            "own_runs": self.own_runs,
+            "dip": self.dip,
+            "dip_p": self.dip_pvalue,
+            "dip_adjusted": self.dip_adjusted,
+            "objects": [self.n_objects] * len(order),
+            "copies": [len(names) for names in self.copies],
+            "why": self.why,
+        }
+        if not np.isfinite(self.own_vote).any():
+            del columns["own_vote"], columns["own_runs"]
+        found = {}
+        for name, values in columns.items():
+            listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+            found[name] = [listed[i] for i in order]
+        return found
+
+    def explain(self) -> str:
+        """Say in a sentence or two which embedding agrees best with the vote, and which least."""
+        order, deciding = self.order, self.deciding
+        if len(order) < 2 or not np.isfinite(deciding).any():
+            return ""
+        known = [i for i in order if np.isfinite(deciding[i])]
+        judge = "their vote" if deciding is self.agreement else "the ranking"
+        first = [i for i in known if self.rank[i] == 1]
+        names = listing((repr(self.embeddings[i]) for i in first), most=3)
+        text = (
+            f"Of {count(len(order), 'embedding')}, {names} "
+            f"{'ranks' if len(first) == 1 else 'rank'} the clusterings most as {judge} does "
+            f"({self.correlation.capitalize()} {deciding[first[0]]:.2f})"
+        )
+        last = known[-1]
+        if last not in first:
+            text += f", {self.embeddings[last]!r} least ({deciding[last]:.2f})"
+        heavy = int(self.weight.argmax())
+        if self.weight[heavy] > 0 and 2 * self.rank[heavy] > len(order) + 1:
+            text += (
+                f"; {self.embeddings[heavy]!r}, which weighs most in ACE's answer, has rank "
+                f"{self.rank[heavy]}"
+            )
+        return f"{text}."
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One mapping per embedding, best first, copies by name; for JSON."""
+        table = self.table() | {"copies": [list(self.copies[i]) for i in self.order]}
+        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, best first."""
+        import pandas as pd
+
+        return pd.DataFrame(self.table())
+
+    def _repr_html_(self) -> str:
+        said = [text for text in (self.explain(),) if text]
+        return html_box("Embeddings", said, html_table(self.table()))
+
+
+def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
+    """Rank the embeddings of a judgement: which one sees the clusterings as most others do.
+
+    An embedding has a score for every clustering. The clusterings vote for each other without any
+    embedding (:func:`wellsep.consensus`, by ARI). The order of the embeddings is that of the rank
+    correlation between these scores and the votes; where the votes are all the same, between
+    the scores and the ranking that was decided. The dip test does not change the order: it is
+    shown as `admitted`. Embeddings that agree can be wrong together.
+
+    Parameters
+    ----------
+    judgement : Judgement
+        From :func:`wellsep.judge`.
+
+    Returns
+    -------
+    EmbeddingRanking
+        Also ``judgement.embeddings``.
+
+    References
+    ----------
+    RankMe: Garrido, Balestriero, Najman & LeCun (2023), ICML. α-ReQ: Agrawal, Mondal, Ghosh &
+    Richards (2022), NeurIPS.
+
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.repeat([0, 1, 2], 40)
+    >>> good = rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2]
+    >>> spaces = {"good": good, "noise": rng.normal(size=(120, 2))}
+    >>> some = truth.copy()
+    >>> some[::5] = 0
+    >>> labels = {"three": truth, "most": some, "two": truth > 0, "random": truth[::-1] % 2}
+    >>> found = ws.rank_embeddings(ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0))
+    >>> found.best, found.favourite
+    ('good', ('three', 'two'))
+    """
+    from wellsep.evaluate.judgement import Judgement
+
+    check_kind("judgement", judgement, Judgement, "make one with judge")
+    scores, result = judgement.scores, judgement.by_ace
+    if result is None:
+        raise ValueError(
+            "judgement must have embeddings, got labels only; judge runs with their embeddings."
+        )
+    class_of = scores.class_of
+    first = np.arange(len(scores.partitions)) if class_of is None else first_of_class(class_of)
+    matrix = scores.oriented(result.index)[:, first]
+    kind = result.options.correlation
+    plain = judgement.answers.get("plain_consensus", {}).get("ari")
+    vote = None if plain is None else plain.scores
+    votes = np.full(len(first), np.nan) if vote is None else vote[first]
+    decided = judgement.ranking.score[first]
+    known = np.isfinite(matrix)
+    liked = np.where(known, matrix, -np.inf).argmax(axis=1)
+    own = scores.values[result.index][:, first]
+    rows = np.arange(len(scores.spaces))
+    own_runs, own_vote = _own_votes(scores, vote)
+    dip, spectrum = scores.dip, scores.spectrum
+    unknown = np.full(len(rows), np.nan)
+    admitted, why = _admissions(scores, result)
+    return EmbeddingRanking(
+        embeddings=scores.spaces,
+        copies=tuple(
+            tuple(copy for copy, first_one in scores.copies.items() if first_one == name)
+            for name in scores.spaces
+        ),
+        index=result.index,
+        correlation=kind,
+        n_objects=scores.n_objects,
+        dims=freeze(np.full(len(rows), -1) if scores.dims is None else scores.dims),
+        agreement=freeze([rank_correlation(kind, row, votes) for row in matrix]),
+        agreement_ranking=freeze([rank_correlation(kind, row, decided) for row in matrix]),
+        admitted=freeze(admitted),
+        why=why,
+        dip=freeze(unknown if dip is None else dip.statistic),
+        dip_pvalue=freeze(unknown if dip is None else dip.pvalue),
+        dip_adjusted=freeze(unknown if result.dip_adjusted is None else result.dip_adjusted),
+        group=freeze(_groups(result)),
+        weight=freeze(_weights(result)),
+        favourite=tuple(
+            scores.partitions[first[m]] if known[i].any() else "" for i, m in enumerate(liked)
+        ),
+        favourite_score=freeze(np.where(known.any(axis=1), own[rows, liked], np.nan)),
+        own_runs=freeze(own_runs),
+        own_vote=freeze(own_vote),
+        rankme=freeze(unknown if spectrum is None else spectrum.rankme),
+        alpha_req=freeze(unknown if spectrum is None else spectrum.alpha_req),
+    )
+
+
+def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[str, ...]]:
+    """(L,) whether each space takes part in ACE, and why."""
+    out = {d.space: d.reason for d in result.dropped if d.step in ("dip", "constant")}
+    adjusted = result.dip_adjusted
+    why = []
+    for i, name in enumerate(scores.spaces):
+        if name in out:
+            why.append(out[name])
+        elif adjusted is None:
+            why.append("the dip test was not run")
+        elif np.isnan(adjusted[i]):
+            why.append("the dip test is undefined, and the embedding stays")
+        elif result.no_space_admitted:
+            why.append("no embedding passes the dip test, so all stay")
+        else:
+            why.append(f"the dip test finds more than one mode (adjusted p = {adjusted[i]:.3g})")
+    return np.array([name not in out for name in scores.spaces]), tuple(why)
+
+
+def _groups(result: AceResult) -> np.ndarray:
+    group = np.zeros(len(result.spaces), dtype=np.intp)
+    for number, members in enumerate(result.groups, 1):
+        group[list(members)] = number
+    return group
+
+
+def _weights(result: AceResult) -> np.ndarray:
+    weight = np.zeros(len(result.spaces))
+    weight[list(result.winning_spaces)] = result.weights
+    return weight
+
+
+def _own_votes(scores: Scores, vote: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """(L,) distinct clusterings that were made in each space, and their mean vote."""
+    m = len(scores.partitions)
+    class_of = np.arange(m) if scores.class_of is None else scores.class_of
+    made = scores.made_in >= 0
+    pairs = np.unique(np.stack([scores.made_in[made], class_of[made]]), axis=1)
+    runs = np.bincount(pairs[0], minlength=len(scores.spaces))
+    if vote is None:
+        return runs, np.full(len(runs), np.nan)
+    total = np.bincount(pairs[0], vote[first_of_class(class_of)][pairs[1]], len(scores.spaces))
+    return runs, np.divide(total, runs, out=np.full(len(runs), np.nan), where=runs > 0)
