@@ -292,3 +292,10 @@ def test_the_explanation_names_its_limits():
     text = consensus(SIX).explain()
     assert "no number of clusters beyond those that were tried (2 to 3)" in text
     assert "all judges can be wrong together" in text
+
+
+@pytest.mark.parametrize("liked", [{"a": "x", "b": 1.0, "c": 0.0}, ["x", "y", "z"], [1.0, 2.0]])
+def test_scores_of_a_first_judge_that_are_no_numbers_are_refused(liked):
+    labels = {"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [0, 1, 0, 1]}
+    with pytest.raises((TypeError, ValueError), match="first_judge must"):
+        consensus(labels, first_judge=liked)

@@ -113,3 +113,17 @@ def test_the_whole_way_from_runs_to_truth():
     assert found.picks["ace"] == ("0%",)
     assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
     assert found.correlations["ace_by_calinski_harabasz"]["spearman_acc"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("votes", [3, [1.0, 2.0], np.ones(2), {"consensus": "high"}])
+def test_votes_that_are_no_scores_by_name_are_refused(votes):
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    with pytest.raises(TypeError, match="votes"):
+        rank(ace(scores, dip=False), votes=votes)
+
+
+@pytest.mark.parametrize("truth", [[{1}, {1}, {2}], [object()] * 3])
+def test_classes_of_another_kind_are_refused_with_their_position(truth):
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    with pytest.raises(TypeError, match="truth must be all text or all integers.* at 0"):
+        agreement(rank(ace(scores, dip=False)), {"a": [0, 1, 1], "b": [0, 0, 1]}, truth)

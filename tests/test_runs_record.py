@@ -308,6 +308,8 @@ def test_a_space_that_is_not_there_is_refused():
         Run("a", [0, 1], [[0.0], [1.0]], space="b")
     with pytest.raises(ValueError, match="pairs must name partitions, got 'x'"):
         Runs.from_parts({"a": SPACE}, {}, pairs={"x": "a"})
+    with pytest.raises(ValueError, match="pairs must name spaces, got 'z' for 'p'"):
+        Runs.from_parts({"a": SPACE}, {"p": [0] * len(SPACE)}, pairs={"p": "z"})
 
 
 def test_one_run_is_enough_and_none_is_refused():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import is_series, to_numpy
+from wellsep._display import shown
 
 NOISE = -1
 NOISE_LABELS = (-1, -2, -3)  # HDBSCAN's: noise, rows with infinite values, rows with missing ones
@@ -106,10 +107,10 @@ def _from_objects(array: np.ndarray, name: str, start: int) -> np.ndarray:
     if all(isinstance(v, numbers.Real) for v in flat):
         return np.array([float(v) for v in flat])
     kinds = sorted({type(v).__name__ for v in flat})
-    where = next(i for i, v in enumerate(flat) if type(v) is not type(flat[0]))
+    where = next((i for i, v in enumerate(flat) if type(v) is not type(flat[0])), 0)
     raise TypeError(
-        f"{name} must be all text or all integers, got {', '.join(kinds)}, with {flat[where]!r} "
-        f"at {start + where}; convert them to one kind."
+        f"{name} must be all text or all integers, got {', '.join(kinds)}, with "
+        f"{shown(flat[where])} at {start + where}; convert them to one kind."
     )
 
 

@@ -25,9 +25,9 @@ WITHOUT_A_CALL = {
     **dict.fromkeys(("INDICES", "__version__"), "not a function"),
     **dict.fromkeys(
         (
-            "AceResult", "Agreement", "ChosenK", "DipResult", "GapStatistic", "HolmResult", "Index",
-            "Judgement", "LocalConnectivity", "MembershipReport", "Multimodality",
-            "PartitionDetails", "PartitionScores", "RankConfidence", "Ranking",
+            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "GapStatistic",
+            "HolmResult", "Index", "Judgement", "LocalConnectivity", "MembershipReport",
+            "Multimodality", "PartitionDetails", "PartitionScores", "RankConfidence", "Ranking",
             "SilhouetteEstimate",
         ),
         "made by the library; its methods are called",
@@ -167,6 +167,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "mean_scores": call(ws.mean_scores, scores=scores),
         "input_scores": call(ws.input_scores, X=X, runs=made),
         "agreement": call(ws.agreement, ranking=ranking, runs=made, truth=LABELS),
+        "consensus": call(ws.consensus, runs=made),
         "consensus_partition": call(ws.consensus_partition, runs=made, n_clusters=2),
         "ConsensusPartition.added_to": call(
             ws.consensus_partition(made, 2).added_to, runs=made

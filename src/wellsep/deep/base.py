@@ -216,6 +216,7 @@ class DeepClusterer(Training, Contract, ABC):
         if self.checkpoint_dir is not None:
             check_path("checkpoint_dir", self.checkpoint_dir)
         check_flag("resume", self.resume)
+        check_flag("deterministic", self.deterministic)
         check_random_state(self.random_state)
         self._check_settings(settings)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_items, check_kind
+from wellsep._arguments import check_items, check_kind, check_mapping
 from wellsep._checks import (
     check_choice,
     check_numbers,
@@ -265,9 +265,11 @@ def rank(
                 f"got shape {input_scores.shape}."
             )
     beside = {}
+    if votes is not None:
+        check_mapping("votes", votes)
     for name, scores in (votes or {}).items():
         check_choice("votes", name, ("consensus", *VOTES))
-        beside[name] = freeze(scores, float)
+        beside[name] = freeze(check_numbers(f"votes[{name!r}]", scores))
         if beside[name].shape != result.scores.shape:
             raise ValueError(
                 f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "

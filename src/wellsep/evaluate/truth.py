@@ -13,7 +13,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import html_box, html_table
-from wellsep._labels import as_labels, merge_noise
+from wellsep._labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._records import Record, freeze
 from wellsep.compute.contingency import count_labels
 from wellsep.evaluate.baselines import partitions_of
@@ -239,7 +239,13 @@ def _unknown(values: np.ndarray) -> np.ndarray:
         return np.asarray(values == "")
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
-    return np.array([v is None or str(v) in ("", "nan", "<NA>", "NaT") for v in values], dtype=bool)
+    return np.array([_is_blank(value) for value in values], dtype=bool)
+
+
+def _is_blank(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, str | float | np.generic) and str(value) in ("", *MISSING_TEXTS)
 
 
 def _few(names: tuple[str, ...], most: int = 3) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, to_numpy
+from wellsep._checks import check_choice, check_numbers
 from wellsep._display import count, shown
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
@@ -202,15 +202,14 @@ def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
             raise ValueError(
                 f"first_judge must have a score for every partition, got none for {missing[0]!r}."
             )
-        values = np.array([found[name] for name in names], dtype=float)
+        values = check_numbers("first_judge", [found[name] for name in names])
     else:
-        values = to_numpy(asked)
+        values = check_numbers("first_judge", asked)
         if values.shape != (len(names),):
             raise ValueError(
                 f"first_judge must have one score per partition ({len(names)}), "
                 f"got shape {values.shape}."
             )
-        values = values.astype(float)
     if not np.isfinite(values).all():
         where = names[int(np.flatnonzero(~np.isfinite(values))[0])]
         raise ValueError(f"first_judge must have finite scores, got none for {where!r}.")
@@ -222,8 +221,9 @@ def _named_scores(asked: Any) -> Mapping[str, float] | None:
     if isinstance(asked, Mapping):
         return asked
     result = getattr(asked, "answer", getattr(asked, "result", asked))  # Judgement, Ranking
-    names = getattr(result, "partitions", None)
-    return None if names is None else dict(zip(names, result.scores.tolist(), strict=True))
+    if not isinstance(result, AceResult | Consensus):
+        return None
+    return dict(zip(result.partitions, result.scores.tolist(), strict=True))
 
 
 def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:

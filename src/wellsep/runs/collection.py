@@ -101,10 +101,15 @@ class Runs:
                 check_mapping(what, given)
                 check_names(what, list(given))
         spaces, partitions, pairs = dict(spaces or {}), dict(partitions or {}), dict(pairs or {})
-        for name in pairs:
+        for name, space in pairs.items():
             if name not in partitions:
                 raise ValueError(
                     f"pairs must name partitions, got {name!r}; there are {quoted(partitions)}."
+                )
+            if isinstance(space, str) and space not in spaces:
+                raise ValueError(
+                    f"pairs must name spaces, got {space!r} for {name!r}; there are "
+                    f"{quoted(spaces)}."
                 )
         if ids is not None:
             ids = Part("ids", ids, "all")
