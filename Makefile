@@ -26,7 +26,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
 .PHONY: help demo test lint types fast-suite doctests test-base test-slow test-faults test-experiments
-.PHONY: bench bench-gpu bench-page docs clean
+.PHONY: bench bench-gpu bench-page docs pictures clean
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
 	@echo "make bench-page the table in README.md and docs/benchmarks.md, from the last results"
 	@echo "make docs       the documentation, in docs/_build/html/"
+	@echo "make pictures   the pictures of the five verdicts in docs/_static/; needs Chromium"
 
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
@@ -89,6 +90,9 @@ bench-page: $(TEST_STAMP)
 docs: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+pictures: $(TEST_STAMP)
+	$(ONE_THREAD) $(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(DEMO) $(BASE) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache

@@ -6,10 +6,12 @@ import html
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from verdict_cases import cloud, crowd, equals, five, noisy, square
 
 import wellsep as ws
 from wellsep.cli.main import main
@@ -18,61 +20,7 @@ from wellsep.evaluate.verdict import KINDS
 from wellsep.runs import Runs
 
 DRAWS = 20
-
-
-def cloud(gap, n=200):
-    """One Gaussian cloud, or two at a distance; k-means with several K in three spaces."""
-    rng = np.random.default_rng(0)
-    side = np.outer(np.arange(n) % 2, [gap, 0, 0])
-    spaces = {f"space {i}": rng.normal(size=(n, 3)) + side for i in range(3)}
-    labels, pairs = {}, {}
-    for space, X in spaces.items():
-        for k in (2, 3, 4, 6):
-            name = f"{space}, K={k}"
-            labels[name] = KMeans(k, n_init=2, random_state=0).fit_predict(X)
-            pairs[name] = space
-    return Runs.from_parts(spaces, labels, pairs=pairs)
-
-
-def noisy(labels, share, rng):
-    """Labels with those of some objects exchanged among them."""
-    found = labels.copy()
-    which = rng.permutation(len(labels))[: int(share * len(labels))]
-    found[which] = found[rng.permutation(which)]
-    return found
-
-
-def crowd(moved, n=240):
-    """The spaces show one clustering; six others agree on one in which some objects moved."""
-    rng = np.random.default_rng(0)
-    truth = np.arange(n) % 3
-    spaces = {s: rng.normal(size=(n, 2)) + 5 * np.eye(3)[truth, :2] for s in "abc"}
-    centre = truth.copy()
-    which = rng.permutation(n)[: int(moved * n)]
-    centre[which] = (truth[which] + 1) % 3
-    others = {f"crowd {i}": noisy(centre, 0.05, rng) for i in range(6)}
-    return Runs.from_parts(spaces, {"own": truth, **others})
-
-
-def square(stretch, n=240):
-    """Four corners: left or right and up or down are as good if the square is no rectangle."""
-    rng = np.random.default_rng(0)
-    x, y = np.arange(n) % 2, np.arange(n) % 4 // 2
-    corners = np.column_stack([stretch * 4 * x, 4 * y])
-    spaces = {s: rng.normal(size=(n, 2)) + corners for s in "abc"}
-    labels = {"left or right": x, "up or down": y}
-    labels |= {f"left or right, {i}0% moved": noisy(x, i / 10, rng) for i in (1, 2, 3, 4)}
-    return Runs.from_parts(spaces, labels)
-
-
-def equals(copies=15, n=150):
-    """One clustering found many times, its clusters called otherwise, and five worse ones."""
-    rng = np.random.default_rng(0)
-    truth = np.arange(n) % 3
-    spaces = {s: rng.normal(size=(n, 2)) + 6 * np.eye(3)[truth, :2] for s in "abc"}
-    labels = {f"same {i}": (truth + i) % 3 for i in range(copies)}
-    labels |= {f"other {i}": noisy(truth, 0.15 * (i + 1), rng) for i in range(5)}
-    return Runs.from_parts(spaces, labels)
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def judged(runs, **options):
@@ -98,6 +46,15 @@ def test_each_verdict_has_a_case_and_one_that_just_is_none(runs, kind):
     assert found.kind == kind
     assert found.kind in KINDS
     assert found.headline.endswith(".")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pictures_of_the_guide_show_the_verdict_they_are_named_after(kind):
+    assert judged(five()[kind]).verdict.kind == kind
+    for width in (1440, 390):
+        name = f"verdict-{kind.replace(' ', '-')}-{width}.png"
+        assert (DOCS / "_static" / name).stat().st_size > 10_000
+        assert f"../_static/{name}" in (DOCS / "guides" / "verdict.md").read_text(encoding="utf-8")
 
 
 def test_noise_is_said_to_be_nothing_before_any_winner_is_named():
@@ -184,19 +141,24 @@ def test_where_a_vote_decides_the_headline_names_the_k_that_were_tried():
     judgement = judged(cloud(3))
     assert judgement.judge == "consensus"
     assert judgement.verdict.headline.endswith(" Tried: 2 to 6 clusters.")
-    assert "Agreement sees no K beyond those tried (2 to 6)." in judgement.verdict.second
+    assert "Agreement sees no K beyond those tried." in judgement.verdict.second
     by_ace = judged(cloud(3), judge="ace").verdict
     assert "Tried" not in by_ace.headline
 
 
 def test_the_best_at_the_edge_of_k_is_pointed_out():
     judgement = judged(cloud(3))
-    for best, said in ((2, None), (3, None), (6, "largest K tried (6): try more.")):
+    for best, said in (
+        (2, None),
+        (3, None),
+        (6, "largest K tried (6); agreement sees none beyond: try more."),
+    ):
         scores = np.where(judgement.ranking.n_clusters == best, 1.0, 0.0)
         vote = replace(judgement.vote, scores=scores)
         made = replace(judgement, answers={**judgement.answers, "consensus": {"silhouette": vote}})
-        edge = [s for s in made.verdict.second if "K tried" in s]
+        edge = [s for s in made.verdict.second if "The best has" in s]
         assert edge == ([] if said is None else [f"The best has the {said}"])
+        assert sum("beyond" in s for s in made.verdict.second) == 1
 
 
 def test_few_runs_one_space_and_noise_stand_in_the_second_line():
@@ -212,7 +174,7 @@ def test_few_runs_one_space_and_noise_stand_in_the_second_line():
     assert "It puts 88% of the objects into clusters" in text
     more = {f"noisy {i}": noisy(truth, 0.1 * i, rng) for i in range(1, 3)}
     found = judged(Runs.from_parts({"flat": X}, {**two, **more})).verdict
-    assert "There are 4 different clusterings only" in " ".join(found.second)
+    assert "There are only 4 different clusterings" in " ".join(found.second)
     more["another"] = noisy(truth, 0.5, rng)
     found = judged(Runs.from_parts({"flat": X}, {**two, **more})).verdict
     assert "different clusterings" not in " ".join(found.second)
@@ -223,12 +185,52 @@ def test_a_rank_outside_its_interval_gets_a_word():
     sure = judgement.confidence
     low = np.maximum(sure.interval, [[2, 3]])
     made = replace(judgement, confidence=replace(sure, interval=low))
-    assert "Rank 1 of 'own' lies outside its ranks in 90% of the draws (2 to 3)." in (
-        made.verdict.second
-    )
+    assert "'own' has rank 1, but ranks 2 to 3 in 90% of the draws." in made.verdict.second
     assert "lies outside the interval of their ranks" in made.explain()
     assert "'own' lies outside" not in judgement.explain()
-    assert "Rank 1 of" not in judgement.explain()
+    assert "has rank 1, but" not in judgement.explain()
+
+
+@pytest.mark.parametrize("moved", [0.15, 0.20])
+def test_nothing_is_called_certain_that_other_judges_or_runs_do_not_share(moved):
+    found = judged(crowd(moved)).verdict
+    assert found.kind in ("stands alone", "judges disagree")
+    assert "ACE puts 'own' first in 100% of 20 draws." in found.second
+    assert "Certain" not in str(found)
+
+
+def test_embeddings_that_contradict_each_other_are_not_said_to_agree():
+    rng = np.random.default_rng(0)
+    sides = {"x": np.arange(240) % 2, "y": np.arange(240) % 4 // 2}
+    spaces = {s: rng.normal(size=(240, 2)) + 5 * np.outer(v, [1, 0]) for s, v in sides.items()}
+    labels = {f"{s} {i}": noisy(v, i / 10, rng) for s, v in sides.items() for i in range(3)}
+    opposed = judged(Runs.from_parts(spaces, labels))
+    assert "the runs in opposite ways (mean correlation -" in " ".join(opposed.verdict.second)
+    assert "winning spaces agree" not in opposed.explain()
+    assert "Certain" not in opposed.explain()
+    agreed = judged(square(1.02))
+    assert "opposite ways" not in agreed.explain()
+    assert "winning spaces agree" in agreed.explain()
+
+
+def test_labels_alone_ask_for_embeddings_next():
+    labels = dict(equals(2).partitions)
+    found = judged(Runs.from_parts({}, labels)).verdict
+    assert found.kind == "clear"
+    assert found.next.startswith("Next: rank again with embeddings")
+
+
+def test_a_run_of_noise_does_not_widen_the_k_that_were_tried():
+    labels = dict(cloud(3).partitions) | {"noise": np.full(200, -1), "one": np.zeros(200, int)}
+    assert "that were tried (2 to 6)" in ws.consensus(labels).explain()
+
+
+def test_the_next_best_is_named_however_long_the_names():
+    names = {"a clustering with a very long name": 0.0, "another with a long name as well": 0.3}
+    rng = np.random.default_rng(0)
+    spaces, truth = dict(crowd(0).spaces), np.arange(240) % 3
+    runs = Runs.from_parts(spaces, {name: noisy(truth, s, rng) for name, s in names.items()})
+    assert "Next: 'another with a long name as well' (" in judged(runs).explain()
 
 
 def test_certainty_that_was_not_computed_is_not_claimed():

@@ -98,7 +98,8 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
     index = scores.check_index(options.index)
     if len(scores.partitions) < 2:
         raise NothingToRank(
-            f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r})."
+            f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r}); "
+            "add runs."
         )
 
     # step 1: scores, larger is better, without gaps

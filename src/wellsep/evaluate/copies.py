@@ -156,7 +156,7 @@ def judge_distinct(scores: Scores, options: AceOptions) -> AceResult:
     if len(first) == 1 and len(class_of) > 1:
         raise NothingToRank(
             f"The partitions are identical: all {len(class_of)} runs are the same partition, "
-            "whatever their clusters are called."
+            "whatever their clusters are called; add runs that differ."
         )
     result = judge_by_ace(of_partitions(scores, first), options)
     baselines = {name: freeze(values[class_of]) for name, values in result.baselines.items()}

@@ -151,7 +151,7 @@ def _undefined(result: AceResult) -> Iterator[str]:
 def _agreement(result: AceResult) -> Iterator[str]:
     if result.agreement is None or result.edges is None:
         last = result.spaces[result.retained[0]]
-        yield f"One space is left, {last!r}; its scores are the answer."
+        yield f"One space is left, {last!r}; its scores are ACE's answer."
         return
     n = len(result.retained)
     edges = int(np.count_nonzero(np.triu(result.edges, 1)))
@@ -203,7 +203,7 @@ def _winner(result: AceResult) -> Iterator[str]:
         yield f"{len(result.winners)} groups tie with the largest mean score ({mean:.4g}) and share"
         yield f"the answer: {listing(shown)}."
     elif len(result.subgroups) == 1:
-        yield f"The answer is the weighted mean of {listing(shown)}."
+        yield f"ACE's scores are the weighted mean of those in {listing(shown)}."
     else:
         others = [s.mean for i, s in enumerate(result.subgroups) if i not in result.winners]
         yield (
@@ -227,7 +227,7 @@ def _answer(result: AceResult) -> Iterator[str]:
     else:
         tied = ", tied" if len(first) > 1 else ""
         yield f"Best{tied}: {best} (score {top:.4g})."
-    if len(best) < len(place):
+    if len(first) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
         names = _named(result.partitions, second)
         yield f"Next: {names} ({result.scores[second].max():.4g})."
@@ -269,17 +269,31 @@ def _compare(
             yield f"{BASELINES[name]} {verb} {chosen}, which {judge} ranks {place[pick].min()}."
 
 
+def mean_correlation(result: AceResult) -> float | None:
+    """Mean rank correlation of the winning spaces; None if a single space won."""
+    if result.won_by != "group" or len(result.winning_spaces) < 2 or result.agreement is None:
+        return None
+    local = [result.retained.index(i) for i in result.winning_spaces]
+    return float(result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)].mean())
+
+
 def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
-    together = result.won_by == "group" and len(result.winning_spaces) > 1
-    if together and result.agreement is not None and result.edges is not None:
+    mean = mean_correlation(result)
+    if mean is not None and result.edges is not None:
         local = [result.retained.index(i) for i in result.winning_spaces]
-        inner = result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)]
         linked = int(np.count_nonzero(np.triu(result.edges[np.ix_(local, local)], 1)))
-        yield (
-            f"How sure: the winning spaces agree with a mean correlation of {inner.mean():.2f}, "
-            f"{linked} of their {count(len(inner), 'pair')} significantly."
-        )
-        if not linked:
+        pairs = count(len(local) * (len(local) - 1) // 2, "pair")
+        tested = "" if result.adjusted is None else f", {linked} of their {pairs} significantly"
+        if mean < 0:
+            yield (
+                "How sure: the winning spaces rank the partitions in opposite ways (mean "
+                f"correlation {mean:.2f}); the answer is an average of them."
+            )
+        else:
+            yield (
+                f"How sure: the winning spaces agree with a mean correlation of {mean:.2f}{tested}."
+            )
+        if not linked and mean >= 0:
             yield "So they count alike, and their agreement may be chance."
     else:
         yield "How sure: one space alone gives the answer, and no other confirms it."

@@ -176,12 +176,12 @@ class Ranking(Record):
         }
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
+        if self.n_clusters is not None:
+            columns["clusters"] = self.n_clusters[order].tolist()
         if self.confidence is not None:
             low, high = self.confidence.interval[order].T.astype(int).tolist()
             columns["rank_low"], columns["rank_high"] = low, high
             columns["p_best"] = self.confidence.probability_best[order].tolist()
-        if self.n_clusters is not None:
-            columns["clusters"] = self.n_clusters[order].tolist()
         for name in (*self.baselines, *self.by_other_index):
             columns[f"rank_{name}"] = self.ranks_by(name)[order].tolist()
         return columns

@@ -10,7 +10,7 @@ import numpy as np
 
 from wellsep._display import count, listing
 from wellsep._records import Record
-from wellsep.evaluate.explain import describe_coverage
+from wellsep.evaluate.explain import describe_coverage, mean_correlation
 from wellsep.evaluate.facts import (
     ALONE,
     APART,
@@ -124,7 +124,7 @@ def verdict(judgement: Judgement) -> Verdict:
     if kind == "nothing to cluster":
         also.insert(0, f"The ranking puts {case.best!r} first all the same.")
     elif kind != "clear":
-        also.append(case.say_certainty())
+        also.append(case.say_certainty(by_one_judge=kind != "practically tied"))
     second = tuple(s for s in (*also, *case.remarks()) if s)
     return Verdict(kind, headline, second, case.say_next(kind), case.to_dict())
 
@@ -139,6 +139,13 @@ class _Words(Facts):
             return ""
         return f" Tried: {_tried(self.ks)}."
 
+    @property
+    def opposed(self) -> bool:
+        """Whether ACE decides by embeddings that contradict each other."""
+        ace = self.judgement.by_ace
+        together = None if self.by_vote or ace is None else mean_correlation(ace)
+        return together is not None and together < 0
+
     def named(self, i: int) -> str:
         k = self.ranking.n_clusters
         return repr(self.ranking.names[i]) + ("" if k is None else f" (K = {k[i]})")
@@ -146,7 +153,8 @@ class _Words(Facts):
     def say_nothing(self) -> str:
         return (
             "Nothing to cluster: the clusterings are no clearer than those that k-means finds in a "
-            f"cloud without structure (silhouette {self.gain:+.2f}, at least +{NOTHING:g} needed)."
+            f"cloud without structure (difference in silhouette {self.gain:+.2f}, at least "
+            f"+{NOTHING:g} needed)."
         )
 
     def say_disagree(self) -> str:
@@ -169,19 +177,22 @@ class _Words(Facts):
         praised = "its embeddings praise it, and few" if not self.by_vote else "few"
         return (
             f"{self.best!r} is ranked first and stands alone: {praised} other runs agree with it "
-            f"(support {self.support:.2f} of 1)."
+            f"(mean agreement {self.support:.2f} of the largest)."
         )
 
     def say_clear(self) -> str:
         names = self.ranking.names
         return f"{self.best!r} is the best of {count(len(names), 'run')}. {self.say_certainty()}"
 
-    def say_certainty(self) -> str:
+    def say_certainty(self, *, by_one_judge: bool = False) -> str:
+        """How often the answer comes first; `by_one_judge`: others do not share it."""
         found = int(self.same.sum())
         by = f" {found} runs found it." if found > 1 else ""
         if self.sure is None or self.chance is None:
             return f"How certain this is was not computed.{by}"
-        word = "Certain" if self.chance >= CERTAIN else "Open" if self.tied else "Probable"
+        unsettled = self.tied or self.opposed
+        word = "Open" if unsettled else "Certain" if self.chance >= CERTAIN else "Probable"
+        often_first = f"{self.chance:.0%} of {self.sure.n_draws} draws"
         often = self.alike & ((self.sure.probability_best > 0) | self.same)
         who = repr(self.best)
         if (often & ~self.same).any():
@@ -192,7 +203,10 @@ class _Words(Facts):
             )
             span = "" if ks is None or len(ks) < 2 else f" ({_tried(ks)})"
             who += f" or a clustering much like it{span}"
-        return f"{word}: {who} comes first in {self.chance:.0%} of {self.sure.n_draws} draws.{by}"
+        if by_one_judge:  # "certain" would contradict the headline
+            judge = "The consensus" if self.by_vote else "ACE"
+            return f"{judge} puts {who} first in {often_first}.{by}"
+        return f"{word}: {who} comes first in {often_first}.{by}"
 
     def remarks(self) -> Iterator[str]:
         """Sentences of the second line that do not depend on the headline."""
@@ -201,8 +215,8 @@ class _Words(Facts):
         yield from self._on_spaces()
         yield from self._on_runs()
         yield from self._on_certainty()
-        if self.by_vote and len(self.ks):
-            yield f"Agreement sees no K beyond those tried ({_tried(self.ks, words=False)})."
+        if self.by_vote and len(self.ks) and not self.edge:
+            yield "Agreement sees no K beyond those tried."
 
     def _on_structure(self) -> Iterator[str]:
         if self.judgement.structure is None:
@@ -211,7 +225,7 @@ class _Words(Facts):
         elif self.gain is not None and NOTHING <= self.gain < LITTLE:
             yield (
                 "The clusterings are little clearer than those that k-means finds in a cloud "
-                f"without structure (silhouette {self.gain:+.2f})."
+                f"without structure (difference in silhouette {self.gain:+.2f})."
             )
 
     def _on_judges(self) -> Iterator[str]:
@@ -225,7 +239,8 @@ class _Words(Facts):
             if pick != self.at and self.vote.support[pick] < ALONE:
                 yield (
                     f"ACE's pick {self.ranking.names[pick]!r} stands alone: its embeddings praise "
-                    f"it, and few other runs agree with it (support {self.vote.support[pick]:.2f})."
+                    "it, and few other runs agree with it (mean agreement "
+                    f"{self.vote.support[pick]:.2f} of the largest)."
                 )
 
     def _on_spaces(self) -> Iterator[str]:
@@ -237,6 +252,11 @@ class _Words(Facts):
             yield "There is one embedding only, and no other can confirm it."
         elif not self.by_vote and len(ace.winning_spaces) == 1:
             yield "One embedding alone gives the answer, and no other confirms it."
+        if self.opposed:
+            yield (
+                "The embeddings that give the answer rank the runs in opposite ways (mean "
+                f"correlation {mean_correlation(ace):.2f})."
+            )
         if self.by_vote and 1 < n < FEW_SPACES and runs > n:
             yield (
                 f"The {runs} runs come from {n} distinct embeddings; runs that share one agree "
@@ -254,7 +274,10 @@ class _Words(Facts):
         if self.n_distinct == 2:
             yield "There are two different clusterings: they can be compared, not ranked."
         elif self.n_distinct < FEW_RUNS:
-            yield f"There are {self.n_distinct} different clusterings only, too few to be sure."
+            yield (
+                f"There are only {self.n_distinct} different clusterings; agreement on so few can "
+                "be chance."
+            )
         if self.ranking.coverage is not None:
             covered = float(self.ranking.coverage[self.at])
             if covered < COVERED:
@@ -264,7 +287,8 @@ class _Words(Facts):
         if edge:
             word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
             k = int(self.ks[-1 if edge > 0 else 0])
-            yield f"The best has the {word} K tried ({k}): try {more}."
+            blind = "; agreement sees none beyond" if self.by_vote else ""
+            yield f"The best has the {word} K tried ({k}){blind}: try {more}."
 
     def _on_certainty(self) -> Iterator[str]:
         if self.sure is None:
@@ -272,8 +296,8 @@ class _Words(Facts):
         low, high = self.sure.interval[self.at]
         if low > 1:
             yield (
-                f"Rank 1 of {self.best!r} lies outside its ranks in {self.sure.level:.0%} of the "
-                f"draws ({low:g} to {high:g})."
+                f"{self.best!r} has rank 1, but ranks {low:g} to {high:g} in "
+                f"{self.sure.level:.0%} of the draws."
             )
         rivals = np.flatnonzero(~self.alike)
         if len(rivals):
@@ -294,12 +318,13 @@ class _Words(Facts):
             return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
         if self.n_distinct < FEW_RUNS:
             return "Next: add runs; so few say little."
+        if self.judgement.by_ace is None:
+            return "Next: rank again with embeddings, to see whether there is anything to cluster."
         if self.sure is None:
             return "Next: rank again with 100 draws, to see how certain this is."
         return NEXT[kind]
 
 
-def _tried(ks: np.ndarray, *, words: bool = True) -> str:
+def _tried(ks: np.ndarray) -> str:
     low, high = int(ks[0]), int(ks[-1])
-    between = f"{low}" if low == high else f"{low} to {high}"
-    return f"{between} clusters" if words else between
+    return f"{low} clusters" if low == high else f"{low} to {high} clusters"

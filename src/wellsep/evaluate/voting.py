@@ -174,12 +174,12 @@ def refuse_too_few(names: tuple[str, ...], class_of: np.ndarray) -> None:
     n = len(class_of)
     if n == 1:
         raise NothingToRank(
-            f"There must be at least 2 partitions to compare, got 1 ({names[0]!r})."
+            f"There must be at least 2 partitions to compare, got 1 ({names[0]!r}); add runs."
         )
     if not class_of.any():
         raise NothingToRank(
             f"The partitions are identical: all {n} runs are the same partition, "
-            "whatever their clusters are called."
+            "whatever their clusters are called; add runs that differ."
         )
 
 

@@ -229,8 +229,8 @@ def _answer(found: Consensus) -> Iterator[str]:
 
 
 def _limits(found: Consensus) -> Iterator[str]:
-    if found.n_clusters is not None:
-        low, high = int(found.n_clusters.min()), int(found.n_clusters.max())
-        tried = f"{low}" if low == high else f"{low} to {high}"
+    if found.n_clusters is not None and (found.n_clusters >= 2).any():
+        ks = found.n_clusters[found.n_clusters >= 2]
+        tried = f"{ks.min()}" if ks.min() == ks.max() else f"{ks.min()} to {ks.max()}"
         yield f"Agreement sees no number of clusters beyond those that were tried ({tried})."
     yield "Partitions that share a mistake support each other: all judges can be wrong together."

@@ -271,7 +271,7 @@ def space_order(result: AceResult) -> np.ndarray:
 def _winning(result: AceResult) -> str:
     n = len(result.winning_spaces)
     if result.won_by == "single space":
-        return "One space is left; its scores are the answer."
+        return "One space is left; its scores are ACE's answer."
     if result.won_by == "outlier":
         return "A space outside the groups gives the answer: its mean score is the largest."
     if len(result.subgroups) == 1:
