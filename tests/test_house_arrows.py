@@ -34,7 +34,7 @@ BELOW = {
     "_files": {"_display", "_reading"},
     "_replace": set(),
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
-    "_labels": {"_checks"},
+    "_labels": {"_checks", "_display"},
     "partitions": {"_checks", "_labels"},
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
     | {"table_writer"},

@@ -25,13 +25,12 @@ from wellsep.evaluate.options import (
     takes_options,
 )
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
-from wellsep.evaluate.sharing import SAVING, named, over_spaces_here, tell
+from wellsep.evaluate.sharing import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
 from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.runs.run import Part
 from wellsep.spaces import multimodality
 from wellsep.spaces.planes import drawn_objects, plane
 from wellsep.spaces.spectrum import spectrum_of
@@ -393,66 +392,3 @@ def resample_spaces(
             if done < len(spaces):
                 tell(options.progress, done, len(spaces), name)
         tell(options.progress, len(spaces), len(spaces), "")
-
-
-def over_spaces(
-    client: Any,
-    runs: Runs,
-    spaces: tuple[str, ...],
-    function: _Step,
-    *shared: Any,
-    own: dict[str, tuple[Any, ...]] | None = None,
-) -> Iterator[tuple[str, Any]]:
-    """``function(X, *shared, *own[space])`` of every space, as each is done.
-
-    A worker opens the embedding itself where it lies in a file. ``shared`` travels once. When a
-    worker is lost, its task alone is done again elsewhere.
-    """
-    from distributed import CancelledError, as_completed
-    from distributed.scheduler import KilledWorker
-
-    # A task, not scattered data: what a task made can be made again.
-    common = client.submit(_keep, shared, pure=False)
-    futures = {
-        client.submit(
-            _on_space,
-            runs[name]._part("embedding"),
-            function,
-            common,
-            () if own is None else own[name],
-            pure=False,
-        ): name
-        for name in spaces
-    }
-    try:
-        for future in as_completed(list(futures), loop=client.loop):
-            name = futures.pop(future)
-            try:
-                result = future.result()
-            except KilledWorker:
-                raise MemoryError(
-                    f"Several workers were lost while they computed on space {name!r}. With a "
-                    "cache, finished spaces are kept. Give the workers more memory and repeat the "
-                    "call."
-                ) from None
-            except CancelledError:
-                raise ConnectionError(
-                    "The Dask scheduler went away after "
-                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} spaces. With a cache, "
-                    "finished spaces are kept. Start it again and repeat the call."
-                ) from None
-            except (ValueError, TypeError, OSError) as error:
-                raise named(error, name) from error
-            # Released, or the scheduler would compute it again if its worker were lost later.
-            future.release()
-            yield name, result
-    finally:
-        client.cancel(list(futures))
-
-
-def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
-    return shared
-
-
-def _on_space(part: Part, function: _Step, shared: tuple[Any, ...], own: tuple[Any, ...]) -> Any:
-    return function(part.open(), *shared, *own)

@@ -12,6 +12,7 @@ from wellsep.compute.engine import budget_bytes, effective_jobs, some_at_once
 from wellsep.evaluate.options import Calling, Computing, Progress
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.run import Part
 
 SAVING = threading.Lock()  # equal spaces have one folder in a cache
 
@@ -69,3 +70,68 @@ def named(error: Exception, space: str) -> Exception:
     if repr(space) in text:
         return error
     return type(error)(f"space {space!r}: {text}")
+
+
+def over_spaces(
+    client: Any,
+    runs: Runs,
+    spaces: tuple[str, ...],
+    function: Callable[..., Any],
+    *shared: Any,
+    own: dict[str, tuple[Any, ...]] | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """``function(X, *shared, *own[space])`` of every space, as each is done.
+
+    A worker opens the embedding itself where it lies in a file. ``shared`` travels once. When a
+    worker is lost, its task alone is done again elsewhere.
+    """
+    from distributed import CancelledError, as_completed
+    from distributed.scheduler import KilledWorker
+
+    # A task, not scattered data: what a task made can be made again.
+    common = client.submit(_keep, shared, pure=False)
+    futures = {
+        client.submit(
+            _on_space,
+            runs[name]._part("embedding"),
+            function,
+            common,
+            () if own is None else own[name],
+            pure=False,
+        ): name
+        for name in spaces
+    }
+    try:
+        for future in as_completed(list(futures), loop=client.loop):
+            name = futures.pop(future)
+            try:
+                result = future.result()
+            except KilledWorker:
+                raise MemoryError(
+                    f"Several workers were lost while they computed on space {name!r}. With a "
+                    "cache, finished spaces are kept. Give the workers more memory and repeat the "
+                    "call."
+                ) from None
+            except CancelledError:
+                raise ConnectionError(
+                    "The Dask scheduler went away after "
+                    f"{len(spaces) - len(futures) - 1} of {len(spaces)} spaces. With a cache, "
+                    "finished spaces are kept. Start it again and repeat the call."
+                ) from None
+            except (ValueError, TypeError, OSError) as error:
+                raise named(error, name) from error
+            # Released, or the scheduler would compute it again if its worker were lost later.
+            future.release()
+            yield name, result
+    finally:
+        client.cancel(list(futures))
+
+
+def _keep(shared: tuple[Any, ...]) -> tuple[Any, ...]:
+    return shared
+
+
+def _on_space(
+    part: Part, function: Callable[..., Any], shared: tuple[Any, ...], own: tuple[Any, ...]
+) -> Any:
+    return function(part.open(), *shared, *own)

@@ -20,8 +20,7 @@ from wellsep.compute.points import prepare
 from wellsep.compute.seeding import plus_plus
 from wellsep.evaluate.options import Calling, Computing, Options
 from wellsep.evaluate.scores import Scores
-from wellsep.evaluate.scoring import over_spaces
-from wellsep.evaluate.sharing import over_spaces_here
+from wellsep.evaluate.sharing import over_spaces, over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
