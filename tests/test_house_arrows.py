@@ -53,7 +53,7 @@ BELOW = {
     "spaces": {"_checks", "_arguments", "_display", "partitions", "compute"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
-    "evaluate": LEAVES | {"compute", "indices", "spaces"},
+    "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
 }

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_names, check_path, check_text
 from wellsep.adapters.anndata import runs_from_anndata
+from wellsep.adapters.columns import made_in
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
@@ -27,6 +29,7 @@ def load_any(
     labels: str | Iterable[str] | None = None,
     name: str | None = None,
     artifacts: Any = None,
+    pairs: str | Mapping[str, str] | None = None,
 ) -> Runs:
     """Load runs from a folder, a file, AnnData, MLflow or Optuna.
 
@@ -48,6 +51,8 @@ def load_any(
         The MLflow experiment or the Optuna study.
     artifacts : path or artifact store, optional
         Where an Optuna study's files are.
+    pairs : str or mapping of str to str, optional
+        In which embedding a partition was made, see `runs_from_anndata`.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def load_any(
     kind, place, fragment = _kind_of(source)
     name = name or fragment
     if kind == "anndata":
-        return runs_from_anndata(place, spaces, labels)
+        return runs_from_anndata(place, spaces, labels, pairs=pairs)
     if kind == "mlflow":
         runs = runs_from_mlflow(place, name)
     elif kind == "optuna":
@@ -82,12 +87,15 @@ def load_any(
         runs = place
     else:
         runs = load_runs(place)
-    if spaces is None and labels is None:
+    if spaces is not None or labels is not None:
+        runs = runs.subset(
+            spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
+            partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
+        )
+    if pairs is None:
         return runs
-    return runs.subset(
-        spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
-        partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
-    )
+    made = made_in(pairs, runs.partitions, runs.spaces)
+    return replace(runs, runs=tuple(run._with(space=made.get(run.name, run.space)) for run in runs))
 
 
 def _kind_of(source: Any) -> tuple[str, Any, str | None]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, listing
+from wellsep._display import cell, count, html_box, html_table, listing
 from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def explain_vote(
     vote: Consensus, result: AceResult, confidence: RankConfidence | None = None
 ) -> list[str]:
     """Explain a vote that decides, one paragraph per step, and what ACE says."""
-    place = result.ranks_by(result.scores)
+    place = result.ranks_by(result.defined_scores)
     pick = _named(result.partitions, np.flatnonzero(place == 1))
     best = vote.partitions.index(vote.best)
     ace = f"ACE picks {pick} by {result.index}"
@@ -127,7 +127,8 @@ def _undefined(result: AceResult) -> Iterator[str]:
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
-        f"({result.undefined_value:.4g}), for instance {partition!r} in {space!r}: "
+        f"({result.undefined_value:.4g}) in means; a partition without any score is ranked last. "
+        f"For instance {partition!r} in {space!r}: "
         f"{reason.rstrip('.')}."
     )
 
@@ -202,10 +203,11 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 
 def _answer(result: AceResult) -> Iterator[str]:
-    place = result.ranks_by(result.scores)
+    scores = result.defined_scores
+    place = result.ranks_by(scores)
     first = np.flatnonzero(place == 1)
     best = _named(result.partitions, first)
-    top = result.scores.max()
+    top = scores[first[0]]
     if len(first) > 1 and result.equals(first[0])[first].all():
         yield f"Best: {best}, the same partition (score {top:.4g})."
     else:
@@ -214,7 +216,7 @@ def _answer(result: AceResult) -> Iterator[str]:
     if len(best) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
         names = _named(result.partitions, second)
-        yield f"Next: {names} ({result.scores[second].max():.4g})."
+        yield f"Next: {names} ({cell(scores[second].max())})."
     if result.coverage is not None:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
@@ -231,7 +233,7 @@ def describe_coverage(share: float, noise: str | None) -> str:
 
 
 def _baselines(result: AceResult, votes: Mapping[str, np.ndarray]) -> Iterator[str]:
-    place = result.ranks_by(result.scores)
+    place = result.ranks_by(result.defined_scores)
     for name, scores in {**result.baselines, **votes}.items():
         if name == "mean_all" and np.array_equal(scores, result.baselines["mean_admitted"]):
             continue
@@ -269,7 +271,7 @@ def describe_confidence(
 ) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = result.ranks_by(result.scores if scores is None else scores)
+    place = result.ranks_by(result.defined_scores if scores is None else scores)
     often = sorted(
         range(len(chance)), key=lambda i: (-chance[i], natural_key(result.partitions[i]))
     )

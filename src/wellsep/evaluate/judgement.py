@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.confidence import RankConfidence, draw_plan, rank_draws
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
@@ -44,6 +45,7 @@ class Judgement(Record):
     notes : sentences on indices that could not rank the runs
     judge : str
         The judge that decides; a key of `answers`.
+    params : dict of partition to its parameters, where a run has any
     """
 
     scores: Scores
@@ -53,6 +55,7 @@ class Judgement(Record):
     input_scores: np.ndarray | None = None
     notes: tuple[str, ...] = ()
     judge: str = "ace"
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def answer(self) -> AceResult | Consensus:
@@ -78,6 +81,7 @@ class Judgement(Record):
             input_scores=self.input_scores,
             votes=self.votes,
             decided_by=answer if isinstance(answer, Consensus) else None,
+            params=self.params,
         )
 
     @property
@@ -161,7 +165,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
 
     Parameters
     ----------
-    runs : Runs
+    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
+        The labelings and embeddings of AnnData are chosen by ``labels`` and ``spaces``.
     **options
         The fields of :class:`Options`.
 
@@ -179,6 +184,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
+    runs = open_runs(runs, options)
     partitions = encode_runs(runs, options)
     n_spaces = len(runs.spaces)
     runs = with_drawn_spaces(runs, options)
@@ -194,9 +200,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
     by_ace = options.part(AceOptions)
     answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = runs.notes
     if len(runs.spaces) < n_spaces:
-        notes = (
+        notes += (
             f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
             "random (max_spaces).",
         )
@@ -234,7 +240,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
         spec = scores.index_specs[answer.index]
         by = {"device": options.device, "n_jobs": options.n_jobs}
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
-    found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge)
+    params = {name: one for name, one in runs.params.items() if one and name in partitions.names}
+    found = Judgement(scores, by_judge, confidence, None, in_input, notes, options.judge, params)
     if not options.details:
         return found
     best = found.ranking.best

@@ -39,6 +39,7 @@ class Ranking(Record):
         Mean agreement with the other partitions by ARI and by NMI, see :func:`wellsep.consensus`.
     decided_by : Consensus or None
         The vote that ranks the partitions; None: ACE does.
+    params : dict of partition to its parameters, where a run has any
     judge : str
         Who decides, by name.
     """
@@ -49,6 +50,7 @@ class Ranking(Record):
     input_scores: np.ndarray | None = None
     votes: Mapping[str, np.ndarray] = field(default_factory=dict)
     decided_by: Consensus | None = None
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,8 +78,8 @@ class Ranking(Record):
 
     @property
     def score(self) -> np.ndarray:
-        """(M,) scores, larger is better."""
-        return self.result.scores if self.decided_by is None else self.decided_by.scores
+        """(M,) scores, larger is better; NaN where a partition has none, which is ranked last."""
+        return self.result.defined_scores if self.decided_by is None else self.decided_by.scores
 
     @property
     def n_clusters(self) -> np.ndarray | None:
@@ -106,10 +108,10 @@ class Ranking(Record):
         ace where another decides, own_space, mean_admitted, mean_all, input, consensus,
         consensus_nmi.
         """
-        found = {} if self.decided_by is None else {"ace": self.result.scores}
-        found |= self.result.baselines
+        found = {} if self.decided_by is None else {"ace": self.result.defined_scores}
+        found |= self.result.defined_baselines
         if self.input_scores is not None:
-            found["input"] = freeze(_worst_for_nan(self.input_scores))
+            found["input"] = freeze(self.input_scores)
         return {**found, **{k: v for k, v in self.votes.items() if k != self.judge}}
 
     @cached_property
@@ -157,25 +159,31 @@ class Ranking(Record):
         columns: dict[str, list[Any]] = {
             "rank": self.rank[order].tolist(),
             "partition": [self.names[i] for i in order],
-            "score": self.score[order].tolist(),
         }
+        if self.n_clusters is not None:
+            columns["clusters"] = self.n_clusters[order].tolist()
+        columns["score"] = self.score[order].tolist()
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
         if self.confidence is not None:
             low, high = self.confidence.interval[order].T.astype(int).tolist()
             columns["rank_low"], columns["rank_high"] = low, high
             columns["p_best"] = self.confidence.probability_best[order].tolist()
-        if self.n_clusters is not None:
-            columns["clusters"] = self.n_clusters[order].tolist()
         for name in (*self.baselines, *self.by_other_index):
             columns[f"rank_{name}"] = self.ranks_by(name)[order].tolist()
+        if any(self.params.values()):
+            columns["params"] = [dict(self.params.get(self.names[i], {})) for i in order]
         return columns
 
     def to_frame(self) -> Any:
-        """A pandas frame, best first."""
+        """A pandas frame, best first; each parameter of the runs is a column ``params_…``."""
         import pandas as pd
 
-        return pd.DataFrame(self.table())
+        columns = self.table()
+        rows = columns.pop("params", [])
+        for name in dict.fromkeys(name for row in rows for name in row):
+            columns[f"params_{name}"] = [row.get(name) for row in rows]
+        return pd.DataFrame(columns)
 
     def explain(self) -> str:
         """Explain which spaces were left out and why, which group decided, how certain it is."""
@@ -193,6 +201,7 @@ def rank(
     input_scores: Any = None,
     votes: Mapping[str, Any] | None = None,
     decided_by: Consensus | None = None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Ranking:
     """Put the partitions in order.
 
@@ -210,6 +219,8 @@ def rank(
         Scores from :func:`wellsep.consensus`, shown next to the baselines.
     decided_by : Consensus, optional
         A vote of the same partitions that ranks them in the place of ACE.
+    params : mapping of partition to mapping, optional
+        Parameters of the runs, shown next to them; ``runs.params`` has them.
 
     Returns
     -------
@@ -257,9 +268,5 @@ def rank(
             )
     if decided_by is not None and decided_by.partitions != result.partitions:
         raise ValueError("decided_by must rank the same partitions in the same order.")
-    return Ranking(result, by_other_index, confidence, input_scores, beside, decided_by)
-
-
-def _worst_for_nan(scores: np.ndarray) -> np.ndarray:
-    finite = np.isfinite(scores)
-    return np.where(finite, scores, scores[finite].min(initial=np.inf) if finite.any() else 0.0)
+    shown = {name: dict(one) for name, one in (params or {}).items() if name in result.partitions}
+    return Ranking(result, by_other_index, confidence, input_scores, beside, decided_by, shown)

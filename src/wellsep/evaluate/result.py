@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,14 @@ class Subgroup(Record):
     n_edges: int
     mean: float  # weighted mean score over all partitions
     scores: np.ndarray  # (M,) weighted mean of its rows
+
+
+def _ranks_with_gaps(scores: np.ndarray, tolerance: float) -> np.ndarray:
+    """Ranks, 1 = best; all without a score share the last one."""
+    there = ~np.isnan(scores)
+    places = np.full(len(scores), int(there.sum()) + 1)
+    places[there] = ranks(scores[there], tolerance=tolerance)
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +112,28 @@ class AceResult(Record):
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
         tolerance = self.options.tie_tolerance
         if self.class_of is None:
-            return ranks(scores, tolerance=tolerance)
+            return _ranks_with_gaps(scores, tolerance)
         first = np.unique(self.class_of, return_index=True)[1]
-        places: np.ndarray = ranks(scores[first], tolerance=tolerance)[self.class_of]
+        places: np.ndarray = _ranks_with_gaps(scores[first], tolerance)[self.class_of]
         return places
+
+    @property
+    def defined_scores(self) -> np.ndarray:
+        """(M,) scores; NaN for a partition that has none in any space of the answer."""
+        return np.where(self._without(self.winning_spaces), np.nan, self.scores)
+
+    @property
+    def defined_baselines(self) -> dict[str, np.ndarray]:
+        """The baselines; NaN for a partition that has a score in no space at all."""
+        nowhere = self._without(range(len(self.spaces)))
+        return {name: np.where(nowhere, np.nan, one) for name, one in self.baselines.items()}
+
+    def _without(self, spaces: Iterable[int]) -> np.ndarray:
+        """(M,) which partitions have a defined score in none of these spaces."""
+        names = {self.spaces[i] for i in spaces}
+        gaps = Counter(partition for space, partition, _ in self.undefined if space in names)
+        found: np.ndarray = np.array([gaps[p] >= len(names) > 0 for p in self.partitions])
+        return found
 
     def equals(self, m: int) -> np.ndarray:
         """(M,) which partitions equal the m-th, itself included."""

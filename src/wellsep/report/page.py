@@ -71,8 +71,9 @@ def render_report(
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
     title : str, optional
-    layout : {"pca", "tsne", "umap"}
-        How spaces of more than two columns are drawn.
+    layout : {"pca", "tsne", "umap"} or a name in ``runs.layouts``
+        How spaces of more than two columns are drawn. A layout that came with the runs, such as
+        "X_umap" of AnnData, shows every space with the same coordinates.
 
     Returns
     -------
@@ -89,7 +90,8 @@ def render_report(
     >>> "is the best of 2 runs" in page.read_text(encoding="utf-8")
     True
     """
-    check_choice("layout", layout, LAYOUTS)
+    drawn = getattr(runs, "layouts", {})  # those that came with the runs
+    check_choice("layout", layout, (*LAYOUTS, *drawn))
     path = check_path("path", path)
     if title is not None:
         check_text("title", title)
