@@ -135,7 +135,7 @@ def test_other_ranges_are_answered_in_a_sentence(text):
         (["choose-k", "nowhere.csv"], "path must be an existing file"),
         (["cluster", "data.csv", "-k", "999"], "n_clusters must be at most the number of samples"),
         (["cluster", "data.csv", "-k", "0"], "k must be at least 1, got 0"),
-        (["cluster", "data.csv", "-k", "3", "-o", "labels.xls"], "path must end in .csv"),
+        (["cluster", "data.csv", "-k", "3", "-o", "labels.xls"], "output must end in .csv"),
         (["cluster", "data.csv", "-k", "3", "-m", "ward", "--centers", "c.npy"], "without centres"),
         (["choose-k", "data.csv", "--subsample", "0.5", "-o", "l.csv"], "output must be left out"),
     ],

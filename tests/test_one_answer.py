@@ -27,7 +27,7 @@ def example_of(page):
 
 
 def in_the_shell(capsys, *arguments):
-    assert main(["rank", *arguments, "--no-cache", "--json", "-"]) == 0
+    assert main(["rank", *arguments, "--no-cache", "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
+from wellsep.cli.input import DataArgument, SpaceOption, read_data
+from wellsep.cli.output import (
+    TABLES,
+    JsonOption,
+    check_file,
+    check_folder,
+    print_json,
+    print_line,
+    print_table,
+    refuse_inputs,
+    wrote,
+)
 from wellsep.cli.scoring import parse_index
 
 if TYPE_CHECKING:
@@ -18,9 +29,6 @@ if TYPE_CHECKING:
 
 METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
 
-DataArgument = Annotated[
-    Path, typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz.")
-]
 MethodOption = Annotated[
     str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
 ]
@@ -57,6 +65,7 @@ def choose_k(
         float | None,
         typer.Option(help="Share of the objects to draw for each repeat, such as 0.8."),
     ] = None,
+    space: SpaceOption = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[
@@ -82,10 +91,13 @@ def choose_k(
       wellsep choose-k data.csv
       wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
       wellsep choose-k data.npy --method ward --scale -o labels.csv --json
+      wellsep choose-k data.h5ad --space X_pca
     """
     from wellsep.cluster.choosing import choose_k as choose
 
     refuse_inputs("output", output, data)
+    check_file("output", output, (*TABLES, ".npy"))
+    check_folder("save", save)
     if output is not None and subsample is not None:
         raise ValueError(
             "output must be left out with --subsample, which leaves objects without labels; "
@@ -93,7 +105,7 @@ def choose_k(
         )
     options: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
     chosen = choose(
-        _read(data, scale),
+        _read(data, scale, space),
         parse_range(k),
         estimator=_estimator(method, None),
         n_repeats=repeats,
@@ -102,13 +114,19 @@ def choose_k(
         n_jobs=jobs,
         **options,
     )
-    if save is not None:
-        chosen.save(save)
-    if output is not None:
-        _write_labels(output, chosen.labels_for())
     if as_json:
         print_json(_chosen_record(chosen))
-        return
+    else:
+        _print_chosen(chosen)
+    if save is not None:
+        chosen.save(save)
+        wrote(save)
+    if output is not None:
+        _write_labels(output, chosen.labels_for())
+        wrote(output)
+
+
+def _print_chosen(chosen: ChosenK) -> None:
     columns = chosen.columns()
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
@@ -134,6 +152,7 @@ def cluster(
     neighbors: Annotated[
         int, typer.Option(help="Number of neighbours per object. Only lof-k-means uses it.")
     ] = 5,
+    space: SpaceOption = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
@@ -152,15 +171,19 @@ def cluster(
 
     refuse_inputs("output", output, data)
     refuse_inputs("centers", centers, data)
+    check_file("output", output, (*TABLES, ".npy"))
+    check_file("centers", centers, (".npy",))
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
-    X = _read(data, scale)
+    X = _read(data, scale, space)
     model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
     fitted = fit_labels(model, X)
     if output is not None:
         _write_labels(output, fitted.labels)
+        wrote(output)
     if centers is not None:
         _write_centers(centers, fitted.estimator)
+        wrote(centers)
     labels, sizes = np.unique(fitted.labels, return_counts=True)
     inertia = getattr(fitted.estimator, "inertia_", None)
     if as_json:
@@ -199,11 +222,10 @@ def parse_range(text: str) -> list[int]:
     raise ValueError(f"k must read like 2:12, 2:20:2 or 3,5,8, got {text!r}.")
 
 
-def _read(path: Path, scale: bool) -> np.ndarray:
+def _read(path: Path, scale: bool, space: str | None = None) -> np.ndarray:
     from wellsep._checks import check_data
-    from wellsep.tables import read_matrix
 
-    X = check_data(read_matrix(path), name=path.name)
+    X = check_data(read_data(path, space), name=path.name)
     if not scale:
         return X
     from sklearn.preprocessing import StandardScaler

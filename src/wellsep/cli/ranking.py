@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import logging
 import os
 import sys
@@ -15,8 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.input import is_anndata
 from wellsep.cli.output import (
+    PAGES,
     JsonOption,
+    cell,
+    check_file,
+    check_folder,
     print_error,
     print_json,
     print_line,
@@ -25,11 +29,11 @@ from wellsep.cli.output import (
     refuse_inputs,
     that_fit,
     told_when_interrupted,
+    wrote,
 )
 
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
-    from wellsep.runs import Runs
 
 Pattern = str | None
 
@@ -51,17 +55,17 @@ def rank(
     report: Annotated[
         Path | None, typer.Option(help="Write the result as one HTML page to this file.")
     ] = None,
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write all results as JSON to this file; - prints them."),
-    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="File of true classes. They are compared with the finished ranking."),
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes: a file, or a column of the .h5ad. They are compared with the "
+            "finished ranking.",
+        ),
     ] = None,
     input_data: Annotated[
         Path | None,
@@ -76,6 +80,20 @@ def rank(
     labels: Annotated[
         Pattern, typer.Option(help="Rank only these clusterings (partitions): 'leiden_*'")
     ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="In which embedding a clustering was made: 'leiden_{space}_*' pairs leiden_pca_1 "
+            "with X_pca.",
+        ),
+    ] = None,
+    write_back: Annotated[
+        bool,
+        typer.Option(
+            "--write-back", help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep."
+        ),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the MLflow experiment or Optuna study.")
     ] = None,
@@ -162,6 +180,7 @@ def rank(
     random_state: Annotated[
         int, typer.Option("--seed", help="Random seed of the half-samples.")
     ] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
@@ -171,9 +190,21 @@ def rank(
     Examples:
       wellsep rank runs/
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
-      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
+      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json > out.json
       wellsep rank runs/ --truth labels.npy --save result/
+      wellsep rank data.h5ad --labels 'leiden_*' --truth cell_type --write-back
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
+
+    \b
+    Words in the table:
+      partition           a clustering: one label per object
+      space               an embedding: the coordinates a clustering is scored in
+      rank_own_space      rank by the score in the embedding the clustering was made in
+      rank_mean_admitted  rank by the average over the embeddings that pass the dip test
+      rank_mean_all       rank by the average over all embeddings
+      rank_consensus      rank by the average agreement with the other clusterings
+      rank_low, rank_high lowest and highest rank in 90 % of the half-samples
+      p_best              share of the half-samples in which it is best
     """
     import wellsep as ws
     from wellsep.adapters import load_any
@@ -181,12 +212,18 @@ def rank(
 
     kept = None if no_cache else cache or default_cache()
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
-        _check_targets(report)
-        for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
+        for option, target in (("report", report), ("save", save)):
             refuse_inputs(option, target, source, truth, input_data)
-        runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
-        classes = None if truth is None else _read_truth(truth, runs)
+        check_file("report", report, PAGES)
+        check_folder("save", save)
+        if write_back:
+            check_file("write-back", Path(source), (".h5ad",))
+        runs = load_any(
+            source, spaces=spaces, labels=labels, name=name, artifacts=artifacts, pairs=pairs
+        )
+        classes = None if truth is None else read_truth(truth, source, runs.n_objects)
         options = _options_of(context) | {
+            **dict.fromkeys(("spaces", "labels", "pairs")),  # the runs are chosen already
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
             "X": None if input_data is None else _read_input(input_data),
@@ -200,18 +237,23 @@ def rank(
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
         )
+        # Printed first: whatever happens to the files, the ranking is not lost.
+        if as_json:
+            print_json(findings)
+        else:
+            print_judgement(judgement)
+            if known is not None:
+                print_agreement(known)
+        sys.stdout.flush()
         if save is not None:
             judgement.save(save)
-        if (target := _file_of(json_path)) is not None:
-            _write_json(target, findings)
+            wrote(save)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
-    if json_path == "-":
-        print_json(findings)
-    else:
-        print_judgement(judgement)
-        if known is not None:
-            print_agreement(known)
+            wrote(report)
+        if write_back:
+            ws.adapters.write_anndata(judgement, source)
+            wrote(Path(source))
 
 
 def explain(
@@ -246,10 +288,6 @@ def _what_is_kept(cache: Path | None) -> str:
     if cache is None or not cache.is_dir():
         return "Interrupted. Nothing was kept."
     return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
-
-
-def _file_of(json_path: str | None) -> Path | None:
-    return None if json_path in (None, "-") else Path(str(json_path))
 
 
 @contextlib.contextmanager
@@ -323,22 +361,22 @@ def _parse_alpha(text: str) -> float | None:
         raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
 
 
-def _check_targets(report: Path | None) -> None:
-    """Refuse a page that cannot be written before hours of work, not after."""
-    if report is not None and not report.absolute().parent.is_dir():
-        raise ValueError(f"report must lie in a folder that exists, got {report}.")
+def read_truth(truth: str, source: str | None, n_objects: int | None) -> Any:
+    """Read the true classes from a file, or from a column of the AnnData file that is judged."""
+    path = Path(truth)
+    if source is not None and is_anndata(source) and not path.is_file():
+        from wellsep.adapters.anndata_entries import read_column
 
-
-def _read_truth(path: Path, runs: Runs) -> Any:
+        return read_column(source, truth)
     from wellsep.tables import read_labels
 
     columns = read_labels(path)
     if len(columns) != 1:
         raise ValueError(f"truth must be one column of classes, got {len(columns)} in {path.name}.")
     (classes,) = columns.values()
-    if len(classes) != runs.n_objects:
+    if n_objects is not None and len(classes) != n_objects:
         raise ValueError(
-            f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
+            f"truth must have one class per object ({n_objects}), got {len(classes)} "
             f"in {path.name}."
         )
     return classes
@@ -350,20 +388,11 @@ def _read_input(path: Path) -> Any:
     return read_matrix(path)
 
 
-def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep._files import to_json
-    from wellsep._replace import write_text
-
-    plain = to_json(findings, nan="null", other=str)
-    write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    print_error(f"wrote {path}")
-
-
 def print_judgement(judgement: Judgement) -> None:
     notes = " ".join(judgement.by_ace.notes)
     if notes:  # what the answer rests on comes before the answer
         print_line(notes)
-    table = judgement.ranking.table()
+    table = with_params(judgement.ranking.table())
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
     print_table(
@@ -372,9 +401,31 @@ def print_judgement(judgement: Judgement) -> None:
         title=f"Ranking by {judgement.ranking.title}",
         caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
     )
-    for paragraph in judgement.ranking.explanation:
+    for paragraph in (*judgement.ranking.explanation, *judgement.notes):
         if paragraph != notes:
             print_line(paragraph)
+
+
+def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Put the parameters that differ beside the names, where the names do not tell them.
+
+    >>> with_params({"rank": [1, 2], "partition": ["trial-1", "trial-0"], "score": [0.5, 0.4],
+    ...              "params": [{"k": 3, "lr": 0.1}, {"k": 2, "lr": 0.1}]})["params"]
+    ['k=3', 'k=2']
+    """
+    rows = table.pop("params", [])
+    names = [key for key in dict.fromkeys(key for row in rows for key in row)]
+    varied = [key for key in names if len({str(row.get(key)) for row in rows}) > 1]
+    told = all(
+        str(row.get(key)) in name
+        for name, row in zip(table["partition"], rows, strict=False)
+        for key in varied
+    )
+    if told:
+        return table
+    text = [", ".join(f"{key}={cell(row[key])}" for key in varied if key in row) for row in rows]
+    first = {key: table[key] for key in ("rank", "partition")}
+    return {**first, "params": text, **{k: v for k, v in table.items() if k not in first}}
 
 
 def print_agreement(known: Agreement) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import print_error, refuse_inputs
+from wellsep.cli.input import SpaceOption, is_anndata, read_data
+from wellsep.cli.output import PAGES, check_file, refuse_inputs, wrote
+from wellsep.cli.ranking import read_truth
 
 
 def report(
@@ -22,11 +24,20 @@ def report(
         typer.Option(help="The runs that were ranked, or the data file given to choose-k."),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="File of true classes, to colour objects and compare with the ranking."),
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes, to colour objects and compare with the ranking: a file, or a "
+            "column of the .h5ad.",
+        ),
     ] = None,
+    space: SpaceOption = None,
     layout: Annotated[
-        str, typer.Option(help="How embeddings are drawn in two dimensions: pca, tsne or umap.")
+        str,
+        typer.Option(
+            help="How embeddings are drawn in two dimensions: pca, tsne, umap, or a layout of the "
+            ".h5ad such as X_umap."
+        ),
     ] = "pca",
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
 ) -> None:
@@ -39,6 +50,7 @@ def report(
     Examples:
       wellsep rank runs/ --save result/
       wellsep report result/ -o report.html --runs runs/
+      wellsep report result/ --runs data.h5ad --truth cell_type --layout X_umap
       wellsep choose-k data.csv --save chosen/
       wellsep report chosen/ --runs data.csv
     """
@@ -46,17 +58,20 @@ def report(
     from wellsep.cluster.chosen import ChosenK
 
     refuse_inputs("output", output, runs, truth)
+    check_file("output", output, PAGES)
     found = load_result(result)
-    ranked = not isinstance(found, ChosenK)
+    given = None
+    if runs is not None:
+        given = read_data(Path(runs), space) if isinstance(found, ChosenK) else _runs(found, runs)
     page = ws.render_report(
         found,
         output,
-        runs=None if runs is None else _read_runs(runs, ranked),
-        truth=None if truth is None else _read_truth(truth),
+        runs=given,
+        truth=None if truth is None else read_truth(truth, runs, None),
         layout=layout,
         title=title,
     )
-    print_error(f"wrote {page}")
+    wrote(page)
 
 
 def load_result(folder: Path) -> Any:
@@ -70,21 +85,11 @@ def load_result(folder: Path) -> Any:
     return Record.load(folder)
 
 
-def _read_runs(source: str, ranked: bool) -> Any:
-    if ranked:
-        from wellsep.adapters import load_any
+def _runs(result: Any, source: str) -> Any:
+    """The runs that were judged; from AnnData the embeddings and columns that the result names."""
+    from wellsep.adapters import load_any
 
+    if not is_anndata(source):
         return load_any(source)
-    from wellsep.tables import read_matrix
-
-    return read_matrix(source)
-
-
-def _read_truth(path: Path) -> Any:
-    from wellsep.tables import read_labels
-
-    columns = read_labels(path)
-    if len(columns) != 1:
-        raise ValueError(f"truth must be one column of classes, got {len(columns)} in {path.name}.")
-    (classes,) = columns.values()
-    return classes
+    names = {"spaces": result.scores.spaces, "labels": result.scores.partitions}
+    return load_any(source, **{key: list(value) for key, value in names.items()})

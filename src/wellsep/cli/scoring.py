@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
+from wellsep.cli.input import DataArgument, SpaceOption, is_anndata, read_data
+from wellsep.cli.output import (
+    TABLES,
+    JsonOption,
+    check_file,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+    refuse_inputs,
+    wrote,
+)
 
 if TYPE_CHECKING:
     from wellsep.indices import PartitionScores
@@ -52,16 +63,21 @@ def indices(as_json: JsonOption = False) -> None:
 
 
 def score(
-    data: Annotated[
-        Path,
-        typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz."),
-    ],
+    data: DataArgument,
     labels: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a partition."
+            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a clustering "
+            "(partition)."
         ),
-    ],
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--labels", metavar="PATTERN", help="Columns of an .h5ad file to score: 'leiden_*'"
+        ),
+    ] = None,
+    space: SpaceOption = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -93,21 +109,29 @@ def score(
       wellsep score data.csv labels.csv
       wellsep score data.npy runs.npz --index silhouette --index "davies_bouldin(q=2)"
       wellsep score data.parquet labels.csv -i cfq --json
+      wellsep score data.h5ad --labels 'leiden_*' --space X_pca
     """
     import wellsep as ws
-    from wellsep.tables import read_matrix
 
-    refuse_inputs("output", output, data, *labels)
+    files = labels or []
+    refuse_inputs("output", output, data, *files)
+    check_file("output", output, TABLES)
+    if not files and not is_anndata(data):
+        raise ValueError("labels must be at least one file, got none; name it after the data file.")
     options: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
         options["indices"] = [parse_index(text) for text in index]
-    scores = ws.score_partitions(read_matrix(data), _read_all(labels), **options)
-    if output is not None:
-        _write(output, scores)
+    partitions = _read_all(files)
+    if columns is not None or not files:
+        partitions |= _read_columns(data, columns, space)
+    scores = ws.score_partitions(read_data(data, space), partitions, **options)
     if as_json:
         print_json(scores_record(scores))
     else:
         print_scores(scores)
+    if output is not None:
+        _write(output, scores)
+        wrote(output)
 
 
 def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
@@ -132,6 +156,17 @@ def _literal(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return text
+
+
+def _read_columns(data: Path, columns: str | None, space: str | None) -> dict[str, Any]:
+    if not is_anndata(data):
+        raise ValueError(f"--labels must be left out for a file without columns, got {data.name}.")
+    from wellsep.adapters import runs_from_anndata
+
+    runs = runs_from_anndata(data, space, columns)
+    for note in runs.notes:
+        print_error(note)
+    return dict(runs.partitions)
 
 
 def _read_all(paths: list[Path]) -> dict[str, Any]:

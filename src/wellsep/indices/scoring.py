@@ -19,7 +19,7 @@ from wellsep._checks import (
     check_weights,
     is_dask,
 )
-from wellsep._display import Shown, shown
+from wellsep._display import Shown, meant, shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
@@ -114,7 +114,9 @@ def parse_indices(
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
             known = ", ".join(INDICES)
-            raise ValueError(f"{what} must be among {known}; got {shown(name)}.")
+            raise ValueError(
+                f"{what} must be among {known}; got {shown(name)}{meant(name, INDICES)}"
+            )
         index = INDICES[name]
         params = index.with_params({**_convention(name, convention), **given})
         asked[index.label(params)] = (index, params)
