@@ -171,7 +171,7 @@ def test_the_answer_is_written_back(where, path, capsys):
     assert target.obs["wellsep_best"].tolist() == target.obs["leiden_pca_1"].tolist()
     entry = target.uns["wellsep"]
     assert (entry["best"], entry["judge"], entry["index"]) == ("leiden_pca_1", "ace", "silhouette")
-    assert list(entry["ranking"]["partition"])[0] == "leiden_pca_1"
+    assert entry["ranking"]["partition"][0] == "leiden_pca_1"
     assert len(target.obsm) == 3
 
 

@@ -24,6 +24,7 @@ LEAVES = {
     "tables",
     "table_writer",
     "_display",
+    "_words",
 }
 BELOW = {
     "_checks": {"_display"},
@@ -36,6 +37,7 @@ BELOW = {
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_writer"},
     "table_writer": {"_files", "_replace"},
     "_display": set(),
+    "_words": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",

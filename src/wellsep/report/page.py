@@ -18,6 +18,7 @@ from wellsep._checks import (
 )
 from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep._replace import write_text
+from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page
@@ -131,6 +132,7 @@ def to_html(page: Page) -> str:
         ),
         data=safe_json(data),
         version=__version__,
+        words=WORDS,
     )
     # A lone surrogate in a name is no character, and could not be written.
     return html.lstrip().encode("utf-8", "replace").decode("utf-8")
