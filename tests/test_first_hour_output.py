@@ -1,4 +1,4 @@
-"""What a command prints and writes: JSON by one flag, targets checked first, help in plain words."""
+"""What a command prints and writes: JSON by one flag, targets checked first, plain help."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ BELOW = {
     "_files": {"_display", "_reading"},
     "_replace": set(),
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
-    "partitions": {"_checks"},
+    "partitions": {"_checks", "_display"},
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_writer"},
     "table_writer": {"_files", "_replace"},
     "_display": set(),

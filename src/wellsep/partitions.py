@@ -18,6 +18,7 @@ from wellsep._checks import (
     is_series,
     to_numpy,
 )
+from wellsep._display import count, listing, shown
 
 NOISE = -1
 NOISE_LABELS = (-1, -2, -3)  # HDBSCAN's: noise, rows with infinite values, rows with missing ones
@@ -27,7 +28,7 @@ VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects 
 NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partitions:
     """M partitions of the same n objects.
 
@@ -49,6 +50,15 @@ class Partitions:
     names: tuple[str, ...]
     coverage: np.ndarray
     priced: bool = False
+
+    def __repr__(self) -> str:
+        clusters = (
+            f"{shown(n, 24)}: {k}" for n, k in zip(self.names, self.n_clusters, strict=True)
+        )
+        return (
+            f"Partitions({count(len(self.names), 'partition')} of "
+            f"{count(self.codes.shape[1], 'object')}; clusters: {listing(clusters, 6)})"
+        )
 
     @classmethod
     def from_labels(

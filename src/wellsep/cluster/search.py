@@ -43,7 +43,8 @@ from wellsep.cluster.candidates import (
     scoring_space,
 )
 from wellsep.cluster.workers import ending_with_parent
-from wellsep.indices.scoring import PartitionScores, parse_indices, score_partitions
+from wellsep.indices.partition_scores import PartitionScores
+from wellsep.indices.scoring import parse_indices, score_partitions
 from wellsep.partitions import NOISE_POLICIES
 
 

@@ -299,5 +299,11 @@ def ace_html(result: AceResult) -> str:
 
 def ranking_html(ranking: Ranking, most: int = 20) -> str:
     """A compact table for a notebook, best first."""
-    table = html_table(ranking.table(), most=most)
+    columns = ranking.table()
+    if "params" in columns:
+        columns["params"] = [
+            ", ".join(f"{key}={cell(value)}" for key, value in row.items())
+            for row in columns["params"]
+        ]
+    table = html_table(columns, most=most)
     return html_box(f"Ranking by {ranking.title}", ranking.explanation, table, fold=True)
