@@ -97,8 +97,7 @@ def test_choose_k_gives_one_answer_in_shell_and_python(tmp_path, capsys):
     python = ws.choose_k(X, range(2, 6), random_state=0)
     assert shell["best"] == python.best
     assert shell["explanation"] == python.explain().splitlines()
-    votes = {str(k): v for k, v in python.votes.items()} if isinstance(python.votes, dict) else None
-    assert shell["votes"] == (python.votes.tolist() if votes is None else votes)
+    assert shell["votes"] == {str(k): votes for k, votes in python.votes.items()}
 
 
 @pytest.mark.slow

@@ -91,5 +91,5 @@ def _runs(result: Any, source: str) -> Any:
 
     if not is_anndata(source):
         return load_any(source)
-    names = {"spaces": result.scores.spaces, "labels": result.scores.partitions}
-    return load_any(source, **{key: list(value) for key, value in names.items()})
+    scores = result.scores
+    return load_any(source, spaces=list(scores.spaces), labels=list(scores.partitions))

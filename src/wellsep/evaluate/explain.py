@@ -213,7 +213,7 @@ def _answer(result: AceResult) -> Iterator[str]:
     else:
         tied = ", tied" if len(first) > 1 else ""
         yield f"Best{tied}: {best} (score {top:.4g})."
-    if len(best) < len(place):
+    if len(first) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
         names = _named(result.partitions, second)
         yield f"Next: {names} ({cell(scores[second].max())})."
