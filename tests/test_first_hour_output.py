@@ -251,3 +251,25 @@ def test_a_notebook_shows_the_numbers_of_partition_scores(files):
     value = f"{ws.silhouette_score(X, y):.4g}"
     assert value in scores._repr_html_()
     assert value in repr(scores)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, width):
+    from wellsep.cli import output
+
+    monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", width)
+    words = [*RANK[:2], "--draws", "4", "--no-cache", "--truth", "y.npy"]
+    _, out, _ = run(capsys, *words)
+    table = out.split("Not shown")[0].splitlines()
+    names = (" 0% wrong ", " 30% wrong ", " 60% wrong ")
+    assert all(sum(name in line for line in table) == 1 for name in names)
+    head = next(line for line in table if "partition" in line).split()
+    assert head[:4] == ["rank", "partition", "clusters", "score"]
+    assert max(map(len, table)) <= width
+    truth = out.split("Agreement with the true labels")[1]
+    assert all(word in truth for word in ("mean_admitted", "nmi_of_pick", "acc_of_pick", "pick"))
+    _, out, _ = run(capsys, "choose-k", "x.npy", "--k", "2:4")
+    head = next(line for line in out.splitlines() if "votes" in line)
+    assert all(f"{name} " in head for name in ("silhouette", "calinski_harabasz", "cfq"))
+    _, out, _ = run(capsys, "indices")
+    assert all(any(line.split()[:1] == [name] for line in out.splitlines()) for name in ws.INDICES)

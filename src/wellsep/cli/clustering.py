@@ -14,6 +14,7 @@ from wellsep.cli.output import (
     JsonOption,
     check_file,
     check_folder,
+    print_columns,
     print_json,
     print_line,
     print_table,
@@ -128,9 +129,15 @@ def choose_k(
 
 def _print_chosen(chosen: ChosenK) -> None:
     columns = chosen.columns()
+    first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
+    if columns.get("n_clusters") == first["k"]:
+        columns.pop("n_clusters")
+    if set(columns.get("coverage", [1.0])) == {1.0}:
+        columns.pop("coverage", None)
+    columns = {**first, **columns}
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
-    print_table(list(zip(*columns.values(), strict=True)), heads)
+    print_columns(dict(zip(heads, columns.values(), strict=True)))
     for line in chosen.explain().splitlines():
         print_line(line)
 

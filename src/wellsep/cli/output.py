@@ -48,9 +48,14 @@ def print_table(
     heads = [None if text is None else _plain(text) for text in (title, caption)]
     table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify = "left"
+    room = console().width // 2
     for position, name in enumerate(columns):
+        widest = max((len(cell(row[position])) for row in rows), default=0)
+        whole = position < 2 and widest < room  # a name that is broken cannot be copied
         numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
-        table.add_column(_plain(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            _plain(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole
+        )
     for row in rows:
         table.add_row(*map(cell, row))
     console().print(table)
@@ -66,6 +71,18 @@ def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
             break
         kept[name] = values
     return kept
+
+
+def print_columns(table: Mapping[str, Sequence[Any]], *, title: str | None = None) -> None:
+    """Print the first columns that fit, and name the others below."""
+    shown = that_fit(table)
+    left = [name for name in table if name not in shown]
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title=title,
+        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
+    )
 
 
 def print_line(text: str = "") -> None:

@@ -21,13 +21,12 @@ from wellsep.cli.output import (
     cell,
     check_file,
     check_folder,
+    print_columns,
     print_error,
     print_json,
     print_line,
-    print_table,
     progress,
     refuse_inputs,
-    that_fit,
     told_when_interrupted,
     wrote,
 )
@@ -393,14 +392,7 @@ def print_judgement(judgement: Judgement) -> None:
     if notes:  # what the answer rests on comes before the answer
         print_line(notes)
     table = with_params(judgement.ranking.table())
-    shown = that_fit(table)
-    left = [name for name in table if name not in shown]
-    print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
-        title=f"Ranking by {judgement.ranking.title}",
-        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
-    )
+    print_columns(table, title=f"Ranking by {judgement.ranking.title}")
     for paragraph in (*judgement.ranking.explanation, *judgement.notes):
         if paragraph != notes:
             print_line(paragraph)
@@ -429,6 +421,10 @@ def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def print_agreement(known: Agreement) -> None:
+    from wellsep._display import printable
+
     table = known.table()
-    rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title="Agreement with the true labels")
+    table["pick"] = [printable(name, 30) for name in table["pick"]]
+    first = ("ranking", *(name for name in table if name.endswith("_of_pick")), "pick")
+    columns = {name: table[name] for name in (*first, *table)}
+    print_columns(columns, title="Agreement with the true labels")

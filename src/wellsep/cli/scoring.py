@@ -14,6 +14,7 @@ from wellsep.cli.output import (
     TABLES,
     JsonOption,
     check_file,
+    print_columns,
     print_error,
     print_json,
     print_line,
@@ -49,17 +50,18 @@ def indices(as_json: JsonOption = False) -> None:
     rows = [
         (
             name,
-            entry.title,
             "greater" if entry.direction > 0 else "smaller",
             "{:g} … {:g}".format(*entry.range).replace("inf", "∞"),
             entry.cost,
             entry.price,
+            entry.title,
             ", ".join(f"{key}={value}" for key, value in entry.params.items()),
         )
         for name, entry in ws.INDICES.items()
     ]
-    columns = ("name", "index", "better", "range", "work", "price of noise", "parameters")
-    print_table(rows, columns, caption="Citations and cautions: wellsep indices --json")
+    columns = ("name", "better", "range", "work", "price of noise", "index", "parameters")
+    print_columns(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+    print_line("Citations and cautions: wellsep indices --json")
 
 
 def score(
