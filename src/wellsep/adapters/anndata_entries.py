@@ -86,6 +86,13 @@ def write_anndata(judgement: Any, target: Any) -> None:
     >>> cells.uns["wellsep"]["best"], cells.obs["wellsep_best"].nunique()
     ('leiden_2', 3)
     """
+    for fact in ("ranking", "to_dict"):
+        if not hasattr(judgement, fact):
+            raise TypeError(
+                f"judgement must be Judgement, got {shown(judgement)}; make it with judge."
+            )
+    if not isinstance(target, str | os.PathLike) and not hasattr(target, "uns"):
+        raise TypeError(f"target must be AnnData or a path, got {shown(target)}.")
     found = judgement.to_dict()
     columns = judgement.ranking.table()
     columns.pop("params", None)
@@ -104,6 +111,8 @@ def write_anndata(judgement: Any, target: Any) -> None:
         target.uns["wellsep"] = entry
         return
     path = check_path("target", target)
+    if not path.is_file():
+        raise FileNotFoundError(f"target must be an existing .h5ad file, got {str(path)!r}.")
     anndata = require("anndata", "anndata")
     h5py = require("h5py", "anndata")
     with replace_file(path) as temporary:

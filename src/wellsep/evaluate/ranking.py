@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_items, check_kind
+from wellsep._arguments import check_items, check_kind, check_mapping
 from wellsep._checks import (
     check_choice,
     check_numbers,
@@ -257,6 +257,9 @@ def rank(
                 f"input_scores must have one score per partition ({len(result.partitions)}), "
                 f"got shape {input_scores.shape}."
             )
+    for what, given in (("votes", votes), ("params", params)):
+        if given is not None:
+            check_mapping(what, given)
     beside = {}
     for name, scores in (votes or {}).items():
         check_choice("votes", name, VOTES)
@@ -266,7 +269,13 @@ def rank(
                 f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
                 f"got shape {beside[name].shape}."
             )
+    if decided_by is not None:
+        check_kind("decided_by", decided_by, Consensus, "make one with consensus")
     if decided_by is not None and decided_by.partitions != result.partitions:
         raise ValueError("decided_by must rank the same partitions in the same order.")
-    shown = {name: dict(one) for name, one in (params or {}).items() if name in result.partitions}
+    shown = {}
+    for name, one in (params or {}).items():
+        check_mapping(f"params of {name!r}", one)
+        if name in result.partitions:
+            shown[name] = dict(one)
     return Ranking(result, by_other_index, confidence, input_scores, beside, decided_by, shown)
