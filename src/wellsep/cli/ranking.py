@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import logging
 import os
 import sys
@@ -20,27 +19,28 @@ from wellsep.cli.files import (
     IdsOption,
     NoHeaderOption,
     TableReader,
-    check_order,
-    check_target,
     choices,
-    tell_written,
+    read_truth,
+    truth_file,
 )
 from wellsep.cli.output import (
+    PAGES,
     JsonOption,
+    cell,
+    check_file,
+    check_folder,
+    print_columns,
     print_error,
     print_json,
     print_line,
-    print_table,
     progress,
     refuse_inputs,
-    that_fit,
     told_when_interrupted,
+    wrote,
 )
 
 if TYPE_CHECKING:
     from wellsep.evaluate import Agreement, Judgement
-    from wellsep.runs import Runs
-    from wellsep.tables import TableChoice
 
 Pattern = str | None
 
@@ -65,17 +65,17 @@ def rank(
     report: Annotated[
         Path | None, typer.Option(help="Write the result as one HTML page to this file.")
     ] = None,
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write all results as JSON to this file; - prints them."),
-    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="File of true classes. They are compared with the finished ranking."),
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes: a file, or a column of the .h5ad. They are compared with the "
+            "finished ranking.",
+        ),
     ] = None,
     input_data: Annotated[
         Path | None,
@@ -90,6 +90,20 @@ def rank(
     labels: Annotated[
         Pattern, typer.Option(help="Rank only these clusterings (partitions): 'leiden_*'")
     ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="In which embedding a clustering was made: 'leiden_{space}_*' pairs leiden_pca_1 "
+            "with X_pca.",
+        ),
+    ] = None,
+    write_back: Annotated[
+        bool,
+        typer.Option(
+            "--write-back", help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep."
+        ),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the MLflow experiment or Optuna study.")
     ] = None,
@@ -186,6 +200,7 @@ def rank(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
@@ -198,12 +213,26 @@ def rank(
     Examples:
       wellsep rank runs/
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
-      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
+      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json > out.json
       wellsep rank runs/ --truth labels.npy --save result/
       wellsep rank labels.csv
       wellsep rank runs-dec/ runs-idec/
       wellsep rank runs/ --truth cells.csv --ids barcode --columns cell_type
+      wellsep rank data.h5ad --labels 'leiden_*' --truth cell_type --write-back
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
+
+    \b
+    Words in the table:
+      partition           a clustering: one label per object
+      space               an embedding: the coordinates a clustering is scored in
+      rank_own_space      rank by the score in the embedding the clustering was made in
+      rank_mean_admitted  rank by the average over the embeddings that pass the dip test
+      rank_mean_all       rank by the average over all embeddings
+      rank_ace            rank by ACE, where the consensus decides
+      rank_consensus      rank by the average agreement with the others, weighed by ACE
+      rank_plain_consensus  the same with all clusterings weighed alike
+      rank_low, rank_high lowest and highest rank in 90 % of the half-samples
+      p_best              share of the half-samples in which it is best
     """
     import wellsep as ws
     from wellsep.adapters import load_any
@@ -211,18 +240,27 @@ def rank(
 
     kept = None if no_cache else cache or default_cache()
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
-        for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
+        for option, target in (("report", report), ("save", save)):
             refuse_inputs(option, target, *source, truth, input_data)
-        check_target("report", report, ".html", ".htm")
-        runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
-        files = [path for path in (truth, input_data) if path is not None]
-        said = choices(files, ids=ids, no_header=no_header, columns=columns)
+        check_file("report", report, PAGES)
+        check_folder("save", save)
+        if write_back:
+            if len(source) > 1:
+                raise ValueError(f"write-back must have one source, got {len(source)}.")
+            check_file("write-back", Path(source[0]), (".h5ad",))
+        runs = load_any(
+            source, spaces=spaces, labels=labels, name=name, artifacts=artifacts, pairs=pairs
+        )
+        files = [path for path in (truth_file(truth, source), input_data) if path is not None]
+        flags = choices(files, ids=ids, no_header=no_header, columns=columns)
+        said = dict(zip(files, flags, strict=True))
         reader = TableReader()
-        classes = None if truth is None else _read_truth(reader, truth, runs, said[0])
+        classes = None if truth is None else read_truth(reader, truth, source, said, runs)
         options = _options_of(context) | {
+            **dict.fromkeys(("spaces", "labels", "pairs")),  # the runs are chosen already
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
-            "X": None if input_data is None else reader.data(input_data, said[-1])[0],
+            "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
             "alpha": _parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),
@@ -236,19 +274,23 @@ def rank(
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
         )
+        # Printed first: whatever happens to the files, the ranking is not lost.
+        if as_json:
+            print_json(findings)
+        else:
+            print_judgement(judgement)
+            if known is not None:
+                print_agreement(known)
+        sys.stdout.flush()
         if save is not None:
             judgement.save(save)
-        if (target := _file_of(json_path)) is not None:
-            _write_json(target, findings)
+            wrote(save)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
-        tell_written(save, report)
-    if json_path == "-":
-        print_json(findings)
-    else:
-        print_judgement(judgement)
-        if known is not None:
-            print_agreement(known)
+            wrote(report)
+        if write_back:
+            ws.adapters.write_anndata(judgement, source[0])
+            wrote(Path(source[0]))
 
 
 def explain(
@@ -283,10 +325,6 @@ def _what_is_kept(cache: Path | None) -> str:
     if cache is None or not cache.is_dir():
         return "Interrupted. Nothing was kept."
     return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
-
-
-def _file_of(json_path: str | None) -> Path | None:
-    return None if json_path in (None, "-") else Path(str(json_path))
 
 
 @contextlib.contextmanager
@@ -360,43 +398,42 @@ def _parse_alpha(text: str) -> float | None:
         raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
 
 
-def _read_truth(reader: TableReader, path: Path, runs: Runs, choice: TableChoice) -> Any:
-    classes, ids = reader.truth(path, choice)
-    if len(classes) != runs.n_objects:
-        raise ValueError(
-            f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
-            f"in {path.name}."
-        )
-    check_order(runs.ids, ids, path)
-    return classes
-
-
-def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep._files import to_json
-    from wellsep._replace import write_text
-
-    plain = to_json(findings, nan="null", other=str)
-    write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    print_error(f"wrote {path}")
-
-
 def print_judgement(judgement: Judgement) -> None:
     for sentence in judgement.verdict.sentences:
         print_line(sentence)
-    table = judgement.ranking.table()
-    shown = that_fit(table)
-    left = [name for name in table if name not in shown]
-    print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
-        title=f"Ranking by {judgement.ranking.title}",
-        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
-    )
+    table = with_params(judgement.ranking.table())
+    print_columns(table, title=f"Ranking by {judgement.ranking.title}")
     for paragraph in judgement.explanation:
         print_line(paragraph)
 
 
+def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Put the parameters that differ beside the names, where the names do not tell them.
+
+    >>> with_params({"rank": [1, 2], "partition": ["trial-1", "trial-0"], "score": [0.5, 0.4],
+    ...              "params": [{"k": 3, "lr": 0.1}, {"k": 2, "lr": 0.1}]})["params"]
+    ['k=3', 'k=2']
+    """
+    rows = table.pop("params", [])
+    names = [key for key in dict.fromkeys(key for row in rows for key in row)]
+    varied = [key for key in names if len({str(row.get(key)) for row in rows}) > 1]
+    told = all(
+        str(row.get(key)) in name
+        for name, row in zip(table["partition"], rows, strict=False)
+        for key in varied
+    )
+    if told:
+        return table
+    text = [", ".join(f"{key}={cell(row[key])}" for key in varied if key in row) for row in rows]
+    first = {key: table[key] for key in ("rank", "partition")}
+    return {**first, "params": text, **{k: v for k, v in table.items() if k not in first}}
+
+
 def print_agreement(known: Agreement) -> None:
+    from wellsep._display import printable
+
     table = known.table()
-    rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title=known.title)
+    table["pick"] = [printable(name, 30) for name in table["pick"]]
+    first = ("ranking", *(name for name in table if name.endswith("_of_pick")), "pick")
+    columns = {name: table[name] for name in (*first, *table)}
+    print_columns(columns, title=known.title)
