@@ -835,7 +835,7 @@ def cli() -> Results:
         found["score/noise"] = printed(
             "score", folder / "data.csv", folder / "labels.csv", "--noise", "cluster", "--json"
         )
-        quick = ("--draws", "10", "--no-cache", "--projection", "pca", "--json", "-")
+        quick = ("--draws", "10", "--no-cache", "--projection", "pca", "--json")
         found["rank"] = printed("rank", folder / "runs", *quick)
         found["rank/options"] = printed(
             "rank", folder / "runs", *indices, "--no-dip", "--grouping", "dbscan", "--truth",

@@ -21,7 +21,7 @@ def cells():
         {
             "batch": pd.Categorical(list("ababab")),
             "leiden_0.5": pd.Categorical(list("001122")),
-            "leiden_1.0": pd.Categorical(list("012345")),
+            "leiden_1.0": pd.Categorical(list("012344")),
             "kmeans": [0, 0, 1, 1, 2, -1],
             "doubtful": pd.Categorical(["a", None, "a", "b", "b", "b"]),
         },
@@ -95,7 +95,7 @@ def test_a_file_is_mapped_and_its_matrix_left_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("spaces", "labels", "sentence"),
     [
-        (None, None, "labels must name columns of obs, got None; there are 'batch', 'leiden_0.5'"),
+        (None, None, "got None; these look like clusterings: labels='leiden_\\*,kmeans'"),
         (None, "louvain*", "labels must match one of 'batch'.*got 'louvain"),
         ("X_none", "kmeans", "spaces must match one of .*'X_pca'.*got 'X_none'"),
         (None, [], "labels must name at least one of"),

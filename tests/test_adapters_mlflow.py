@@ -207,3 +207,63 @@ def test_the_common_door_knows_the_store(uri):
     log_run(None, LABELS, tracking_uri=uri, name="b")
     assert load_any(uri).names == ("a", "b")
     assert load_any(f"mlflow+{uri}", labels="b").made_in.tolist() == [-1]
+
+
+@pytest.fixture
+def fluent(database):
+    """MLflow as users have it: a tracking store that is set, and no run left open."""
+    before, known = mlflow.get_tracking_uri(), os.environ.get("MLFLOW_EXPERIMENT_ID")
+    mlflow.set_tracking_uri(database)
+    yield database
+    while mlflow.active_run():
+        mlflow.end_run()
+    mlflow.set_tracking_uri(before)
+    mlflow.tracking.fluent._active_experiment_id = None
+    if known is None:
+        os.environ.pop("MLFLOW_EXPERIMENT_ID", None)
+
+
+def test_the_active_run_and_its_experiment_are_used(fluent):
+    mlflow.set_experiment("exp A")
+    with mlflow.start_run(run_name="mine") as active:
+        assert log_run(SPACE, LABELS, params={"k": 2}) == active.info.run_id
+        assert mlflow.active_run().info.status == "RUNNING"
+    runs = runs_from_mlflow(fluent)
+    assert runs.names == ("mine",)
+    assert runs.params["mine"] == {"k": 2}
+
+
+def test_without_an_active_run_one_is_made_in_the_active_experiment(fluent):
+    mlflow.set_experiment("exp A")
+    run_id = log_run(SPACE, LABELS, name="alone")
+    made = mlflow.MlflowClient().get_run(run_id)
+    assert made.info.run_name == "alone"
+    assert made.info.status == "FINISHED"
+    assert mlflow.get_experiment(made.info.experiment_id).name == "exp A"
+
+
+def test_another_name_makes_a_child_of_the_active_run(fluent):
+    mlflow.set_experiment("exp A")
+    with mlflow.start_run(run_name="sweep") as active:
+        for k in (2, 3):
+            log_run(None, LABELS, name=f"k{k}", params={"k": k})
+        child = log_run(None, LABELS, name="k4")
+    made = mlflow.MlflowClient().get_run(child)
+    assert made.data.tags["mlflow.parentRunId"] == active.info.run_id
+    assert runs_from_mlflow(fluent, "exp A").names == ("k2", "k3", "k4")
+
+
+def test_a_second_result_does_not_replace_the_first_in_one_run(fluent):
+    with mlflow.start_run():
+        log_run(SPACE, LABELS)
+        with pytest.raises(ValueError, match="name must be given for a second"):
+            log_run(SPACE, LABELS[::-1])
+
+
+def test_another_store_or_experiment_is_not_the_active_run(fluent, tmp_path):
+    with mlflow.start_run() as active:
+        assert log_run(None, LABELS, experiment="other", name="x") != active.info.run_id
+        elsewhere = log_run(None, LABELS, tracking_uri=str(tmp_path / "mlruns"), name="y")
+        assert elsewhere != active.info.run_id
+    assert runs_from_mlflow(fluent, "other").names == ("x",)
+    assert runs_from_mlflow(tmp_path / "mlruns").names == ("y",)

@@ -147,11 +147,12 @@ def test_the_command_ranks_it_and_saves_its_labels(tmp_path, capsys):
     np.save(tmp_path / "truth.npy", truth)
     options = ["--draws", "0", "--no-cache", "--no-dip", "--consensus"]
     options += ["--truth", str(tmp_path / "truth.npy"), "--report", str(page)]
-    options += ["--json", str(tmp_path / "out.json"), "--save", str(tmp_path / "saved")]
+    options += ["--save", str(tmp_path / "saved")]
     assert main(["rank", str(folder), *options]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "'consensus' was made by wellsep from the other runs" in said
-    found = json.loads((tmp_path / "out.json").read_text())
+    assert main(["rank", str(folder), *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
     assert MADE_RUN in [row["partition"] for row in found["ranking"]]
     saved = ws.Judgement.load(tmp_path / "saved").consensus_run
     assert ws.ari_score(saved.labels, truth) > 0.8

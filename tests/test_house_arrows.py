@@ -26,6 +26,7 @@ LEAVES = {
     "table_text",
     "table_writer",
     "_display",
+    "_words",
 }
 BELOW = {
     "_checks": {"_display"},
@@ -35,12 +36,13 @@ BELOW = {
     "_replace": set(),
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
     "_labels": {"_checks", "_display"},
-    "partitions": {"_checks", "_labels"},
+    "partitions": {"_checks", "_labels", "_display"},
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
     | {"table_writer"},
     "table_text": {"table_writer"},
     "table_writer": {"_files", "_replace"},
     "_display": set(),
+    "_words": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",
@@ -60,7 +62,7 @@ BELOW = {
     "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
-    "evaluate": LEAVES | {"compute", "indices", "spaces"},
+    "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
 }

@@ -90,7 +90,7 @@ def test_a_source_is_named_once(folder):
 
 def test_the_command_ranks_subfolders_and_several_sources_alike(folder, capsys):
     def answer(*sources):
-        words = ["rank", *map(str, sources), "--draws", "0", "--no-cache", "--json", "-"]
+        words = ["rank", *map(str, sources), "--draws", "0", "--no-cache", "--json"]
         assert main(words) == 0
         table = json.loads(capsys.readouterr().out)["ranking"]
         return {row["partition"]: row["score"] for row in table}

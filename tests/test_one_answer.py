@@ -27,7 +27,7 @@ def example_of(page):
 
 
 def in_the_shell(capsys, *arguments):
-    assert main(["rank", *arguments, "--no-cache", "--json", "-"]) == 0
+    assert main(["rank", *arguments, "--no-cache", "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -45,6 +45,59 @@ def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys):
     python = json.loads(json.dumps(judgement.to_dict()["ranking"], default=np.ndarray.tolist))
     assert rows(shell["ranking"]) == rows(python)
     assert shell["explanation"] == list(judgement.explanation)
+
+
+def clustered(n=90):
+    """Data, clusterings of it by k-means, and the true classes."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    X = rng.normal(size=(n, 4)) + 6 * np.eye(3, 4)[truth]
+    labels = {
+        f"leiden_{k}": ws.KMeans(k, n_init=2, random_state=0).fit_predict(X) for k in (2, 3, 4)
+    }
+    return X, labels, truth
+
+
+def test_anndata_gets_one_answer_from_object_file_and_shell(tmp_path, capsys):
+    anndata = pytest.importorskip("anndata", reason="needs the extra anndata")
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    X, labels, _ = clustered()
+    rng = np.random.default_rng(1)
+    obs = pd.DataFrame({k: v.astype(str) for k, v in labels.items()}, [f"c{i}" for i in range(90)])
+    obsm = {"X_pca": X, "X_scvi": X + rng.normal(size=X.shape), "X_umap": X[:, :2]}
+    cells = anndata.AnnData(obs=obs, obsm=obsm)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    python = ws.judge(cells, labels="leiden_*")
+    shell = in_the_shell(capsys, str(tmp_path / "cells.h5ad"), "--labels", "leiden_*")
+    assert shell["best"] == list(python.ranking.winners)
+    assert rows(shell["ranking"]) == rows(python.to_dict()["ranking"])
+    assert shell["explanation"] == python.explain().splitlines()
+    from_file = ws.judge(ws.adapters.load_any(tmp_path / "cells.h5ad", labels="leiden_*"))
+    assert from_file.explain() == python.explain()
+
+
+def test_score_gives_one_answer_in_shell_and_python(tmp_path, capsys):
+    X, labels, _ = clustered()
+    labels["leiden_4"] = np.where(labels["leiden_4"] == 3, -1, labels["leiden_4"])  # with noise
+    np.save(tmp_path / "x.npy", X)
+    np.savez(tmp_path / "y.npz", **labels)
+    assert main(["score", str(tmp_path / "x.npy"), str(tmp_path / "y.npz"), "--json"]) == 0
+    shell = json.loads(capsys.readouterr().out)
+    python = ws.score_partitions(X, labels)
+    assert [one["name"] for one in shell["indices"]] == list(python.indices)
+    for m, one in enumerate(shell["partitions"]):
+        assert [one["scores"][name] for name in python.indices] == python.values[m].tolist()
+
+
+def test_choose_k_gives_one_answer_in_shell_and_python(tmp_path, capsys):
+    X, _, _ = clustered()
+    np.save(tmp_path / "x.npy", X)
+    assert main(["choose-k", str(tmp_path / "x.npy"), "--k", "2:5", "--json"]) == 0
+    shell = json.loads(capsys.readouterr().out)
+    python = ws.choose_k(X, range(2, 6), random_state=0)
+    assert shell["best"] == python.best
+    assert shell["explanation"] == python.explain().splitlines()
+    assert shell["votes"] == {str(k): votes for k, votes in python.votes.items()}
 
 
 @pytest.mark.slow

@@ -41,11 +41,11 @@ def test_baselines_and_other_indices_stand_beside():
     second = ace(table(-MATRIX, index="calinski_harabasz"), dip=False)
     ranking = rank(first, others=[second], input_scores=[0.4, 0.3, 0.2, np.nan])
     assert ranking.ranks_by("calinski_harabasz").tolist() == [1, 3, 2, 3]
-    assert ranking.ranks_by("input").tolist() == [1, 2, 3, 3]
+    assert ranking.ranks_by("input").tolist() == [1, 2, 3, 4]
     assert ranking.ranks_by("mean_admitted").tolist() == [4, 1, 3, 1]
     columns = ranking.table()
     assert columns["partition"][0] == "again k3"
-    assert columns["rank_input"] == [3, 2, 3, 1]
+    assert columns["rank_input"] == [4, 2, 3, 1]
     with pytest.raises(ValueError, match="name must be one of"):
         ranking.ranks_by("dunn")
 

@@ -347,8 +347,8 @@ def test_the_text_form_tells_sizes_and_pairing():
 
 def test_a_long_list_of_runs_is_shortened():
     runs = Runs([Run(f"r{i}", [0, 1]) for i in range(40)])
-    assert repr(runs).endswith("… and 28 more")
-    assert "… and 28 more" in runs._repr_html_()
+    assert repr(runs).endswith("… and 32 more")
+    assert "… and 32 more" in runs._repr_html_()
 
 
 def test_the_html_form_escapes_names_and_params():

@@ -120,12 +120,13 @@ def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, caps
     runs = cloud(3)
     runs.save(tmp_path / "runs.npz")
     arguments = ["rank", str(tmp_path / "runs.npz"), "--draws", str(DRAWS), "--no-cache"]
-    files = ["--json", str(tmp_path / "r.json"), "--report", str(tmp_path / "r.html")]
-    assert main([*arguments, *files, "--save", str(tmp_path / "saved")]) == 0
+    files = ["--report", str(tmp_path / "r.html"), "--save", str(tmp_path / "saved")]
+    assert main([*arguments, *files]) == 0
     shown = " ".join(capsys.readouterr().out.split())
+    assert main([*arguments, "--json"]) == 0
     said = ws.judge(runs, n_draws=DRAWS).verdict
     assert len(said.second) >= 3
-    data = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["verdict"]
+    data = json.loads(capsys.readouterr().out)["verdict"]
     assert (data["headline"], *data["second"], data["next"]) == said.sentences
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     answer = page[page.index('<h1 id="lead">') : page.index('<dl class="facts">')]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._display import quoted, shown
+from wellsep._display import meant, quoted, shown
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
@@ -28,7 +28,8 @@ def check_choice(name: str, value: Any, options: Iterable[Any]) -> Any:
     options = tuple(options)
     plain = value is None or isinstance(value, str | numbers.Real | np.bool_)
     if not plain or value not in options:
-        raise ValueError(f"{name} must be one of {quoted(options, 40)}, got {shown(value)}.")
+        near = meant(value, options)
+        raise ValueError(f"{name} must be one of {quoted(options, 40)}, got {shown(value)}{near}")
     return value
 
 

@@ -7,7 +7,9 @@ with another mark.
 
 from __future__ import annotations
 
+import difflib
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
@@ -200,6 +202,31 @@ def quoted(names: Iterable[object], most: int = 8) -> str:
     names = list(names)
     first = ", ".join(shown(name) for name in names[:most]) or "none"
     return first if len(names) <= most else f"{first} and {len(names) - most} more"
+
+
+def meant(value: object, names: Iterable[object]) -> str:
+    """The end of an error: the name that was probably meant, or nothing.
+
+    A name is found by its spelling or by the first letters of its words.
+
+    Examples
+    --------
+    >>> meant("silhouete", ["silhouette", "cfq"]), meant("CH", ["cfq", "calinski_harabasz"])
+    ("; did you mean 'silhouette'?", "; did you mean 'calinski_harabasz'?")
+    >>> meant("beauty", ["silhouette", "cfq"])
+    '.'
+    """
+    if not isinstance(value, str) or not value or len(value) > 100:
+        return "."
+    by_spelling = {name.casefold(): name for name in names if isinstance(name, str)}
+    by_letters = {
+        "".join(word[:1] for word in re.split(r"[\W_]+", folded)): name
+        for folded, name in by_spelling.items()
+    }
+    folded = value.casefold()
+    near = difflib.get_close_matches(folded, by_spelling, n=1)
+    found = by_spelling[near[0]] if near else by_letters.get(folded)
+    return "." if found is None else f"; did you mean {shown(found)}?"
 
 
 def shown(value: object, longest: int = 120) -> str:

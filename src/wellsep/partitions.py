@@ -17,13 +17,14 @@ from wellsep._checks import (
     is_series,
     to_numpy,
 )
+from wellsep._display import count, listing, shown
 from wellsep._labels import NOISE, as_labels, merge_noise
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partitions:
     """M partitions of the same n objects.
 
@@ -45,6 +46,15 @@ class Partitions:
     names: tuple[str, ...]
     coverage: np.ndarray
     priced: bool = False
+
+    def __repr__(self) -> str:
+        clusters = (
+            f"{shown(n, 24)}: {k}" for n, k in zip(self.names, self.n_clusters, strict=True)
+        )
+        return (
+            f"Partitions({count(len(self.names), 'partition')} of "
+            f"{count(self.codes.shape[1], 'object')}; clusters: {listing(clusters, 6)})"
+        )
 
     @classmethod
     def from_labels(

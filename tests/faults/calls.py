@@ -142,6 +142,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Runs.from_parts": call(
             ws.Runs.from_parts, spaces={"a": X}, partitions={"p": LABELS}, pairs={"p": "a"}
         ),
+        "Runs.from_iterator": call(ws.Runs.from_iterator, runs=[("a", LABELS, X)]),
         "Runs.open_space": call(made.open_space, name="a"),
         "Runs.subset": call(made.subset, names=["a", "b"]),
         "Runs.save": call(made.save, path=folder / "again", overwrite=True),
@@ -225,13 +226,20 @@ def adapter_calls(folder: Path) -> dict[str, Call]:
 
     from wellsep import adapters
 
-    obs = pd.DataFrame({"k3": LABELS.astype(str)}, index=[f"c{i}" for i in range(N)])
+    labels = {"k3": LABELS.astype(str), "k2": (LABELS > 0).astype(str)}
+    obs = pd.DataFrame(labels, index=[f"c{i}" for i in range(N)])
     cells = anndata.AnnData(obs=obs, obsm={"X_pca": X})
+    judgement = ws.judge(cells, labels="k*", n_draws=0, dip=False)
     return {
         "load_any": call(adapters.load_any, source=folder / "runs"),
         "runs_from_anndata": call(
-            adapters.runs_from_anndata, source=cells, spaces="X_pca", labels="k3"
+            adapters.runs_from_anndata,
+            source=cells,
+            spaces="X_pca",
+            labels="k3",
+            pairs={"k3": "X_pca"},
         ),
+        "write_anndata": call(adapters.write_anndata, judgement=judgement, target=cells),
         "runs_from_optuna": call(adapters.runs_from_optuna, study=folder / "no.log"),
         "attach_run": call(
             adapters.attach_run, trial=_Trial(), embedding=X, labels=LABELS, folder=folder / "t"

@@ -61,7 +61,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("choose-k", "x.csv", "--k", "2:4"),
     ("choose-k", "packed.npz", "--k", "2:3", "--json"),
     ("rank", "runs", "--no-cache", "--draws", "2"),
-    ("rank", "runs.npz", "--no-cache", "--draws", "2", "--json", "-"),
+    ("rank", "runs.npz", "--no-cache", "--draws", "2", "--json"),
     ("rank", "runs", "--no-cache", "--draws", "0", "--truth", "t.csv", "--input", "x.npy"),
     ("explain", "judgement"),
     ("explain", "judgement", "--json"),

@@ -87,7 +87,6 @@ def data(tmp_path):
         "score x.npy y.npy -i calinski_harabasz -o disk/s.csv",
         "score x.npy y.npy -i calinski_harabasz -o disk/s.parquet",
         "rank runs --draws 0 --no-cache --save disk/result",
-        "rank runs --draws 0 --no-cache --json disk/r.json",
         "rank runs --draws 0 --no-cache --report disk/r.html",
         "choose-k x.npy --k 2:3 -i calinski_harabasz --save disk/chosen",
     ],

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_mapping, check_names, check_path
-from wellsep._display import quoted
+from wellsep._arguments import check_names, check_path
+from wellsep._display import listing, quoted
 from wellsep._files import Stored, to_json
+from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
 from wellsep.runs import Runs
 
@@ -22,7 +24,7 @@ def runs_from_anndata(
     spaces: str | Iterable[str] | None = None,
     labels: str | Iterable[str] | None = None,
     *,
-    pairs: Mapping[str, str] | None = None,
+    pairs: str | Mapping[str, str] | None = None,
 ) -> Runs:
     """Load the labelings and embeddings of an AnnData object as runs.
 
@@ -36,57 +38,86 @@ def runs_from_anndata(
         An object in memory, an ``.h5ad`` file or a ``.zarr`` folder.
     spaces : str or iterable of str, optional
         Keys of ``obsm``, as patterns (``"X_*"``); ``"X"`` is the matrix itself. By default all
-        keys of ``obsm``.
+        keys of ``obsm`` but those with two columns (UMAP, t-SNE), if there are wider ones: these
+        are layouts, made for drawing. ``runs.layouts`` keeps them.
     labels : str or iterable of str
-        Columns of ``obs``, as patterns (``"leiden_*"``).
-    pairs : mapping of label column to space, optional
-        In which space a labeling was made.
+        Columns of ``obs``, as patterns (``"leiden_*"``). What a pattern with a star finds is left
+        out where it is no clustering: measurements, or a class per object.
+    pairs : str or mapping of label column to space, optional
+        In which space a labeling was made. A text is a pattern with {space} where the name of the
+        space stands, with or without its ``X_``: ``"leiden_{space}_*"`` pairs leiden_pca_0.5 with
+        X_pca. The columns of a mapping may be patterns as well.
 
     Returns
     -------
     Runs
         A space for each key and a partition for each column. A key and a column of the same name
         are one run. Settings that scanpy left in ``uns[column]["params"]`` become its params.
+        ``runs.notes`` says what was left out.
 
     Examples
     --------
     >>> import anndata, numpy as np, pandas as pd
     >>> from wellsep.adapters import runs_from_anndata
     >>> cells = anndata.AnnData(
-    ...     obs=pd.DataFrame({"leiden_1": ["0", "0", "1"], "leiden_2": ["0", "1", "2"]},
-    ...                      index=["c1", "c2", "c3"]),
-    ...     obsm={"X_pca": np.eye(3), "X_umap": np.ones((3, 2))},
+    ...     obs=pd.DataFrame({"leiden_1": list("0011"), "leiden_2": list("0012")},
+    ...                      index=["c1", "c2", "c3", "c4"]),
+    ...     obsm={"X_pca": np.eye(4), "X_umap": np.ones((4, 2))},
     ... )
-    >>> runs_from_anndata(cells, spaces="X_pca", labels="leiden_*")
-    Runs(1 space × 2 partitions of 3 objects, not paired)
-      X_pca     space of 3 features (float64)
+    >>> runs = runs_from_anndata(cells, labels="leiden_*")
+    >>> runs
+    Runs(1 space × 2 partitions of 4 objects, not paired)
+      X_pca     space of 4 features (float64)
       leiden_1  2 clusters
       leiden_2  3 clusters
+    >>> list(runs.layouts)
+    ['X_umap']
     """
-    if pairs is not None:
-        check_mapping("pairs", pairs)
+    with opened_anndata(source) as parts:
+        return _assemble(parts, spaces, labels, pairs)
+
+
+class Parts(NamedTuple):
+    """What an AnnData object or file holds, and how to open it."""
+
+    keys: list[str]  # of obsm
+    columns: list[str]  # of obs
+    open_space: Callable[[str], Any]
+    open_labels: Callable[[str], Any]
+    open_params: Callable[[str], Any]
+    ids: np.ndarray
+
+
+@contextlib.contextmanager
+def opened_anndata(source: Any) -> Iterator[Parts]:
+    """Open AnnData in memory, an .h5ad file or a .zarr folder; parts are read when asked for."""
     if isinstance(source, str | os.PathLike):
         path = check_path("source", source)
         if not path.exists():
             raise FileNotFoundError(f"source must be an .h5ad file or .zarr folder, got {path}.")
         if path.is_file():
-            return _from_file(path, spaces, labels, pairs)
+            with _opened_file(path) as parts:
+                yield parts
+            return
         source = require("anndata", "anndata").read_zarr(path)
     if not (hasattr(source, "obsm") and hasattr(source, "obs_names")):
         raise TypeError(f"source must be AnnData or a path, got {type(source).__name__}.")
-    columns = [str(column) for column in source.obs.columns]
-    return _assemble(
-        keys=list(source.obsm.keys()),
-        columns=columns,
-        open_space=lambda key: source.X if key == "X" else source.obsm[key],
-        open_labels=lambda column: source.obs[column],
-        open_params=lambda column: source.uns.get(column, {}).get("params"),
-        ids=np.asarray(source.obs_names, dtype=np.str_),
-        asked=(spaces, labels, pairs),
+    yield _parts_of(source)
+
+
+def _parts_of(adata: Any) -> Parts:
+    return Parts(
+        keys=list(adata.obsm.keys()),
+        columns=[str(column) for column in adata.obs.columns],
+        open_space=lambda key: adata.X if key == "X" else adata.obsm[key],
+        open_labels=lambda column: adata.obs[column],
+        open_params=lambda column: adata.uns.get(column, {}).get("params"),
+        ids=np.asarray(adata.obs_names, dtype=np.str_),
     )
 
 
-def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
+@contextlib.contextmanager
+def _opened_file(path: Path) -> Iterator[Parts]:
     anndata = require("anndata", "anndata")
     h5py = require("h5py", "anndata")
     read = anndata.io.read_elem
@@ -98,11 +129,12 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
         ) from None
     with file:
         refuse_links(file, path)
-        if "obs" not in file or isinstance(file["obs"], h5py.Dataset):
-            if "obs" not in file:
-                raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
+        if "obs" not in file:
+            raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
+        if isinstance(file["obs"], h5py.Dataset):
             # Files of anndata before 0.7 keep obs as one table.
-            return runs_from_anndata(anndata.read_h5ad(path), spaces, labels, pairs=pairs)
+            yield _parts_of(anndata.read_h5ad(path))
+            return
         obs, obsm = file["obs"], file.get("obsm", {})
         uns = file.get("uns", {})
 
@@ -114,14 +146,13 @@ def _from_file(path: Path, spaces: Any, labels: Any, pairs: Any) -> Runs:
             place = f"{column}/params"
             return read(uns[place]) if place in uns else None
 
-        return _assemble(
+        yield Parts(
             keys=list(obsm),
             columns=[str(column) for column in obs.attrs["column-order"]],
             open_space=open_space,
             open_labels=lambda column: read(obs[column]),
             open_params=open_params,
             ids=np.asarray(read(obs[obs.attrs["_index"]]), dtype=np.str_),
-            asked=(spaces, labels, pairs),
         )
 
 
@@ -148,21 +179,10 @@ def refuse_links(group: Any, path: Path, seen: set[Any] | None = None) -> None:
             refuse_links(item, path, seen)
 
 
-def _assemble(
-    *,
-    keys: list[str],
-    columns: list[str],
-    open_space: Any,
-    open_labels: Any,
-    open_params: Any,
-    ids: np.ndarray,
-    asked: tuple[Any, Any, Any],
-) -> Runs:
-    spaces, labels, pairs = asked
+def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
+    keys, columns, open_labels = parts.keys, parts.columns, parts.open_labels
     if labels is None:
-        raise ValueError(
-            f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
-        )
+        raise ValueError(_without_labels(columns, open_labels))
     # The matrix itself is a space only when it is named: "*" means the embeddings.
     if spaces is not None and not isinstance(spaces, str):
         spaces = check_names("spaces", spaces)
@@ -171,15 +191,69 @@ def _assemble(
     chosen = keys if spaces is None else matching(spaces, keys + matrix, "spaces")
     if not chosen:
         raise ValueError("spaces must name a key of obsm, got none: obsm is empty.")
-    partitions = matching(labels, columns, "labels")
+    opened = {key: parts.open_space(key) for key in dict.fromkeys([*keys, *chosen])}
+    layouts = layouts_of({key: opened[key] for key in keys})
+    notes = []
+    if spaces is None and len(layouts) < len(chosen):
+        chosen = [key for key in keys if key not in layouts]
+        if layouts:
+            notes.append(_about_layouts(layouts))
+    values, left_out = _clusterings(labels, matching(labels, columns, "labels"), open_labels)
+    if left_out:
+        what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+        notes.append(f"Left out, because they are no clusterings: {what}.")
     base = Runs.from_parts(
-        {key: open_space(key) for key in chosen},
-        {column: open_labels(column) for column in partitions},
-        pairs=pairs,
-        ids=ids,
+        {key: opened[key] for key in chosen},
+        values,
+        pairs=None if pairs is None else made_in(pairs, values, chosen),
+        ids=parts.ids,
     )
-    params = {column: _usable_params(open_params(column)) for column in partitions}
-    return Runs(tuple(run._with(params=params.get(run.name, {})) for run in base))
+    params = {column: _usable_params(parts.open_params(column)) for column in values}
+    return Runs(
+        tuple(run._with(params=params.get(run.name, {})) for run in base),
+        layouts={key: opened[key] for key in layouts},
+        notes=tuple(notes),
+    )
+
+
+def _clusterings(
+    labels: Any, chosen: list[str], open_labels: Any
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The chosen columns, and why some that a star found are none."""
+    words = labels.split(",") if isinstance(labels, str) else check_names("labels", labels)
+    named = {word.strip() for word in words}
+    values = {column: open_labels(column) for column in chosen}
+    reasons = {c: why_no_clustering(values[c]) for c in chosen if c not in named}
+    left_out = {column: why for column, why in reasons.items() if why is not None}
+    if len(left_out) == len(chosen):
+        what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+        raise ValueError(f"labels must name clusterings, got {what}.")
+    return {column: values[column] for column in chosen if column not in left_out}, left_out
+
+
+def _without_labels(columns: list[str], open_labels: Any) -> str:
+    found = propose({column: open_labels(column) for column in columns})
+    if not found:
+        return f"labels must name columns of obs, got None; there are {quoted(columns, 20)}."
+    return (
+        f"labels must name columns of obs, got None; these look like clusterings: "
+        f"labels={found!r} (in the shell: --labels '{found}'). There are {quoted(columns, 20)}."
+    )
+
+
+def layouts_of(opened: Mapping[str, Any]) -> list[str]:
+    """Embeddings of two columns, made for drawing."""
+    return [key for key, X in opened.items() if X.shape[1:] == (2,)]
+
+
+def _about_layouts(layouts: list[str]) -> str:
+    one = len(layouts) == 1
+    names, first = listing(map(repr, layouts)), layouts[0]
+    return (
+        f"{names} {'has' if one else 'have'} two columns. {'It is' if one else 'They are'} taken "
+        f"for {'a layout' if one else 'layouts'} and not judged. Judge by naming all embeddings "
+        f"(spaces, --spaces); draw with layout={first!r} (wellsep report --layout {first})."
+    )
 
 
 def _usable_params(params: Any) -> dict[str, Any]:

@@ -120,8 +120,11 @@ def log_run(
 ) -> str:
     """Log embedding and labels to MLflow, as `runs_from_mlflow` reads them.
 
-    Without ``run_id`` a new run is made and finished; with one, the artifacts are added to that
-    run, which stays open. Params, metrics and artifacts go in before the run counts as finished.
+    Inside ``with mlflow.start_run():`` the artifacts are added to that run, which stays open. With
+    ``run_id`` they are added to the run it names. Else a new run is made and finished: without an
+    active run, or if ``experiment``, ``name`` or ``tracking_uri`` say that another one is meant. A
+    run made inside another one is its child. Params, metrics and artifacts go in before a run
+    counts as finished.
 
     Parameters
     ----------
@@ -130,10 +133,10 @@ def log_run(
     tracking_uri : str or path, optional
         Where to; by default what MLflow is set to.
     experiment : str, optional
-        Made when absent. By default the one ``MLFLOW_EXPERIMENT_NAME`` names, or
-        "Default".
+        Made when absent. By default the active one: that of the active run, of
+        ``mlflow.set_experiment``, of ``MLFLOW_EXPERIMENT_NAME``, or "Default".
     run_id : str, optional
-        An existing run, such as ``mlflow.active_run().info.run_id``.
+        An existing run.
     name : str, optional
         Name of a new run; MLflow makes one up otherwise.
     metrics : mapping of str to float, optional
@@ -145,9 +148,15 @@ def log_run(
     """
     client = _client(tracking_uri)
     record = Run(name or "run", labels, embedding, params=params, metadata=metadata, ids=ids)
+    active = None if run_id is not None else _active_run(tracking_uri)
+    if active is not None and _is_meant(client, active, experiment, name):
+        run_id = str(active.info.run_id)
+        _refuse_second(client, run_id)
     made = run_id is None
     if run_id is None:
-        created = client.create_run(_experiment_id(client, experiment), run_name=name)
+        where = _experiment_id(client, experiment, active)
+        child = {} if active is None else {"tags": {"mlflow.parentRunId": active.info.run_id}}
+        created = client.create_run(where, run_name=name, **child)
         run_id = str(created.info.run_id)
     try:
         for key, value in record.params.items():
@@ -164,6 +173,30 @@ def log_run(
     if made:
         client.set_terminated(run_id, "FINISHED")
     return run_id
+
+
+def _active_run(tracking_uri: str | os.PathLike[str] | None) -> Any:
+    """The run that ``mlflow.start_run`` opened, if it is in the same store; else None."""
+    mlflow = require("mlflow", "mlflow")
+    active = mlflow.active_run()
+    same = tracking_uri is None or str(tracking_uri) == mlflow.get_tracking_uri()
+    return active if same else None
+
+
+def _is_meant(client: Any, active: Any, experiment: str | None, name: str | None) -> bool:
+    """Whether no other experiment and no other name than the active run's was asked for."""
+    there = client.get_experiment(active.info.experiment_id).name
+    return experiment in (None, there) and name in (None, active.info.run_name)
+
+
+def _refuse_second(client: Any, run_id: str) -> None:
+    """A run holds one embedding and one vector of labels; a second would replace the first."""
+    there = {entry.path for entry in client.list_artifacts(run_id)}
+    if there & {FILES["labels"], FILES["embedding"]}:
+        raise ValueError(
+            "name must be given for a second embedding or labels inside one active run, got None; "
+            "a run with that name is then made as its child."
+        )
 
 
 def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) -> Any:
@@ -227,7 +260,13 @@ def _experiment(client: Any, name: str | None) -> Any:
     return used[0]
 
 
-def _experiment_id(client: Any, name: str | None) -> str:
+def _experiment_id(client: Any, name: str | None, active: Any = None) -> str:
+    if name is None and active is not None:
+        return str(active.info.experiment_id)
+    # mlflow.set_experiment leaves the id in the environment; it may belong to another store.
+    known = os.environ.get("MLFLOW_EXPERIMENT_ID")
+    if name is None and known in {e.experiment_id for e in client.search_experiments()}:
+        return str(known)
     name = name or os.environ.get("MLFLOW_EXPERIMENT_NAME") or "Default"
     there = client.get_experiment_by_name(name)
     return client.create_experiment(name) if there is None else there.experiment_id

@@ -6,11 +6,13 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_names, check_path, check_text
 from wellsep.adapters.anndata import runs_from_anndata
+from wellsep.adapters.columns import made_in
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
@@ -30,6 +32,7 @@ def load_any(
     labels: str | Iterable[str] | None = None,
     name: str | None = None,
     artifacts: Any = None,
+    pairs: str | Mapping[str, str] | None = None,
 ) -> Runs:
     """Load runs from a folder, a file, AnnData, MLflow or Optuna.
 
@@ -55,6 +58,8 @@ def load_any(
         The MLflow experiment or the Optuna study.
     artifacts : path or artifact store, optional
         Where an Optuna study's files are.
+    pairs : str or mapping of str to str, optional
+        In which embedding a partition was made, see `runs_from_anndata`.
 
     Returns
     -------
@@ -80,11 +85,12 @@ def load_any(
     if isinstance(source, list | tuple) and len(source) == 1:
         source = source[0]
     if isinstance(source, list | tuple):
-        return _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
+        runs = _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
+        return _paired(runs, pairs)
     kind, place, fragment = _kind_of(source)
     name = name or fragment
     if kind == "anndata":
-        return runs_from_anndata(place, spaces, labels)
+        return runs_from_anndata(place, spaces, labels, pairs=pairs)
     if kind == "mlflow":
         runs = runs_from_mlflow(place, name)
     elif kind == "optuna":
@@ -95,12 +101,20 @@ def load_any(
         runs = Runs.from_parts(None, read_labels(place))
     else:
         runs = load_runs(place)
-    if spaces is None and labels is None:
+    if spaces is not None or labels is not None:
+        runs = runs.subset(
+            spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
+            partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
+        )
+    return _paired(runs, pairs)
+
+
+def _paired(runs: Runs, pairs: str | Mapping[str, str] | None) -> Runs:
+    """The runs, each with the space that it was made in."""
+    if pairs is None:
         return runs
-    return runs.subset(
-        spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
-        partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
-    )
+    made = made_in(pairs, runs.partitions, runs.spaces)
+    return replace(runs, runs=tuple(run._with(space=made.get(run.name, run.space)) for run in runs))
 
 
 def _load_several(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_names
-from wellsep._display import quoted, shown
+from wellsep._display import meant, quoted, shown
 
 ANSWER_SECONDS = 10.0  # for a server's first answer
 
@@ -48,7 +48,10 @@ def matching(wanted: str | Iterable[str], there: Iterable[str], what: str) -> li
     for pattern in (p.strip() for p in patterns):
         fits = [pattern] if pattern in there else fnmatch.filter(there, pattern)
         if not fits:
-            raise ValueError(f"{what} must match one of {quoted(there, 20)}, got {shown(pattern)}.")
+            raise ValueError(
+                f"{what} must match one of {quoted(there, 20)}, got {shown(pattern)}"
+                f"{meant(pattern, there)}"
+            )
         found.update(fits)
     if not found:
         raise ValueError(f"{what} must name at least one of {quoted(there, 20)}, got none.")

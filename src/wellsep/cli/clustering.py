@@ -13,11 +13,21 @@ from wellsep.cli.files import (
     IdsOption,
     NoHeaderOption,
     TableReader,
-    check_target,
     choices,
-    tell_written,
 )
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
+from wellsep.cli.input import DataArgument, SpaceOption
+from wellsep.cli.output import (
+    TABLES,
+    JsonOption,
+    check_file,
+    check_folder,
+    print_columns,
+    print_json,
+    print_line,
+    print_table,
+    refuse_inputs,
+    wrote,
+)
 from wellsep.cli.scoring import parse_index
 
 if TYPE_CHECKING:
@@ -28,9 +38,6 @@ if TYPE_CHECKING:
 
 METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
 
-DataArgument = Annotated[
-    Path, typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz.")
-]
 MethodOption = Annotated[
     str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
 ]
@@ -38,7 +45,6 @@ ScaleOption = Annotated[
     bool,
     typer.Option("--scale", help="First scale every column to mean 0 and standard deviation 1."),
 ]
-LABEL_FILES = (".csv", ".tsv", ".parquet", ".npy")
 SeedOption = Annotated[int, typer.Option(help="Random seed. The same seed gives the same result.")]
 
 
@@ -68,6 +74,7 @@ def choose_k(
         float | None,
         typer.Option(help="Share of the objects to draw for each repeat, such as 0.8."),
     ] = None,
+    space: SpaceOption = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[
@@ -96,11 +103,13 @@ def choose_k(
       wellsep choose-k data.csv
       wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
       wellsep choose-k data.npy --method ward --scale -o labels.csv --json
+      wellsep choose-k data.h5ad --space X_pca
     """
     from wellsep.cluster.choosing import choose_k as choose
 
     refuse_inputs("output", output, data)
-    check_target("output", output, *LABEL_FILES)
+    check_file("output", output, (*TABLES, ".npy"))
+    check_folder("save", save)
     if output is not None and subsample is not None:
         raise ValueError(
             "output must be left out with --subsample, which leaves objects without labels; "
@@ -109,7 +118,7 @@ def choose_k(
     options: dict[str, Any] = {} if not index else {"indices": [parse_index(i) for i in index]}
     (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
     reader = TableReader()
-    X, names = _read(reader, data, scale, choice)
+    X, names = _read(reader, data, scale, choice, space)
     chosen = choose(
         X,
         parse_range(k),
@@ -120,19 +129,30 @@ def choose_k(
         n_jobs=jobs,
         **options,
     )
-    if save is not None:
-        chosen.save(save)
-    if output is not None:
-        _write_labels(output, chosen.labels_for(), names)
     reader.tell()
-    tell_written(save, output)
     if as_json:
         print_json(_chosen_record(chosen))
-        return
-    table = chosen.columns()
+    else:
+        _print_chosen(chosen)
+    if save is not None:
+        chosen.save(save)
+        wrote(save)
+    if output is not None:
+        _write_labels(output, chosen.labels_for(), names)
+        wrote(output)
+
+
+def _print_chosen(chosen: ChosenK) -> None:
+    columns = chosen.columns()
+    first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
+    if columns.get("n_clusters") == first["k"]:
+        columns.pop("n_clusters")
+    if set(columns.get("coverage", [1.0])) == {1.0}:
+        columns.pop("coverage", None)
+    columns = {**first, **columns}
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
-    heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in table]
-    print_table(list(zip(*table.values(), strict=True)), heads)
+    heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
+    print_columns(dict(zip(heads, columns.values(), strict=True)))
     for line in chosen.explain().splitlines():
         print_line(line)
 
@@ -154,6 +174,7 @@ def cluster(
     neighbors: Annotated[
         int, typer.Option(help="Number of neighbours per object. Only lof-k-means uses it.")
     ] = 5,
+    space: SpaceOption = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
     ids: IdsOption = None,
@@ -175,21 +196,22 @@ def cluster(
 
     refuse_inputs("output", output, data)
     refuse_inputs("centers", centers, data)
-    check_target("output", output, *LABEL_FILES)
-    check_target("centers", centers, ".npy")
+    check_file("output", output, (*TABLES, ".npy"))
+    check_file("centers", centers, (".npy",))
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
     (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
     reader = TableReader()
-    X, names = _read(reader, data, scale, choice)
+    X, names = _read(reader, data, scale, choice, space)
     model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
     fitted = fit_labels(model, X)
+    reader.tell()
     if output is not None:
         _write_labels(output, fitted.labels, names)
+        wrote(output)
     if centers is not None:
         _write_centers(centers, fitted.estimator)
-    reader.tell()
-    tell_written(output, centers)
+        wrote(centers)
     labels, sizes = np.unique(fitted.labels, return_counts=True)
     inertia = getattr(fitted.estimator, "inertia_", None)
     if as_json:
@@ -229,11 +251,11 @@ def parse_range(text: str) -> list[int]:
 
 
 def _read(
-    reader: TableReader, path: Path, scale: bool, choice: TableChoice
+    reader: TableReader, path: Path, scale: bool, choice: TableChoice, space: str | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     from wellsep._checks import check_data
 
-    matrix, ids = reader.data(path, choice)
+    matrix, ids = reader.data(path, choice, space)
     X = check_data(matrix, name=path.name)
     if not scale:
         return X, ids

@@ -27,7 +27,7 @@ def demo(
       wellsep demo /tmp/demo
     """
     import wellsep as ws
-    from wellsep.cli.ranking import print_agreement, print_judgement
+    from wellsep.cli.answers import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
     runs = make_runs(digits.X, folder / "runs")

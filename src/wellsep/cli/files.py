@@ -1,4 +1,4 @@
-"""What the commands read and write: tables as they look or as the user says, and results."""
+"""What the commands read: data, labels and classes, as they look or as the user says."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.input import is_anndata, read_data
 from wellsep.cli.output import print_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
+    from wellsep.runs import Runs
     from wellsep.tables import Table, TableChoice
 
 IdsOption = Annotated[
@@ -47,7 +49,7 @@ def choices(
     if len(paths) < 2 or (ids in (None, "none") and names is None):
         return [choice] * len(paths)
     wanted = [*(names or ()), *([] if ids is None else [ids])]
-    found = [matching_columns(path, wanted, choice) for path in paths]
+    found = [[] if is_anndata(path) else matching_columns(path, wanted, choice) for path in paths]
     for name in wanted:
         if name != "none" and not any(name in there for there in found):
             files = ", ".join(path.name for path in paths)
@@ -68,13 +70,15 @@ class TableReader:
     def __init__(self) -> None:
         self.said: list[str] = []
 
-    def data(self, path: Path, choice: TableChoice) -> tuple[np.ndarray, np.ndarray | None]:
-        """Features, objects × features, and the ids of the objects."""
-        from wellsep.tables import is_table, read_matrix, read_table
+    def data(
+        self, path: Path, choice: TableChoice, space: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
+        from wellsep.tables import is_table, read_table
 
-        if not is_table(path):
+        if space is not None or is_anndata(path) or not is_table(path):
             _refuse_columns(path, choice)
-            matrix, ids, more = read_matrix(path), None, []
+            matrix, ids, more = read_data(path, space), None, []
         else:
             table = read_table(path, None, choice)
             matrix, ids, more = table.matrix(path.name).astype(float), table.ids, _notes(table)
@@ -122,6 +126,39 @@ class TableReader:
         self.said.append(f"{path.name}: {', '.join([_count(n_objects, 'object'), *facts])}.")
 
 
+def truth_file(truth: str | None, sources: Sequence[str]) -> Path | None:
+    """The file of true classes; None where they are a column of the AnnData that is judged."""
+    if truth is None or (
+        len(sources) == 1 and is_anndata(sources[0]) and not Path(truth).is_file()
+    ):
+        return None
+    return Path(truth)
+
+
+def read_truth(
+    reader: TableReader,
+    truth: str,
+    sources: Sequence[str],
+    said: Mapping[Path, TableChoice],
+    runs: Runs | None = None,
+) -> Any:
+    """Read the true classes, one for each object of the runs."""
+    path = truth_file(truth, sources)
+    if path is None:
+        from wellsep.adapters.anndata_entries import read_column
+
+        return read_column(sources[0], truth)
+    classes, ids = reader.truth(path, said[path])
+    if runs is not None:
+        if len(classes) != runs.n_objects:
+            raise ValueError(
+                f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
+                f"in {path.name}."
+            )
+        check_order(runs.ids, ids, path)
+    return classes
+
+
 def check_order(first: Any, second: Any, path: Path) -> None:
     """Refuse a file that has the same ids as another one in another order."""
     import numpy as np
@@ -136,26 +173,6 @@ def check_order(first: Any, second: Any, path: Path) -> None:
             f"{str(a[where])!r} in row {where + 1} of {path.name}; sort the files alike, or say "
             "--ids none."
         )
-
-
-def check_target(option: str, target: Path | None, *endings: str) -> None:
-    """Refuse a file that cannot be written before the work, not after; no folder is made."""
-    if target is None:
-        return
-    if not target.absolute().parent.is_dir():
-        raise ValueError(
-            f"{option} must lie in a folder that exists, got {target}; make the folder first."
-        )
-    if endings and target.suffix not in endings:
-        listed = " or ".join([", ".join(endings[:-1]), endings[-1]])
-        raise ValueError(f"{option} must end in {listed}, got {target.name!r}.")
-
-
-def tell_written(*targets: Path | None) -> None:
-    """Say on stderr what was written."""
-    for target in targets:
-        if target is not None:
-            print_error(f"wrote {target}")
 
 
 def _labels(

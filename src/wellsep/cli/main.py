@@ -14,10 +14,12 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.models import ArgumentInfo
 
 COMMANDS = {
     "indices": "scoring",
@@ -36,6 +38,51 @@ DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 BAD_INPUT = (ValueError, TypeError, OSError, ImportError, KeyError)
 
 
+METAVARS = {int: "N", float: "NUMBER", str: "TEXT", bool: ""}
+
+
+def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
+    """Give each option a word for its value, in place of a Python type."""
+    hints = get_type_hints(function, include_extras=True)
+    function.__annotations__ = hints  # typer reads the very records that get a word here
+    for name, hint in hints.items():
+        kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        for info in extras:
+            if getattr(info, "metavar", "") is not None:
+                continue
+            if isinstance(info, ArgumentInfo):
+                info.metavar = name.upper()
+            elif "Path" in str(kind):
+                info.metavar = "FOLDER" if "folder" in str(info.help).lower() else "FILE"
+            else:
+                plain = next((one for one in METAVARS if one.__name__ in str(kind)), str)
+                info.metavar = METAVARS[plain]
+    return function
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help shows no type for a flag."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _flags_plain(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose help shows no type for a flag."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _flags_plain(super().get_params(ctx))
+
+
+def _flags_plain(parameters: Any) -> Any:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif parameter.param_type_name == "argument":
+            parameter.display_type_rich = lambda ctx: None  # its name says enough
+    return parameters
+
+
 def build_app(only: str | None = None) -> typer.Typer:
     """Build the app with all commands, or with one; then only its module is imported."""
     app = typer.Typer(
@@ -43,7 +90,8 @@ def build_app(only: str | None = None) -> typer.Typer:
         help="Rank, score and make clusterings, without true labels.",
         epilog="The help of each command has examples: wellsep score --help",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,
+        cls=PlainGroup,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,7 +102,7 @@ def build_app(only: str | None = None) -> typer.Typer:
         if only not in (None, name) or importlib.util.find_spec(module_path) is None:
             continue
         function = getattr(importlib.import_module(module_path), name.replace("-", "_"))
-        app.command(name)(function)
+        app.command(name, cls=PlainCommand)(with_metavars(function))
     return app
 
 

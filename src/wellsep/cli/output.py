@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON and nothing else on stdout, in place of a table.")
+]
+TABLES = (".csv", ".tsv", ".parquet")
+PAGES = (".html", ".htm")
 
 # Columns of output that goes to a file or a pipe: enough that nothing is cut.
 _WIDTH_OF_A_PIPE = 200
@@ -43,9 +48,14 @@ def print_table(
     heads = [None if text is None else _plain(text) for text in (title, caption)]
     table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify = "left"
+    room = console().width // 2
     for position, name in enumerate(columns):
+        widest = max((len(cell(row[position])) for row in rows), default=0)
+        whole = position < 2 and widest < room  # a name that is broken cannot be copied
         numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
-        table.add_column(_plain(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            _plain(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole
+        )
     for row in rows:
         table.add_row(*map(cell, row))
     console().print(table)
@@ -61,6 +71,18 @@ def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
             break
         kept[name] = values
     return kept
+
+
+def print_columns(table: Mapping[str, Sequence[Any]], *, title: str | None = None) -> None:
+    """Print the first columns that fit, and name the others below."""
+    shown = that_fit(table)
+    left = [name for name in table if name not in shown]
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title=title,
+        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
+    )
 
 
 def print_line(text: str = "") -> None:
@@ -118,6 +140,45 @@ def refuse_inputs(option: str, target: Path | None, *inputs: Path | str | None) 
                 f"{option} must be another file than the input, got {target}, which would be lost; "
                 "choose another name."
             )
+
+
+def check_file(option: str, target: Path | None, endings: Sequence[str]) -> None:
+    """Refuse a file that cannot be written, before the work; no folder is made for it."""
+    if target is None:
+        return
+    _check_place(option, target)
+    if target.suffix not in endings:
+        raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
+    if target.is_dir():
+        raise ValueError(f"{option} must be a file, got the folder {target}.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise ValueError(f"{option} must be a file that can be written, got {target}.")
+
+
+def check_folder(option: str, target: Path | None) -> None:
+    """Refuse a folder that cannot be made or written, before the work."""
+    if target is None:
+        return
+    _check_place(option, target)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{option} must be a folder, got the file {target}.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise ValueError(f"{option} must be a folder that can be written, got {target}.")
+
+
+def _check_place(option: str, target: Path) -> None:
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise ValueError(
+            f"{option} must lie in a folder that exists, got {target}; make the folder first."
+        )
+    if not target.exists() and not os.access(parent, os.W_OK):
+        raise ValueError(f"{option} must lie in a folder that can be written, got {target}.")
+
+
+def wrote(target: Path) -> None:
+    """Say on stderr what was written."""
+    print_error(f"wrote {target}")
 
 
 @contextlib.contextmanager

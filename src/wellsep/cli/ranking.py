@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import logging
 import os
 import sys
@@ -15,40 +14,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli.answers import print_agreement, print_judgement
 from wellsep.cli.files import (
     ColumnsOption,
     IdsOption,
     NoHeaderOption,
     TableReader,
-    check_order,
-    check_target,
     choices,
-    tell_written,
+    read_truth,
+    truth_file,
 )
 from wellsep.cli.output import (
+    PAGES,
     JsonOption,
+    check_file,
+    check_folder,
     print_error,
     print_json,
     print_line,
-    print_table,
     progress,
     refuse_inputs,
-    that_fit,
     told_when_interrupted,
+    wrote,
 )
 from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
-    from wellsep.evaluate import Agreement, Judgement
     from wellsep.runs import Runs
-    from wellsep.tables import TableChoice
 
 Pattern = str | None
-MOST_EMBEDDINGS = 10  # rows of the second table
-EMBEDDING_COLUMNS = (
-    "rank", "embedding", "agreement", "favourite", "score", "admitted", "weight", "own_vote",
-    "dims", "rankme", "alpha_req",
-)  # fmt: skip
 
 
 def rank(
@@ -71,17 +65,17 @@ def rank(
     report: Annotated[
         Path | None, typer.Option(help="Write the result as one HTML page to this file.")
     ] = None,
-    json_path: Annotated[
-        str | None,
-        typer.Option("--json", help="Write all results as JSON to this file; - prints them."),
-    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="File of true classes. They are compared with the finished ranking."),
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes: a file, or a column of the .h5ad. They are compared with the "
+            "finished ranking.",
+        ),
     ] = None,
     input_data: Annotated[
         Path | None,
@@ -96,6 +90,20 @@ def rank(
     labels: Annotated[
         Pattern, typer.Option(help="Rank only these clusterings (partitions): 'leiden_*'")
     ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="In which embedding a clustering was made: 'leiden_{space}_*' pairs leiden_pca_1 "
+            "with X_pca.",
+        ),
+    ] = None,
+    write_back: Annotated[
+        bool,
+        typer.Option(
+            "--write-back", help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep."
+        ),
+    ] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the MLflow experiment or Optuna study.")
     ] = None,
@@ -192,6 +200,7 @@ def rank(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
@@ -204,12 +213,26 @@ def rank(
     Examples:
       wellsep rank runs/
       wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
-      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json out.json
+      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json > out.json
       wellsep rank runs/ --truth labels.npy --save result/
       wellsep rank labels.csv
       wellsep rank runs-dec/ runs-idec/
       wellsep rank runs/ --truth cells.csv --ids barcode --columns cell_type
+      wellsep rank data.h5ad --labels 'leiden_*' --truth cell_type --write-back
       wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
+
+    \b
+    Words in the table:
+      partition           a clustering: one label per object
+      space               an embedding: the coordinates a clustering is scored in
+      rank_own_space      rank by the score in the embedding the clustering was made in
+      rank_mean_admitted  rank by the average over the embeddings that pass the dip test
+      rank_mean_all       rank by the average over all embeddings
+      rank_ace            rank by ACE, where the consensus decides
+      rank_consensus      rank by the average agreement with the others, weighed by ACE
+      rank_plain_consensus  the same with all clusterings weighed alike
+      rank_low, rank_high lowest and highest rank in 90 % of the half-samples
+      p_best              share of the half-samples in which it is best
     """
     import wellsep as ws
     from wellsep.adapters import load_any
@@ -217,18 +240,27 @@ def rank(
 
     kept = None if no_cache else cache or default_cache()
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
-        for option, target in (("report", report), ("json", _file_of(json_path)), ("save", save)):
+        for option, target in (("report", report), ("save", save)):
             refuse_inputs(option, target, *source, truth, input_data)
-        check_target("report", report, ".html", ".htm")
-        runs = load_any(source, spaces=spaces, labels=labels, name=name, artifacts=artifacts)
-        files = [path for path in (truth, input_data) if path is not None]
-        said = choices(files, ids=ids, no_header=no_header, columns=columns)
+        check_file("report", report, PAGES)
+        check_folder("save", save)
+        if write_back:
+            if len(source) > 1:
+                raise ValueError(f"write-back must have one source, got {len(source)}.")
+            check_file("write-back", Path(source[0]), (".h5ad",))
+        runs = load_any(
+            source, spaces=spaces, labels=labels, name=name, artifacts=artifacts, pairs=pairs
+        )
+        files = [path for path in (truth_file(truth, source), input_data) if path is not None]
+        flags = choices(files, ids=ids, no_header=no_header, columns=columns)
+        said = dict(zip(files, flags, strict=True))
         reader = TableReader()
-        classes = None if truth is None else _read_truth(reader, truth, runs, said[0])
+        classes = None if truth is None else read_truth(reader, truth, source, said, runs)
         options = _options_of(context) | {
+            **dict.fromkeys(("spaces", "labels", "pairs")),  # the runs are chosen already
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
-            "X": None if input_data is None else reader.data(input_data, said[-1])[0],
+            "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
             "alpha": _parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),
@@ -243,19 +275,23 @@ def rank(
         findings = judgement.to_dict() | (
             {} if known is None else {"agreement_with_truth": known.table()}
         )
+        # Printed first: whatever happens to the files, the ranking is not lost.
+        if as_json:
+            print_json(findings)
+        else:
+            print_judgement(judgement)
+            if known is not None:
+                print_agreement(known)
+        sys.stdout.flush()
         if save is not None:
             judgement.save(save)
-        if (target := _file_of(json_path)) is not None:
-            _write_json(target, findings)
+            wrote(save)
         if report is not None:
             ws.render_report(judgement, report, runs=runs, truth=classes)
-        tell_written(save, report)
-    if json_path == "-":
-        print_json(findings)
-    else:
-        print_judgement(judgement)
-        if known is not None:
-            print_agreement(known)
+            wrote(report)
+        if write_back:
+            ws.adapters.write_anndata(judgement, source[0])
+            wrote(Path(source[0]))
 
 
 def explain(
@@ -290,10 +326,6 @@ def _what_is_kept(cache: Path | None) -> str:
     if cache is None or not cache.is_dir():
         return "Interrupted. Nothing was kept."
     return f"Interrupted. Finished spaces are kept in {cache}. Repeat the command to continue."
-
-
-def _file_of(json_path: str | None) -> Path | None:
-    return None if json_path in (None, "-") else Path(str(json_path))
 
 
 @contextlib.contextmanager
@@ -396,67 +428,3 @@ def _parse_alpha(text: str) -> float | None:
         return float(text)
     except ValueError:
         raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
-
-
-def _read_truth(reader: TableReader, path: Path, runs: Runs, choice: TableChoice) -> Any:
-    classes, ids = reader.truth(path, choice)
-    if len(classes) != runs.n_objects:
-        raise ValueError(
-            f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
-            f"in {path.name}."
-        )
-    check_order(runs.ids, ids, path)
-    return classes
-
-
-def _write_json(path: Path, findings: dict[str, Any]) -> None:
-    from wellsep._files import to_json
-    from wellsep._replace import write_text
-
-    plain = to_json(findings, nan="null", other=str)
-    write_text(path, json.dumps(plain, indent=1, ensure_ascii=False) + "\n")
-    print_error(f"wrote {path}")
-
-
-def print_judgement(judgement: Judgement) -> None:
-    flags = flags_of("rank")
-    for sentence in judgement.verdict.sentences:
-        print_line(in_shell_words(sentence, flags))
-    table = judgement.ranking.table()
-    shown = that_fit(table)
-    left = [name for name in table if name not in shown]
-    print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
-        title=f"Ranking by {judgement.ranking.title}",
-        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
-    )
-    for paragraph in judgement.explanation:
-        print_line(in_shell_words(paragraph, flags))
-    print_embeddings(judgement)
-
-
-def print_embeddings(judgement: Judgement) -> None:
-    """Print the best embeddings, where there are several."""
-    found = judgement.embeddings
-    if found is None or len(found.embeddings) < 2:
-        return
-    if said := found.explain():
-        print_line(said)
-    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.table().items()}
-    shown = that_fit({name: values for name, values in table.items() if name in EMBEDDING_COLUMNS})
-    left = len(found.embeddings) - MOST_EMBEDDINGS
-    more = f" {left} more are in --json and --report." if left > 0 else ""
-    print_table(
-        list(zip(*shown.values(), strict=True)),
-        list(shown),
-        title="Embeddings",
-        caption="agreement: rank correlation of its scores with the vote of the clusterings. "
-        f"favourite, score: the clustering that it scores best.{more}",
-    )
-
-
-def print_agreement(known: Agreement) -> None:
-    table = known.table()
-    rows = list(zip(*table.values(), strict=True))
-    print_table(rows, list(table), title=known.title)

@@ -12,11 +12,12 @@ from wellsep.cli.files import (
     IdsOption,
     NoHeaderOption,
     TableReader,
-    check_target,
     choices,
-    tell_written,
+    read_truth,
+    truth_file,
 )
-from wellsep.cli.output import refuse_inputs
+from wellsep.cli.input import SpaceOption, is_anndata
+from wellsep.cli.output import PAGES, check_file, refuse_inputs, wrote
 
 
 def report(
@@ -33,11 +34,20 @@ def report(
         ),
     ] = None,
     truth: Annotated[
-        Path | None,
-        typer.Option(help="File of true classes, to colour objects and compare with the ranking."),
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes, to colour objects and compare with the ranking: a file, or a "
+            "column of the .h5ad.",
+        ),
     ] = None,
+    space: SpaceOption = None,
     layout: Annotated[
-        str, typer.Option(help="How embeddings are drawn in two dimensions: pca, tsne or umap.")
+        str,
+        typer.Option(
+            help="How embeddings are drawn in two dimensions: pca, tsne, umap, or a layout of the "
+            ".h5ad such as X_umap."
+        ),
     ] = "pca",
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     ids: IdsOption = None,
@@ -53,38 +63,38 @@ def report(
     Examples:
       wellsep rank runs/ --save result/
       wellsep report result/ -o report.html --runs runs/
+      wellsep report result/ --runs data.h5ad --truth cell_type --layout X_umap
       wellsep choose-k data.csv --save chosen/
       wellsep report chosen/ --runs data.csv
     """
     import wellsep as ws
-    from wellsep.adapters import load_any
     from wellsep.cluster.chosen import ChosenK
 
     refuse_inputs("output", output, *(runs or ()), truth)
-    check_target("output", output, ".html", ".htm")
+    check_file("output", output, PAGES)
     found = load_result(result)
     ranked = not isinstance(found, ChosenK)
     if runs and not ranked and len(runs) > 1:
         raise ValueError(f"runs must be one data file for a choice of K, got {len(runs)}.")
     data = None if not runs or ranked else Path(runs[0])
-    files = [path for path in (data, truth) if path is not None]
+    files = [path for path in (data, truth_file(truth, runs or ())) if path is not None]
     said = dict(
         zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)
     )
     reader = TableReader()
-    source: Any = None if data is None else reader.data(data, said[data])[0]
+    source: Any = None if data is None else reader.data(data, said[data], space)[0]
     if runs and ranked:
-        source = load_any(runs)
+        source = _runs(found, runs)
     page = ws.render_report(
         found,
         output,
         runs=source,
-        truth=None if truth is None else reader.truth(truth, said[truth])[0],
+        truth=None if truth is None else read_truth(reader, truth, runs or (), said),
         layout=layout,
         title=title,
     )
     reader.tell()
-    tell_written(page)
+    wrote(page)
 
 
 def load_result(folder: Path) -> Any:
@@ -96,3 +106,16 @@ def load_result(folder: Path) -> Any:
     if not folder.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(folder)!r}.")
     return Record.load(folder)
+
+
+def _runs(result: Any, sources: list[str]) -> Any:
+    """The runs that were judged; from AnnData the embeddings and columns that the result names."""
+    from wellsep.adapters import load_any
+    from wellsep.evaluate import Judgement
+    from wellsep.evaluate.combined import MADE_RUN
+
+    if len(sources) > 1 or not is_anndata(sources[0]) or not isinstance(result, Judgement):
+        return load_any(sources)
+    scores, made = result.scores, result.consensus_run
+    labels = [name for name in scores.partitions if made is None or name != MADE_RUN]
+    return load_any(sources, spaces=list(scores.spaces) or None, labels=labels)

@@ -16,11 +16,21 @@ from wellsep.cli.files import (
     NoHeaderOption,
     TableReader,
     check_order,
-    check_target,
     choices,
-    tell_written,
 )
-from wellsep.cli.output import JsonOption, print_json, print_line, print_table, refuse_inputs
+from wellsep.cli.input import DataArgument, SpaceOption, is_anndata
+from wellsep.cli.output import (
+    TABLES,
+    JsonOption,
+    check_file,
+    print_columns,
+    print_error,
+    print_json,
+    print_line,
+    print_table,
+    refuse_inputs,
+    wrote,
+)
 
 if TYPE_CHECKING:
     from wellsep.indices import PartitionScores
@@ -49,30 +59,38 @@ def indices(as_json: JsonOption = False) -> None:
     rows = [
         (
             name,
-            entry.title,
             "greater" if entry.direction > 0 else "smaller",
             "{:g} … {:g}".format(*entry.range).replace("inf", "∞"),
             entry.cost,
             entry.price,
+            entry.title,
             ", ".join(f"{key}={value}" for key, value in entry.params.items()),
         )
         for name, entry in ws.INDICES.items()
     ]
-    columns = ("name", "index", "better", "range", "work", "price of noise", "parameters")
-    print_table(rows, columns, caption="Citations and cautions: wellsep indices --json")
+    columns = ("name", "better", "range", "work", "price of noise", "index", "parameters")
+    print_columns(dict(zip(columns, zip(*rows, strict=True), strict=True)))
+    print_line("Citations and cautions: wellsep indices --json")
 
 
 def score(
-    data: Annotated[
-        Path,
-        typer.Argument(help="Data file with one object per row: csv, tsv, parquet, npy or npz."),
-    ],
+    data: DataArgument,
     labels: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
-            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a partition."
+            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a clustering "
+            "(partition)."
         ),
-    ],
+    ] = None,
+    partitions: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="PATTERN",
+            help="Columns to score, of label tables or of the .h5ad: k2,k3 or 'leiden_*'.",
+        ),
+    ] = None,
+    space: SpaceOption = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,10 +116,6 @@ def score(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
-    partitions: Annotated[
-        str | None,
-        typer.Option("--labels", help="Columns of label tables to score: k2,k3 or 'k*'."),
-    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score clusterings (partitions) of one data set by one or more validity indices.
@@ -112,25 +126,31 @@ def score(
       wellsep score data.npy runs.npz --index silhouette --index "davies_bouldin(q=2)"
       wellsep score data.parquet labels.csv -i cfq --json
       wellsep score cells.csv cells.csv --ids barcode --columns 'pc*' --labels 'leiden*'
+      wellsep score data.h5ad --labels 'leiden_*' --space X_pca
     """
     import wellsep as ws
 
-    refuse_inputs("output", output, data, *labels)
-    check_target("output", output, ".csv", ".tsv", ".parquet")
+    files = labels or []
+    refuse_inputs("output", output, data, *files)
+    check_file("output", output, TABLES)
+    if not files and not is_anndata(data):
+        raise ValueError("labels must be at least one file, got none; name it after the data file.")
     options: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
         options["indices"] = [parse_index(text) for text in index]
     reader = TableReader()
-    X, found = _read_all(reader, data, labels, ids, no_header, columns, partitions)
+    X, found = _read_all(reader, data, files, ids, no_header, columns, partitions, space)
+    if not files:
+        found = _read_columns(data, partitions, space)
     scores = ws.score_partitions(X, found, **options)
     reader.tell()
-    if output is not None:
-        _write(output, scores)
-        tell_written(output)
     if as_json:
         print_json(scores_record(scores))
     else:
         print_scores(scores)
+    if output is not None:
+        _write(output, scores)
+        wrote(output)
 
 
 def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
@@ -157,6 +177,16 @@ def _literal(text: str) -> Any:
         return text
 
 
+def _read_columns(data: Path, columns: str | None, space: str | None) -> dict[str, Any]:
+    """Read the columns of AnnData that are clusterings."""
+    from wellsep.adapters import runs_from_anndata
+
+    runs = runs_from_anndata(data, space, columns)
+    for note in runs.notes:
+        print_error(note)
+    return dict(runs.partitions)
+
+
 def _read_all(
     reader: TableReader,
     data: Path,
@@ -165,11 +195,12 @@ def _read_all(
     no_header: bool,
     columns: str | None,
     partitions: str | None,
+    space: str | None,
 ) -> tuple[Any, dict[str, Any]]:
     """Read data and partitions; a name that occurs in two files gets the file's name before it."""
     as_said = choices([data, *paths], ids=ids, no_header=no_header, columns=None)
     (of_data,) = choices([data], ids=as_said[0].ids, no_header=no_header, columns=columns)
-    X, objects = reader.data(data, of_data)
+    X, objects = reader.data(data, of_data, space)
     of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
     read = []
     for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):

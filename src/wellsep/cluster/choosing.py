@@ -36,7 +36,8 @@ from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.workers import ending_with_parent
 from wellsep.indices.external import ari_score
-from wellsep.indices.scoring import PartitionScores, score_partitions
+from wellsep.indices.partition_scores import PartitionScores
+from wellsep.indices.scoring import score_partitions
 from wellsep.indices.specs import DEFAULT_INDICES, parse_indices
 
 

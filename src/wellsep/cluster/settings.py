@@ -17,7 +17,7 @@ from wellsep.cluster.candidates import (
     Fitted,
     fit_labels,
 )
-from wellsep.indices.scoring import PartitionScores
+from wellsep.indices.partition_scores import PartitionScores
 
 
 def fit_setting(search, estimator, setting, X, fit_params, context) -> Fitted | Exception:

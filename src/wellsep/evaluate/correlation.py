@@ -86,6 +86,20 @@ def ranks(scores: npt.ArrayLike, *, tolerance: float = TIE) -> np.ndarray:
     return places
 
 
+def ranks_with_gaps(scores: np.ndarray, tolerance: float) -> np.ndarray:
+    """Competition ranks, 1 = best; all without a score share the last one.
+
+    Examples
+    --------
+    >>> ranks_with_gaps(np.array([0.3, np.nan, 0.9, np.nan]), TIE)
+    array([2, 3, 1, 3])
+    """
+    there = ~np.isnan(scores)
+    places = np.full(len(scores), int(there.sum()) + 1)
+    places[there] = ranks(scores[there], tolerance=tolerance)
+    return places
+
+
 def _exact_cosine(inner: np.ndarray, square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """r = c / sqrt(v w) and 1 - r from integers c, v, w, both correctly rounded up to a few ulp."""
     # Python's integers have no largest one.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, listing
+from wellsep._display import cell, count, html_box, html_table, listing
 from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ def _undefined(result: AceResult) -> Iterator[str]:
     yield (
         f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
         f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
-        f"({result.undefined_value:.4g}), for instance {partition!r} in {space!r}: "
+        f"({result.undefined_value:.4g}) in means; a partition without any score is ranked last. "
+        f"For instance {partition!r} in {space!r}: "
         f"{reason.rstrip('.')}."
     )
 
@@ -218,10 +219,11 @@ def _winner(result: AceResult) -> Iterator[str]:
 
 
 def _answer(result: AceResult) -> Iterator[str]:
-    place = result.ranks_by(result.scores)
+    scores = result.defined_scores
+    place = result.ranks_by(scores)
     first = np.flatnonzero(place == 1)
     best = _named(result.partitions, first)
-    top = result.scores.max()
+    top = scores[first[0]]
     if len(first) > 1 and result.equals(first[0])[first].all():
         yield f"Best: {best}, the same partition (score {top:.4g})."
     else:
@@ -230,7 +232,7 @@ def _answer(result: AceResult) -> Iterator[str]:
     if len(first) < len(place):
         second = np.flatnonzero(place == place[place > 1].min())
         names = _named(result.partitions, second)
-        yield f"Next: {names} ({result.scores[second].max():.4g})."
+        yield f"Next: {names} ({cell(scores[second].max())})."
     if result.coverage is not None:
         low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
         if low:
@@ -256,7 +258,7 @@ def _compare(
     answer: AceResult | Consensus, baselines: Mapping[str, np.ndarray], judge: str
 ) -> Iterator[str]:
     """Say what each baseline picks, next to the answer."""
-    place = answer.ranks_by(answer.scores)
+    place = answer.ranks_by(answer.defined_scores)
     for name, scores in baselines.items():
         if name == "mean_all" and np.array_equal(scores, baselines["mean_admitted"]):
             continue
@@ -306,7 +308,7 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
 def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensus) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = answer.ranks_by(answer.scores)
+    place = answer.ranks_by(answer.defined_scores)
     often = sorted(
         range(len(chance)), key=lambda i: (-chance[i], natural_key(answer.partitions[i]))
     )
@@ -346,7 +348,13 @@ def ace_html(result: AceResult) -> str:
 
 def ranking_html(ranking: Ranking, verdict: Sequence[str] = (), most: int = 20) -> str:
     """A compact table for a notebook, best first, under the sentences of a verdict."""
-    table = html_table(ranking.table(), most=most)
+    columns = ranking.table()
+    if "params" in columns:
+        columns["params"] = [
+            ", ".join(f"{key}={cell(value)}" for key, value in row.items())
+            for row in columns["params"]
+        ]
+    table = html_table(columns, most=most)
     title = f"Ranking by {ranking.title}"
     box = html_box(title, ranking.explanation, table, fold=True)
     return html_box(verdict[0], verdict[1:]) + box if verdict else box

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from wellsep.evaluate.confidence import (
 )
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
 from wellsep.evaluate.halves import Resampled, Resampling
@@ -75,6 +76,7 @@ class Judgement(Record):
         that was not tested.
     consensus_run : ConsensusPartition or None
         The partition that was made from the runs and ranked with them, where it was asked for.
+    params : dict of partition to its parameters, where a run has any
     """
 
     scores: Scores
@@ -87,6 +89,7 @@ class Judgement(Record):
     asked: str = "auto"
     structure: Structure | None = None
     consensus_run: ConsensusPartition | None = None
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def answer(self) -> AceResult | Consensus:
@@ -114,6 +117,7 @@ class Judgement(Record):
             input_scores=self.input_scores,
             votes=self.votes,
             ace=None if self.judge == "ace" else self.by_ace,
+            params=self.params,
         )
 
     @cached_property
@@ -258,7 +262,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
 
     Parameters
     ----------
-    runs : Runs
+    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
+        The labelings and embeddings of AnnData are chosen by ``labels`` and ``spaces``.
     **options
         The fields of :class:`Options`.
 
@@ -276,7 +281,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
-    runs, made = add_consensus_run(runs, options)
+    runs, made = add_consensus_run(open_runs(runs, options), options)
     if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
         return _judge_labels(runs, options, made)
     silent = () if made is None else (MADE_RUN,)
@@ -296,7 +301,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
     by_ace = options.part(AceOptions)
     answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
-    notes: tuple[str, ...] = () if made is None else (made.note,)
+    notes: tuple[str, ...] = (*runs.notes, *(() if made is None else (made.note,)))
     if len(runs.spaces) < n_spaces:
         notes += (
             f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
@@ -326,12 +331,25 @@ def judge(runs: Runs, options: Options) -> Judgement:
         in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
     structure = structure_of(once, scores, partitions, options)
     found = Judgement(
-        scores, by_judge, confidence, None, in_input, notes, decides, options.judge, structure, made
+        scores,
+        by_judge,
+        confidence,
+        input_scores=in_input,
+        notes=notes,
+        judge=decides,
+        asked=options.judge,
+        structure=structure,
+        consensus_run=made,
+        params=_params_of(runs, partitions),
     )
     if not options.details:
         return found
     best = found.ranking.best
     return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))
+
+
+def _params_of(runs: Runs, partitions: Partitions) -> dict[str, Mapping[str, Any]]:
+    return {name: one for name, one in runs.params.items() if one and name in partitions.names}
 
 
 def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
@@ -399,8 +417,9 @@ def _judge_labels(
         scores,
         by_judge,
         confidence,
-        notes=() if made is None else (made.note,),
+        notes=(*runs.notes, *(() if made is None else (made.note,))),
         judge="consensus",
         asked=options.judge,
         consensus_run=made,
+        params=_params_of(runs, partitions),
     )

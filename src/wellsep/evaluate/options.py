@@ -64,23 +64,8 @@ def _between(low: float, high: float) -> Check:
     return lambda name, value: check_number(name, value, low, high)
 
 
-def _fraction_or_none(name: str, value: Any) -> float | None:
-    return None if value is None else check_fraction(name, value)
-
-
-def _count_or_none(name: str, value: Any) -> None:
-    if value is not None:
-        check_count(name, value)
-
-
-def _text_or_none(name: str, value: Any) -> None:
-    if value is not None:
-        check_text(name, value)
-
-
-def _path_or_none(name: str, value: Any) -> None:
-    if value is not None:
-        check_path(name, value)
+def _or_none(check: Check) -> Check:
+    return lambda name, value: None if value is None else check(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,10 +145,10 @@ class AceOptions(Checked):
         Relative difference under which scores, distances and means are equal.
     """
 
-    index: str | None = _option(None, _text_or_none)
+    index: str | None = _option(None, _or_none(check_text))
     dip: bool = _option(True, check_flag)
     dip_alpha: float = _option(0.05, check_fraction)
-    alpha: float | None = _option(0.10, _fraction_or_none)
+    alpha: float | None = _option(0.10, _or_none(check_fraction))
     correlation: str = _option("spearman", _one_of(CORRELATIONS))
     grouping: str = _option("hdbscan", _one_of(("hdbscan", "dbscan")))
     eps: float = _option(0.1, _between(0.0, 2.0))
@@ -261,7 +246,7 @@ class VoteOptions(Checked):
     agreement: str = _option("ari", _one_of(AGREEMENTS))
     weighting: str = _option("rank-squared", _one_of(("rank-squared", "top-quarter")))
     rounds: int = _option(1, _count_from(1))
-    near: float | None = _option(0.9, _fraction_or_none)
+    near: float | None = _option(0.9, _or_none(check_fraction))
     noise: str = _option("cluster", _one_of(("cluster", "singletons")))
     tie_tolerance: float = _option(TIE, _between(0.0, 0.1))
 
@@ -305,6 +290,12 @@ class ScoreOptions(Calling, Settings):
 
     Parameters
     ----------
+    spaces : str or iterable of str, optional
+        Score in these embeddings only, by name or pattern; a text is split at commas.
+    labels : str or iterable of str, optional
+        Score these partitions only, by name or pattern, such as ``"leiden_*"``.
+    pairs : str or mapping of str to str, optional
+        In which embedding a partition was made, see :func:`wellsep.adapters.runs_from_anndata`.
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
@@ -317,8 +308,11 @@ class ScoreOptions(Calling, Settings):
     """
 
     indices: Sequence[IndexSpec] | IndexSpec = field(default=("silhouette",), kw_only=False)
-    max_spaces: int | None = _option(None, _count_or_none)
-    cache: str | os.PathLike[str] | None = _option(None, _path_or_none)  # noqa: RUF009
+    spaces: Any = None
+    labels: Any = None
+    pairs: Any = None
+    max_spaces: int | None = _option(None, _or_none(check_count))
+    cache: str | os.PathLike[str] | None = _option(None, _or_none(check_path))  # noqa: RUF009
     # The indices by their labels, with all their parameters; parsed once.
     parsed: Mapping[str, ParsedIndex] = field(init=False, repr=False, compare=False)
 

@@ -39,6 +39,7 @@ class Ranking(Record):
         by ACE, "plain_consensus" and "plain_consensus_nmi" with all votes alike, by ARI and by NMI.
     ace : AceResult or None
         ACE's answer beside a vote that ranks.
+    params : dict of partition to its parameters, where a run has any
     """
 
     result: AceResult | Consensus
@@ -47,6 +48,7 @@ class Ranking(Record):
     input_scores: np.ndarray | None = None
     votes: Mapping[str, np.ndarray] = field(default_factory=dict)
     ace: AceResult | None = None
+    params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,8 +84,8 @@ class Ranking(Record):
 
     @property
     def score(self) -> np.ndarray:
-        """(M,) scores, larger is better."""
-        return self.result.scores
+        """(M,) scores, larger is better; NaN where a partition has none, which is ranked last."""
+        return self.result.defined_scores
 
     @property
     def n_clusters(self) -> np.ndarray | None:
@@ -120,11 +122,11 @@ class Ranking(Record):
         """
         found: dict[str, np.ndarray] = {}
         if self.ace is not None:
-            found["ace"] = self.ace.scores
+            found["ace"] = self.ace.defined_scores
         if self.by_ace is not None:
-            found |= self.by_ace.baselines
+            found |= self.by_ace.defined_baselines
         if self.input_scores is not None:
-            found["input"] = freeze(_worst_for_nan(self.input_scores))
+            found["input"] = freeze(self.input_scores)
         return {**found, **self.votes}
 
     @cached_property
@@ -172,8 +174,10 @@ class Ranking(Record):
         columns: dict[str, list[Any]] = {
             "rank": self.rank[order].tolist(),
             "partition": [self.names[i] for i in order],
-            "score": self.score[order].tolist(),
         }
+        if self.n_clusters is not None:
+            columns["clusters"] = self.n_clusters[order].tolist()
+        columns["score"] = self.score[order].tolist()
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
         if self.n_clusters is not None:
@@ -184,13 +188,19 @@ class Ranking(Record):
             columns["p_best"] = self.confidence.probability_best[order].tolist()
         for name in (*self.baselines, *self.by_other_index):
             columns[f"rank_{name}"] = self.ranks_by(name)[order].tolist()
+        if any(self.params.values()):
+            columns["params"] = [dict(self.params.get(self.names[i], {})) for i in order]
         return columns
 
     def to_frame(self) -> Any:
-        """A pandas frame, best first."""
+        """A pandas frame, best first; each parameter of the runs is a column ``params_…``."""
         import pandas as pd
 
-        return pd.DataFrame(self.table())
+        columns = self.table()
+        rows = columns.pop("params", [])
+        for name in dict.fromkeys(name for row in rows for name in row):
+            columns[f"params_{name}"] = [row.get(name) for row in rows]
+        return pd.DataFrame(columns)
 
     def explain(self) -> str:
         """Explain which spaces were left out and why, which group decided, how certain it is."""
@@ -208,6 +218,7 @@ def rank(
     input_scores: Any = None,
     votes: Mapping[str, Any] | None = None,
     ace: AceResult | None = None,
+    params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Ranking:
     """Put the partitions in order.
 
@@ -226,6 +237,8 @@ def rank(
         "plain_consensus" and "plain_consensus_nmi".
     ace : AceResult, optional
         ACE's answer, shown next to a vote.
+    params : mapping of partition to mapping, optional
+        Parameters of the runs, shown next to them; ``runs.params`` has them.
 
     Returns
     -------
@@ -264,6 +277,9 @@ def rank(
                 f"input_scores must have one score per partition ({len(result.partitions)}), "
                 f"got shape {input_scores.shape}."
             )
+    for what, given in (("votes", votes), ("params", params)):
+        if given is not None:
+            check_mapping(what, given)
     beside = {}
     if votes is not None:
         check_mapping("votes", votes)
@@ -275,9 +291,9 @@ def rank(
                 f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
                 f"got shape {beside[name].shape}."
             )
-    return Ranking(result, by_other_index, confidence, input_scores, beside, ace)
-
-
-def _worst_for_nan(scores: np.ndarray) -> np.ndarray:
-    finite = np.isfinite(scores)
-    return np.where(finite, scores, scores[finite].min(initial=np.inf) if finite.any() else 0.0)
+    shown = {}
+    for name, one in (params or {}).items():
+        check_mapping(f"params of {name!r}", one)
+        if name in result.partitions:
+            shown[name] = dict(one)
+    return Ranking(result, by_other_index, confidence, input_scores, beside, ace, shown)

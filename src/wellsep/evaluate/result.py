@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wellsep._records import Record
-from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.options import AceOptions
 from wellsep.runs.names import natural_key
 
@@ -103,10 +104,28 @@ class AceResult(Record):
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
         tolerance = self.options.tie_tolerance
         if self.class_of is None:
-            return ranks(scores, tolerance=tolerance)
+            return ranks_with_gaps(scores, tolerance)
         first = np.unique(self.class_of, return_index=True)[1]
-        places: np.ndarray = ranks(scores[first], tolerance=tolerance)[self.class_of]
+        places: np.ndarray = ranks_with_gaps(scores[first], tolerance)[self.class_of]
         return places
+
+    @property
+    def defined_scores(self) -> np.ndarray:
+        """(M,) scores; NaN for a partition that has none in any space of the answer."""
+        return np.where(self._without(self.winning_spaces), np.nan, self.scores)
+
+    @property
+    def defined_baselines(self) -> dict[str, np.ndarray]:
+        """The baselines; NaN for a partition that has a score in no space at all."""
+        nowhere = self._without(range(len(self.spaces)))
+        return {name: np.where(nowhere, np.nan, one) for name, one in self.baselines.items()}
+
+    def _without(self, spaces: Iterable[int]) -> np.ndarray:
+        """(M,) which partitions have a defined score in none of these spaces."""
+        names = {self.spaces[i] for i in spaces}
+        gaps = Counter(partition for space, partition, _ in self.undefined if space in names)
+        found: np.ndarray = np.array([gaps[p] >= len(names) > 0 for p in self.partitions])
+        return found
 
     def equals(self, m: int) -> np.ndarray:
         """(M,) which partitions equal the m-th, itself included."""

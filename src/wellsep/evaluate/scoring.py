@@ -16,6 +16,7 @@ from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
+from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
 from wellsep.evaluate.options import (
     Calling,
@@ -62,7 +63,7 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
 
     Parameters
     ----------
-    runs : Runs
+    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
         From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
     **options
         The fields of :class:`ScoreOptions`.
@@ -81,6 +82,7 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
+    runs = open_runs(runs, options)
     partitions = encode_runs(runs, options)
     return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
 

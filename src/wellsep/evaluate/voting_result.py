@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
-from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.votes import (
     first_of_class,
@@ -82,9 +82,15 @@ class Consensus(Record):
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
         return freeze(self.ranks_by(self.scores))
 
+    @property
+    def defined_scores(self) -> np.ndarray:
+        """(M,) scores; every partition has one."""
+        return self.scores
+
     def ranks_by(self, scores: np.ndarray) -> np.ndarray:
         """(M,) ranks among the distinct partitions by other scores; ties share the better rank."""
-        places = ranks(scores[first_of_class(self.class_of)], tolerance=self.options.tie_tolerance)
+        first = scores[first_of_class(self.class_of)]
+        places = ranks_with_gaps(first, self.options.tie_tolerance)
         found: np.ndarray = places[self.class_of]
         return found
 

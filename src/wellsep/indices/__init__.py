@@ -23,9 +23,10 @@ from wellsep.indices.external import (
     purity_score,
 )
 from wellsep.indices.gap import GapStatistic, gap_statistic
+from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.record import INDICES, Index, register_index
 from wellsep.indices.s_dbw import s_dbw_score
-from wellsep.indices.scoring import PartitionScores, score_partitions
+from wellsep.indices.scoring import score_partitions
 
 __all__ = [
     "INDICES",

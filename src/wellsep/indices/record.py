@@ -15,7 +15,7 @@ from wellsep._checks import (
     check_choice,
     check_number,
 )
-from wellsep._display import shown
+from wellsep._display import in_short, shown
 from wellsep.compute.metrics import find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
@@ -32,7 +32,7 @@ COSTS = ("n·d", "n·K·d", "n²·d", "fits")
 Score = float | np.ndarray  # (B,) where the statistics are those of B half-samples
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Index:
     """A validity index, ready to be computed among many in one pass.
 
@@ -81,6 +81,12 @@ class Index:
     minimum_clusters: int = 2
     price: str | None = None
     caution: str = ""
+
+    def __repr__(self) -> str:
+        better = "greater" if self.direction > 0 else "smaller"
+        low, high = (f"{end:g}".replace("inf", "∞") for end in self.range)
+        params = "".join(f", {key}={in_short(value)}" for key, value in self.params.items())
+        return f"Index({self.name!r}, {self.title}, {better} is better, {low} … {high}{params})"
 
     def with_params(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of the index with the given ones in place of their defaults."""

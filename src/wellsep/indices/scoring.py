@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +12,15 @@ import scipy.sparse as sp
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
-    check_count,
     check_data,
     check_weights,
     is_dask,
 )
-from wellsep._display import Shown
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
+from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced
 from wellsep.indices.specs import DEFAULT_INDICES, IndexSpec, ParsedIndex, parse_indices
@@ -30,70 +28,6 @@ from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.gather import AnyTask
-
-
-@dataclass(frozen=True, eq=False)
-class PartitionScores(Shown):
-    """One value per partition and index, as computed: the sign is the index's own.
-
-    Attributes
-    ----------
-    values : ndarray of shape (M, I)
-        NaN where an index is undefined; ``why`` says the reason.
-    names : tuple of str
-        Partitions.
-    indices : tuple of str
-        Indices, with the parameters that differ from the default.
-    directions : ndarray of shape (I,)
-        1 where greater is better, -1 where smaller is.
-    coverage : ndarray of shape (M,)
-        Share of the objects that count in each partition.
-    n_clusters : ndarray of shape (M,)
-    """
-
-    values: np.ndarray
-    names: tuple[str, ...]
-    indices: tuple[str, ...]
-    directions: np.ndarray
-    coverage: np.ndarray
-    n_clusters: np.ndarray
-    reasons: Mapping[tuple[str, str], str]
-
-    def why(self, name: str | int, index: str) -> str | None:
-        """Why a value is NaN; None if it is defined. A partition is named or numbered."""
-        check_choice("index", index, self.indices)
-        if isinstance(name, numbers.Integral):
-            name = self.names[check_count("name", name, -len(self.names), len(self.names) - 1)]
-        known: str = check_choice("name", name, self.names)
-        return self.reasons.get((known, index))
-
-    def column(self, index: str) -> np.ndarray:
-        """The values of one index, one per partition."""
-        check_choice("index", index, self.indices)
-        return self.values[:, self.indices.index(index)]
-
-    def best(self, index: str | None = None) -> str:
-        """Name of the best partition by one index (the first if not named)."""
-        index = self.indices[0] if index is None else index
-        signed = self.column(index) * self.directions[self.indices.index(index)]
-        if np.isnan(signed).all():
-            raise UndefinedIndex(f"{index} is undefined for every partition")
-        return self.names[int(np.nanargmax(signed))]
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame: a row per partition, a column per index, coverage and K."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas; install it, or read .values, .names and .indices."
-            ) from None
-        frame = pd.DataFrame(self.values, index=pd.Index(self.names, name="partition"))
-        frame.columns = list(self.indices)
-        return frame.assign(n_clusters=self.n_clusters, coverage=self.coverage)
-
-    def __repr__(self) -> str:
-        return f"PartitionScores({len(self.names)} partitions × {', '.join(self.indices)})"
 
 
 def score_partitions(

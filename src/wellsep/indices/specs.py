@@ -7,7 +7,7 @@ from typing import Any
 
 from wellsep._arguments import check_items
 from wellsep._checks import check_choice
-from wellsep._display import shown
+from wellsep._display import meant, shown
 from wellsep.compute.metrics import find
 from wellsep.indices.record import INDICES, Index
 
@@ -37,7 +37,9 @@ def parse_indices(
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
             known = ", ".join(INDICES)
-            raise ValueError(f"{what} must be among {known}; got {shown(name)}.")
+            raise ValueError(
+                f"{what} must be among {known}; got {shown(name)}{meant(name, INDICES)}"
+            )
         index = INDICES[name]
         params = index.with_params({**_convention(name, convention), **given})
         asked[index.label(params)] = (index, params)

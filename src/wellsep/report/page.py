@@ -18,6 +18,7 @@ from wellsep._checks import (
 )
 from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep._replace import write_text
+from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page
@@ -71,8 +72,9 @@ def render_report(
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
     title : str, optional
-    layout : {"pca", "tsne", "umap"}
-        How spaces of more than two columns are drawn.
+    layout : {"pca", "tsne", "umap"} or a name in ``runs.layouts``
+        How spaces of more than two columns are drawn. A layout that came with the runs, such as
+        "X_umap" of AnnData, shows every space with the same coordinates.
 
     Returns
     -------
@@ -89,7 +91,8 @@ def render_report(
     >>> "is the best of 2 runs" in page.read_text(encoding="utf-8")
     True
     """
-    check_choice("layout", layout, LAYOUTS)
+    drawn = getattr(runs, "layouts", {})  # those that came with the runs
+    check_choice("layout", layout, (*LAYOUTS, *drawn))
     path = check_path("path", path)
     if title is not None:
         check_text("title", title)
@@ -129,6 +132,7 @@ def to_html(page: Page) -> str:
         ),
         data=safe_json(data),
         version=__version__,
+        words=WORDS,
     )
     # A lone surrogate in a name is no character, and could not be written.
     return html.lstrip().encode("utf-8", "replace").decode("utf-8")

@@ -254,7 +254,11 @@ def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> 
         planes, axes = tuple(plane[rows] for plane in kept.planes), kept.axes
     else:
         objects = draw_objects(runs.n_objects, n_spaces, n_partitions, None)  # type: ignore[union-attr]
-        made = [plane(runs.spaces[name], objects, layout) for name in evidence.spaces]  # type: ignore[union-attr]
+        if layout in runs.layouts:  # type: ignore[union-attr]
+            xy = runs.open_layout(layout)  # type: ignore[union-attr]
+            made = [(plane(xy, objects)[0], layout)] * n_spaces
+        else:
+            made = [plane(runs.spaces[name], objects, layout) for name in evidence.spaces]  # type: ignore[union-attr]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
 from wellsep.report.figures import Column, RankingTable, TruthPanels
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
     "ace": ("ACE", "Rank by ACE."),
-    "own_space": ("own space", "Rank by the score of each partition in the space it was made in."),
-    "mean_admitted": ("mean", "Rank by the mean score over the spaces that pass the dip test."),
-    "mean_all": ("mean, all", "Rank by the mean score over all spaces."),
-    "input": ("input", "Rank by the score in the data that the runs were made from."),
-    "consensus": ("consensus", "Rank by the agreement (ARI) with other runs, weighed by ACE."),
-    "plain_consensus": ("plain consensus", "Rank by the mean agreement (ARI) with other runs."),
-    "plain_consensus_nmi": ("plain, NMI", "The same by NMI, which favours many clusters."),
+    "own_space": ("own space", f"Rank by it. {WORDS['own_space']}"),
+    "mean_admitted": ("mean", f"Rank by it. {WORDS['mean_admitted']}"),
+    "mean_all": ("mean, all", f"Rank by it. {WORDS['mean_all']}"),
+    "input": ("input", f"Rank by it. {WORDS['input']}"),
+    "consensus": ("consensus", f"Rank by it. {WORDS['consensus']}"),
+    "plain_consensus": ("plain consensus", f"Rank by it. {WORDS['plain_consensus']}"),
+    "plain_consensus_nmi": ("plain, NMI", f"Rank by it. {WORDS['plain_consensus_nmi']}"),
 }
 
 
@@ -44,7 +45,7 @@ def ranking_table(
     order = ranking.order
     columns = [
         Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
-        Column("name", "run", "name", tuple(ranking.names[i] for i in order)),
+        Column("name", "run", "name", tuple(ranking.names[i] for i in order), WORDS["run"]),
         Column(
             "score",
             "score",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from wellsep._arguments import check_flag, check_items, check_mapping, check_nam
 from wellsep._checks import (
     check_choice,
 )
-from wellsep._display import quoted
+from wellsep._display import quoted, shown
 from wellsep.runs.run import Part, Run
 
 
@@ -35,6 +35,10 @@ class Runs:
     ----------
     runs : iterable of Run
         At least one; names unique, equal numbers of objects, equal ids where they are given.
+    layouts : mapping of str to array-like of shape (n_objects, 2), optional
+        Drawings of the objects, such as UMAP. They are offered for drawing and never judged.
+    notes : sequence of str, optional
+        Sentences on what was left out when the runs were read.
 
     Examples
     --------
@@ -50,8 +54,12 @@ class Runs:
     """
 
     runs: tuple[Run, ...]
+    layouts: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_mapping("layouts", self.layouts)
+        object.__setattr__(self, "notes", tuple(check_names("notes", self.notes)))
         runs = tuple(check_items("runs", self.runs, "Run records"))
         for run in runs:
             if not isinstance(run, Run):
@@ -127,6 +135,33 @@ class Runs:
             )
         )
 
+    @classmethod
+    def from_iterator(cls, runs: Iterable[tuple[str, Any, Any]]) -> Runs:
+        """Runs from (name, labels, embedding), one after the other.
+
+        Parameters
+        ----------
+        runs : iterable of (str, array-like or None, array-like or None)
+            A list, a generator, or anything else to loop over. A None stands for labels or an
+            embedding that a run does not have.
+
+        Examples
+        --------
+        >>> from wellsep.runs import Runs
+        >>> X = [[0.0], [0.1], [5.0], [5.2]]
+        >>> Runs.from_iterator((f"k{k}", [i % k for i in range(4)], X) for k in (2, 3))
+        Runs(2 spaces × 2 partitions of 4 objects, paired)
+          k2  space of 1 feature (float64), 2 clusters
+          k3  space of 1 feature (float64), 3 clusters
+        """
+        made = []
+        for triple in check_items("runs", runs, "(name, labels, embedding)"):
+            if not isinstance(triple, tuple | list) or len(triple) != 3:
+                raise TypeError(f"runs must hold (name, labels, embedding), got {shown(triple)}.")
+            name, labels, embedding = triple
+            made.append(Run(name, labels, embedding))
+        return cls(tuple(made))
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the runs, in order."""
@@ -187,6 +222,11 @@ class Runs:
         check_choice("name", name, self.spaces)
         return self.spaces[name]
 
+    def open_layout(self, name: str) -> np.ndarray:
+        """The drawing called ``name``, one of ``layouts``: two coordinates for each object."""
+        check_choice("name", name, self.layouts)
+        return Part("embedding", self.layouts[name], name).open()
+
     def subset(
         self,
         names: Iterable[str] | None = None,
@@ -222,7 +262,7 @@ class Runs:
                 dropped["space"] = None
             if run.name in with_space or run.name in with_labels:
                 smaller.append(run._with(**dropped) if dropped else run)
-        return Runs(tuple(smaller))
+        return replace(self, runs=tuple(smaller))
 
     def _chosen(self, wanted: Iterable[str] | None, there: Iterable[str], what: str) -> set[str]:
         there = list(there)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wellsep.runs.collection import Runs
     from wellsep.runs.run import Run
 
-_MOST_ROWS = 12
+_MOST_ROWS = 8  # a repr has at most ten lines
 _MOST_OBJECTS = 200_000  # clusters are counted up to here: a repr must not take seconds
 
 

@@ -1,0 +1,43 @@
+"""The words that results and help use, each with a plain definition: the one glossary."""
+
+from __future__ import annotations
+
+WORDS = {
+    "embedding": "The coordinates of the objects in which clusterings are scored, such as PCA "
+    "scores or the output of a network. Also called a space.",
+    "space": "The same as an embedding.",
+    "clustering": "One label for each object. Also called a partition.",
+    "partition": "The same as a clustering.",
+    "run": "A clustering, the embedding it was made in, or both, under one name.",
+    "index": "A validity index: a formula that scores a clustering without true labels.",
+    "score": "The value of an index, turned so that larger is better. A dash stands for a score "
+    "that is undefined; such a clustering is ranked last.",
+    "ace": "The rule that decides where the number of clusters hardly varies: it groups embeddings "
+    "that rank alike and averages the scores of the best group. Else it weighs the consensus.",
+    "own_space": "Own-space score: the score of a clustering in the embedding it was made in.",
+    "mean_admitted": "Average score of a clustering over the embeddings that the dip test admits.",
+    "mean_all": "Average score of a clustering over all embeddings.",
+    "input": "Score of a clustering in the data that the runs were made from.",
+    "consensus": "Average agreement (adjusted Rand index) of a clustering with the other "
+    "clusterings; a clustering that ACE ranks high weighs more.",
+    "plain_consensus": "The same with all clusterings weighed alike.",
+    "plain_consensus_nmi": "The same by normalised mutual information; it favours many clusters.",
+    "support": "In a vote: the average agreement with the other clusterings, all weighed alike, as "
+    "a share of the largest.",
+    "dip test": "A test whether the objects of an embedding form more than one heap. An embedding "
+    "with one heap only is not admitted.",
+    "half-sample": "Half of the objects, drawn at random. Ranking many of them shows how certain "
+    "a rank is.",
+    "rank_low": "Best rank in 90 % of the half-samples.",
+    "rank_high": "Worst rank in 90 % of the half-samples.",
+    "p_best": "Share of the half-samples in which the clustering is best.",
+    "coverage": "Share of the objects that the clustering puts into clusters; the others are "
+    "noise.",
+    "borderline": "An object that lies about as near to another cluster as to its own.",
+    "isolated": "An object whose neighbours do not lie between it and the middle of its cluster.",
+    "rival": "The other cluster that is nearest to an object.",
+    "margin": "Distance of an object to the plane halfway between its cluster and the rival; "
+    "negative on the wrong side.",
+    "width": "Silhouette width of an object: from -1 (nearer to another cluster) to 1.",
+    "layout": "A drawing of the objects in two dimensions, such as UMAP. It is not judged.",
+}
