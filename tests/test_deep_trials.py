@@ -32,6 +32,14 @@ def journal(folder):
     return [json.loads(line) for line in (folder / JOURNAL).read_text().splitlines()]
 
 
+def test_missing_values_are_refused_before_the_first_setting(tmp_path):
+    holed = X.copy()
+    holed[7, 1] = np.nan
+    with pytest.raises(ValueError, match="X must be finite, got NaN or infinity in object 7"):
+        sweep(MODEL, holed, {"kmeans_weight": [0.1, 1.0]}, out=tmp_path / "sweep")
+    assert not (tmp_path / "sweep").exists()
+
+
 def test_each_setting_becomes_a_run_with_its_parameters(tmp_path):
     result = sweep(
         MODEL, X, {"kmeans_weight": [0.1, 1.0], "init": ["random", "k-means"]}, out=tmp_path

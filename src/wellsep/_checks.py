@@ -334,6 +334,18 @@ def _check_finite(X: np.ndarray, name: str, names: list[str] | None) -> None:
     )
 
 
+def check_finite_objects(X: np.ndarray, name: str = "X") -> None:
+    """Refuse NaN and infinity in data of any number of dimensions, such as images."""
+    if X.dtype.kind != "f":
+        return
+    finite = np.isfinite(X).reshape(len(X), -1).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in object {int(np.argmin(finite))}; "
+            "drop or impute such objects first."
+        )
+
+
 def _check_foreign(X: Any, name: str, minimum: int) -> Any:
     from array_api_compat import array_namespace
 

@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._arguments import check_flag, check_mapping, check_path, check_random_state
-from wellsep._checks import check_choice, check_count, is_frame, name_x, to_table
+from wellsep._checks import (
+    check_choice,
+    check_count,
+    check_finite_objects,
+    is_frame,
+    name_x,
+    to_table,
+)
 from wellsep._files import digest
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.contract import Contract
@@ -159,14 +166,7 @@ class DeepClusterer(Training, Contract, ABC):
             validate_data, self, X, reset=reset, allow_nd=True, ensure_all_finite=False,
             ensure_min_samples=2 if reset else 1,
         )  # fmt: skip
-        if X.dtype.kind == "f":
-            finite = np.isfinite(X).reshape(len(X), -1).all(axis=1)
-            if not finite.all():
-                where = int(np.flatnonzero(~finite)[0])
-                raise ValueError(
-                    f"X must be finite, got NaN or infinity in object {where}; "
-                    "drop or impute such objects first."
-                )
+        check_finite_objects(X)
         if reset:
             self._n_dimensions = X.ndim
         elif X.ndim != self._n_dimensions:

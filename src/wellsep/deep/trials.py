@@ -12,6 +12,7 @@ from wellsep._arguments import check_flag, check_function, check_mapping, check_
 from wellsep._checks import (
     check_choice,
     check_count,
+    check_finite_objects,
     to_numpy,
     to_table,
 )
@@ -148,6 +149,8 @@ def sweep(
     array = to_table(X)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"X must be numeric, got an array of type {array.dtype}.")
+    if array.size:
+        check_finite_objects(array)
     called = None if ids is None else to_numpy(ids, "ids")
     if called is not None and called.shape != (len(array),):
         raise ValueError(
