@@ -109,7 +109,7 @@ class Judgement(Record):
                 dict(zip(ranking.table(), row, strict=True))
                 for row in zip(*ranking.table().values(), strict=True)
             ],
-            "explanation": self.explain().splitlines(),
+            "explanation": [*ranking.explanation, *self.notes],
             "embeddings": self.embeddings.to_rows(),
             "winning_spaces": dict(
                 zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
