@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 Pattern = str | None
 MOST_EMBEDDINGS = 10  # rows of the second table
 EMBEDDING_COLUMNS = (
-    "rank", "embedding", "agreement", "favourite", "score", "admitted", "weight", "own_vote",
-    "dims", "rankme", "alpha_req",
+    "rank", "embedding", "agreement", "favourite", "score", "coverage", "admitted", "weight",
+    "own_vote", "dims", "rankme", "alpha_req",
 )  # fmt: skip
 
 
