@@ -182,3 +182,14 @@ def test_kept_scores_keep_the_spectrum(tmp_path):
     again = ws.judge(runs, n_draws=0, cache=tmp_path).embeddings
     np.testing.assert_array_equal(first.rankme, again.rankme)
     assert first.explain() == again.explain()
+
+
+def test_the_coverage_of_a_favourite_with_noise_is_shown(found):
+    assert "coverage" not in found.table()
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    spaces = {f"s{i}": rng.normal(size=(60, 2)) + 9 * truth[:, None] for i in range(2)}
+    labels = {"noisy": np.where(np.arange(60) < 6, -1, truth), "mixed": rng.integers(0, 2, 60)}
+    judged = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0, dip=False).embeddings
+    assert judged.favourite == ("noisy", "noisy")
+    assert judged.table()["coverage"] == [0.9, 0.9]

@@ -25,7 +25,7 @@ WITHOUT_A_CALL = {
     **dict.fromkeys(("INDICES", "__version__"), "not a function"),
     **dict.fromkeys(
         (
-            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "GapStatistic",
+            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "EmbeddingRanking", "GapStatistic",
             "HolmResult", "Index", "Judgement", "LocalConnectivity", "MembershipReport",
             "Multimodality", "PartitionDetails", "PartitionScores", "RankConfidence", "Ranking",
             "SilhouetteEstimate",
@@ -136,6 +136,7 @@ def calls(folder: Path) -> dict[str, Call]:
             param_grid={"n_clusters": [2, 3]},
         ),
         "MembershipReport.reason": call(report.reason, position=0),
+        "MembershipReport.assign_noise": call(report.assign_noise, least=0.5),
         "MembershipReport.columns": call(report.columns, positions=np.array([0])),
         "Run": call(ws.Run, name="r", labels=LABELS, embedding=X),
         "Runs": call(ws.Runs, runs=tuple(made)),
@@ -176,6 +177,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "rank_confidence": call(
             ws.rank_confidence, runs=made, scores=scores, result=result, n_draws=2
         ),
+        "rank_embeddings": call(ws.rank_embeddings, judgement=judgement),
         "partition_details": call(ws.partition_details, runs=made, result=result),
         "render_report": call(
             ws.render_report, result=judgement, path=folder / "page.html", runs=made

@@ -17,6 +17,7 @@ EMBEDDING_COLUMNS = (
     "agreement",
     "favourite",
     "score",
+    "coverage",
     "admitted",
     "weight",
     "own_vote",

@@ -253,7 +253,7 @@ def print_scores(scores: PartitionScores) -> None:
         [name, int(scores.n_clusters[m]), float(scores.coverage[m]), *scores.values[m].tolist()]
         for m, name in enumerate(scores.names)
     ]
-    print_table(rows, ["partition", "K", "covered", *columns])
+    print_table(rows, ["partition", "K", "coverage", *columns])
     if len(scores.names) > 1:
         for index in scores.indices:
             print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")

@@ -55,6 +55,8 @@ class EmbeddingRanking(Record):
         The clustering that it scores best; of several the first; "" where no score is defined.
     favourite_score : ndarray of shape (L,)
         The score there, with the index's own sign.
+    favourite_coverage : ndarray of shape (L,)
+        Share of the objects that it puts into clusters; NaN where unknown.
     own_runs : ndarray of shape (L,)
         How many clusterings were made in it, equal ones counted once.
     own_vote : ndarray of shape (L,)
@@ -84,6 +86,7 @@ class EmbeddingRanking(Record):
     weight: np.ndarray
     favourite: tuple[str, ...]
     favourite_score: np.ndarray
+    favourite_coverage: np.ndarray
     own_runs: np.ndarray
     own_vote: np.ndarray
     rankme: np.ndarray
@@ -120,6 +123,7 @@ class EmbeddingRanking(Record):
             "agreement": self.agreement,
             "favourite": self.favourite,
             "score": self.favourite_score,
+            "coverage": self.favourite_coverage,
             "admitted": self.admitted,
             "weight": self.weight,
             "own_vote": self.own_vote,
@@ -136,6 +140,8 @@ class EmbeddingRanking(Record):
             "copies": [len(names) for names in self.copies],
             "why": self.why,
         }
+        if not (self.favourite_coverage < 1).any():
+            del columns["coverage"]
         if not np.isfinite(self.own_vote).any():
             del columns["own_vote"], columns["own_runs"]
         found = {}
@@ -270,6 +276,9 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
             scores.partitions[first[m]] if known[i].any() else "" for i, m in enumerate(liked)
         ),
         favourite_score=freeze(np.where(known.any(axis=1), own[rows, liked], np.nan)),
+        favourite_coverage=freeze(
+            unknown if scores.coverage is None else scores.coverage[first[liked]]
+        ),
         own_runs=freeze(own_runs),
         own_vote=freeze(own_vote),
         rankme=freeze(unknown if spectrum is None else spectrum.rankme),
