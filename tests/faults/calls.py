@@ -25,7 +25,8 @@ WITHOUT_A_CALL = {
     **dict.fromkeys(("INDICES", "__version__"), "not a function"),
     **dict.fromkeys(
         (
-            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "EmbeddingRanking", "GapStatistic",
+            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "EmbeddingRanking",
+            "GapStatistic",
             "HolmResult", "Index", "Judgement", "LocalConnectivity", "MembershipReport",
             "Multimodality", "PartitionDetails", "PartitionScores", "RankConfidence", "Ranking",
             "SilhouetteEstimate",
