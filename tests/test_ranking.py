@@ -179,3 +179,11 @@ def test_rank_correlation_is_scipys_where_both_are_finite(kind):
 def test_a_constant_has_no_rank_correlation(kind):
     assert np.isnan(rank_correlation(kind, [0.3, 0.1 + 0.2], [1.0, 2.0]))
     assert np.isnan(rank_correlation(kind, [np.nan, 1.0], [1.0, 2.0]))
+
+
+def test_runs_that_tie_stand_in_the_order_of_their_numbers():
+    labels = {f"run {i}": np.arange(60) % 3 for i in (10, 2, 1)} | {"other": np.arange(60) % 2}
+    spaces = {"a": np.random.default_rng(0).normal(size=(60, 2)) + np.eye(3)[np.arange(60) % 3, :2]}
+    ranking = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0, judge="ace").ranking
+    tied = [name for name in ranking.table()["partition"] if name != "other"]
+    assert tied == ["run 1", "run 2", "run 10"]

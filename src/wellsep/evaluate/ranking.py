@@ -20,6 +20,7 @@ from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.voting import VOTES
 from wellsep.evaluate.voting_result import Consensus
+from wellsep.runs.names import natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +145,12 @@ class Ranking(Record):
     @property
     def winners(self) -> tuple[str, ...]:
         """All partitions on rank 1, by name."""
-        return tuple(sorted(self.names[i] for i in np.flatnonzero(self.rank == 1)))
+        return tuple(self.names[i] for i in self.order if self.rank[i] == 1)
 
     @property
     def order(self) -> np.ndarray:
         """Positions, best first; ties by name."""
-        by_name = sorted(range(len(self.names)), key=self.names.__getitem__)
+        by_name = sorted(range(len(self.names)), key=lambda i: natural_key(self.names[i]))
         return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
 
     @property

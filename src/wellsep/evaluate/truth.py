@@ -117,6 +117,8 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
         if name not in partitions:
             raise ValueError(f"runs must have the partitions that were ranked, got no {name!r}.")
     labels = {name: partitions[name] for name in ranking.names}
+    _check_length(truth, labels)
+    known_classes(truth)  # refused before the votes are counted
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
         found = plain_votes(count_labels(labels))
@@ -164,16 +166,11 @@ def compare_with_truth(
     (1.0, ('good',))
     """
     names = tuple(partitions)
-    vectors = {name: merge_noise(as_labels(partitions[name], name)) for name in names}
-    n_given = len(to_numpy(truth, "truth").reshape(-1))
-    for name, labels in vectors.items():
-        if len(labels) != n_given:
-            raise ValueError(
-                f"truth must have one class per object ({len(labels)} in {name!r}), got {n_given}."
-            )
+    _check_length(truth, partitions)
     classes, known = known_classes(truth)
     values: dict[str, list[float]] = {name: [] for name in MEASURES}
-    for labels in vectors.values():  # noise: one more cluster
+    for name in names:
+        labels = merge_noise(as_labels(partitions[name], name))  # noise: one more cluster
         for measure, function in MEASURES.items():
             values[measure].append(float(function(classes, labels[known])))
     external = {name: freeze(v) for name, v in values.items()}
@@ -192,6 +189,15 @@ def compare_with_truth(
     compared = {name: freeze(scores) for name, scores in rankings.items()}
     found = (names, external, correlations, picks, compared)
     return Agreement(*found, n_objects=len(known), n_known=int(known.sum()))
+
+
+def _check_length(truth: Any, partitions: Mapping[str, Any]) -> None:
+    n = len(to_numpy(truth, "truth").reshape(-1))
+    for name, labels in partitions.items():
+        if len(labels) != n:
+            raise ValueError(
+                f"truth must have one class per object ({len(labels)} in {name!r}), got {n}."
+            )
 
 
 def known_classes(truth: Any) -> tuple[np.ndarray, np.ndarray]:

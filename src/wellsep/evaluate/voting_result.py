@@ -19,6 +19,7 @@ from wellsep.evaluate.votes import (
     voters_among,
     weights_of_voters,
 )
+from wellsep.runs.names import natural_key
 
 MEASURES = {
     "ari": "adjusted Rand index",
@@ -113,7 +114,7 @@ class Consensus(Record):
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
-        return min(self.winners)
+        return min(self.winners, key=natural_key)
 
     @property
     def n_distinct(self) -> int:
