@@ -71,7 +71,7 @@ def test_anndata_gets_one_answer_from_object_file_and_shell(tmp_path, capsys):
     shell = in_the_shell(capsys, str(tmp_path / "cells.h5ad"), "--labels", "leiden_*")
     assert shell["best"] == list(python.ranking.winners)
     assert rows(shell["ranking"]) == rows(python.to_dict()["ranking"])
-    assert shell["explanation"] == python.explain().splitlines()
+    assert shell["explanation"] == list(python.explanation)
     from_file = ws.judge(ws.adapters.load_any(tmp_path / "cells.h5ad", labels="leiden_*"))
     assert from_file.explain() == python.explain()
 

@@ -200,6 +200,8 @@ def cluster(
     check_file("centers", centers, (".npy",))
     if centers is not None and output is not None and centers.absolute() == output.absolute():
         raise ValueError(f"centers must be another file than output, got {centers} for both.")
+    if centers is not None and method == "ward":
+        raise ValueError("centers must be left out for a method without centres, got ward.")
     (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
     reader = TableReader()
     X, names = _read(reader, data, scale, choice, space)
@@ -313,9 +315,9 @@ def _write_labels(path: Path, labels: Any, ids: np.ndarray | None) -> None:
 def _write_centers(path: Path, estimator: Any) -> None:
     from wellsep.table_writer import write_array
 
-    found = getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None))
+    found = getattr(estimator, "cluster_centers_", None)
     if found is None:
-        raise ValueError("centers must be left out for a method without centres, got ward.")
+        found = estimator.means_
     write_array(path, found)
 
 

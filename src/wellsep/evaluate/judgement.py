@@ -340,7 +340,7 @@ def judge(runs: Runs, options: Options) -> Judgement:
         asked=options.judge,
         structure=structure,
         consensus_run=made,
-        params=_params_of(runs, partitions),
+        params=_params_of(runs, partitions, made),
     )
     if not options.details:
         return found
@@ -348,8 +348,12 @@ def judge(runs: Runs, options: Options) -> Judgement:
     return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))
 
 
-def _params_of(runs: Runs, partitions: Partitions) -> dict[str, Mapping[str, Any]]:
-    return {name: one for name, one in runs.params.items() if one and name in partitions.names}
+def _params_of(
+    runs: Runs, partitions: Partitions, made: ConsensusPartition | None
+) -> dict[str, Mapping[str, Any]]:
+    """Parameters of the runs that were given; those of a run made here are in its record."""
+    names = [name for name in partitions.names if made is None or name != MADE_RUN]
+    return {name: one for name, one in runs.params.items() if one and name in names}
 
 
 def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
@@ -421,5 +425,5 @@ def _judge_labels(
         judge="consensus",
         asked=options.judge,
         consensus_run=made,
-        params=_params_of(runs, partitions),
+        params=_params_of(runs, partitions, made),
     )
