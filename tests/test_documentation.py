@@ -112,7 +112,9 @@ def write_what_the_readme_names(folder, runs):
     rng = np.random.default_rng(0)
     pd = pytest.importorskip("pandas", reason="writes the tables")
     pd.DataFrame(X, columns=list("abc")).to_csv(folder / "data.csv")
-    pd.DataFrame({"three": y, "two": y > 0}).astype(int).to_csv(folder / "labels.csv")
+    pd.DataFrame({"k2": y > 0, "k3": y, "k4": np.arange(60) % 4}).astype(int).to_csv(
+        folder / "labels.csv"
+    )
     np.save(folder / "labels.npy", y)
     (folder / "sets").mkdir()
     np.savez(folder / "sets" / "digits.npz", X=X.astype(np.float32), y=y)
