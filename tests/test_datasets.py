@@ -157,7 +157,7 @@ def test_an_unreachable_openml_says_what_to_do(no_folder, monkeypatch):
         ("fcps/target", {}, FileNotFoundError, "WELLSEP_DATA"),
         ("irris", {}, ValueError, "did you mean 'iris'"),
         ("no such thing", {}, ValueError, r"list_datasets\(\)"),
-        (3, {}, TypeError, "must be a string"),
+        (3, {}, TypeError, "name must be a text"),
     ],
 )
 def test_a_miss_names_the_remedy(no_folder, name, options, error, sentence):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -160,7 +161,7 @@ class DeepClusterer(Training, Contract, ABC):
         self._pretrain(trainer, network, settings)
 
     def _read(self, X: Any, *, reset: bool) -> np.ndarray:
-        if not is_frame(X):
+        if not is_frame(X) and not sp.issparse(X):  # scikit-learn's check refuses sparse X
             X = to_table(X)
         X = name_x(
             validate_data, self, X, reset=reset, allow_nd=True, ensure_all_finite=False,
