@@ -65,7 +65,9 @@ def test_a_reader_beside_two_writers_sees_one_version_or_a_sentence(tmp_path, ki
         except OSError as error:
             told.append(str(error))
     assert [process.exitcode for process in processes] == [0, 0]
-    assert [text for text in told if "the file was replaced since it was loaded" not in text] == []
+    # Replaced between loading and reading, or just while its folder was swapped.
+    sentences = ("the file was replaced since it was loaded", "load the runs again")
+    assert [text for text in told if not any(part in text for part in sentences)] == []
     assert len(seen) > 1
     assert load(tmp_path) in (159, 359)
 
