@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -117,12 +117,24 @@ def in_threads(jobs: int, task: Callable[..., Any], rounds: Iterator[list]) -> N
         with one_blas_thread():
             for items in rounds:
                 for item in items:
+                    _end_if_stopped()
                     task(*item)
         return
     with one_blas_thread(), ending_threads(jobs) as pool:
         for items in rounds:
             for done in [pool.submit(task, *item) for item in items]:
+                _end_if_stopped()
                 done.result()
+
+
+# Set in threads of `some_at_once` once their caller has been interrupted.
+_STOPPED: ContextVar[threading.Event | None] = ContextVar("stopped", default=None)
+
+
+def _end_if_stopped() -> None:
+    stopped = _STOPPED.get()
+    if stopped is not None and stopped.is_set():
+        raise CancelledError
 
 
 def some_at_once(
@@ -143,7 +155,8 @@ def some_at_once(
             for item in items:
                 yield task(*item)
                 break
-        run = _as_here(task)
+        stopped = threading.Event()
+        run = _as_here(task, stopped)
         waiting: deque[Future] = deque()
         pool = ThreadPoolExecutor(threads)
         try:
@@ -154,10 +167,11 @@ def some_at_once(
             while waiting:
                 yield waiting.popleft().result()
         finally:
+            stopped.set()
             pool.shutdown(cancel_futures=True)
 
 
-def _as_here(task: Callable[..., Any]) -> Callable[..., Any]:
+def _as_here(task: Callable[..., Any], stopped: threading.Event) -> Callable[..., Any]:
     """The task with what belongs to the calling thread: scikit-learn's settings, the CUDA card."""
     from sklearn import config_context, get_config
 
@@ -168,6 +182,7 @@ def _as_here(task: Callable[..., Any]) -> Callable[..., Any]:
         card = torch.cuda.current_device()
 
     def run(*item: Any) -> Any:
+        _STOPPED.set(stopped)
         with ExitStack() as stack:
             stack.enter_context(config_context(**settings))
             if card is not None:
