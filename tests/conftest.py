@@ -30,3 +30,14 @@ def dask_client():
     yield client
     client.close()
     cluster.close()
+
+
+@pytest.fixture(autouse=True)
+def registry_as_it_was():
+    """Take back the indices that a test registers, whatever test comes next."""
+    from wellsep.indices.record import INDICES
+
+    before = dict(INDICES._entries)
+    yield
+    INDICES._entries.clear()
+    INDICES._entries.update(before)
