@@ -65,7 +65,7 @@ def test_two_vectors_and_many_have_the_same_formula(measure):
             assert score(a, b) == pytest.approx(found[i, j], abs=1e-14)
 
 
-def same_counts(found, expected):
+def assert_same_counts(found, expected):
     assert found.names == expected.names
     assert found.n_clusters.tolist() == expected.n_clusters.tolist()
     np.testing.assert_allclose(found.coverage, expected.coverage)
@@ -81,7 +81,7 @@ def test_threads_and_sorting_change_no_count(n_jobs, monkeypatch):
     labels = ugly_labels()
     expected = count_labels(labels)
     monkeypatch.setattr(contingency, "DENSE", 0)  # every table is sorted
-    same_counts(count_labels(labels, n_jobs=n_jobs), expected)
+    assert_same_counts(count_labels(labels, n_jobs=n_jobs), expected)
 
 
 @pytest.mark.parametrize("noise", ["cluster", "singletons"])
@@ -93,7 +93,9 @@ def test_a_device_counts_the_same(noise, wide, monkeypatch):
     monkeypatch.setattr(on_device, "WIDE", wide)
     monkeypatch.setattr(on_device, "budget_bytes", lambda: 32.0 * 64**2)  # several blocks
     labels = ugly_labels()
-    same_counts(count_labels(labels, noise=noise, device="cpu"), count_labels(labels, noise=noise))
+    assert_same_counts(
+        count_labels(labels, noise=noise, device="cpu"), count_labels(labels, noise=noise)
+    )
 
 
 @pytest.mark.parametrize("noise", ["cluster", "singletons"])
