@@ -219,3 +219,21 @@ def test_a_page_of_a_saved_ranking_reads_the_file_again(path, capsys, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "leiden_scvi_1" in text
     assert "X_umap" in text
+
+
+def test_a_column_may_be_in_one_of_several_files(tmp_path):
+    one, other = cells(), cells()
+    other.obs = other.obs.rename(columns=lambda name: name.replace("leiden", "louvain"))
+    one.write_h5ad(tmp_path / "one.h5ad")
+    other.write_h5ad(tmp_path / "other.h5ad")
+    sources = [tmp_path / "one.h5ad", tmp_path / "other.h5ad"]
+    runs = ws.adapters.load_any(sources, labels="leiden_*,louvain_*", pairs="*_{space}_*")
+    names = list(runs.partitions)
+    assert any("leiden_" in name for name in names) and any("louvain_" in name for name in names)
+    assert {run.space.split("/")[0] for run in runs if run.labels is not None and run.space} == {
+        "one.h5ad",
+        "other.h5ad",
+    }
+    assert any("two columns" in note for note in runs.notes)
+    with pytest.raises(ValueError, match="labels must match one of .* got 'ward_"):
+        ws.adapters.load_any(sources, labels="ward_*")
