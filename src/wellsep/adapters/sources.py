@@ -110,9 +110,7 @@ def load_any(
     return _paired(runs, pairs)
 
 
-def _paired(
-    runs: Runs, pairs: str | Mapping[str, str] | None, *, partly: bool = False
-) -> Runs:
+def _paired(runs: Runs, pairs: str | Mapping[str, str] | None, *, partly: bool = False) -> Runs:
     """The runs, each with the space that it was made in."""
     if pairs is None:
         return runs

@@ -223,16 +223,16 @@ def rank(
 
     \b
     Words in the table:
-      partition           a clustering: one label per object
-      space               an embedding: the coordinates a clustering is scored in
-      rank_own_space      rank by the score in the embedding the clustering was made in
-      rank_mean_admitted  rank by the average over the embeddings that pass the dip test
-      rank_mean_all       rank by the average over all embeddings
-      rank_ace            rank by ACE, where the consensus decides
-      rank_consensus      rank by the average agreement with the others, weighed by ACE
+      partition             a clustering: one label per object
+      space                 an embedding: where a clustering is scored
+      rank_own_space        rank by the score in the embedding it was made in
+      rank_mean_admitted    rank by the mean over embeddings that pass the dip test
+      rank_mean_all         rank by the mean over all embeddings
+      rank_ace              rank by ACE, where the consensus decides
+      rank_consensus        rank by agreement with the others, weighed by ACE
       rank_plain_consensus  the same with all clusterings weighed alike
-      rank_low, rank_high lowest and highest rank in 90 % of the half-samples
-      p_best              share of the half-samples in which it is best
+      rank_low, rank_high   lowest and highest rank in 90 % of the half-samples
+      p_best                share of the half-samples in which it is best
     """
     import wellsep as ws
     from wellsep.adapters import load_any

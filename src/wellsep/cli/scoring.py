@@ -25,9 +25,9 @@ from wellsep.cli.output import (
     check_file,
     print_columns,
     print_error,
+    print_in_parts,
     print_json,
     print_line,
-    print_table,
     refuse_inputs,
     wrote,
 )
@@ -249,11 +249,12 @@ def print_scores(scores: PartitionScores) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
     arrows = ["↑" if sign > 0 else "↓" for sign in scores.directions]
     columns = [f"{name} {arrow}" for name, arrow in zip(scores.indices, arrows, strict=True)]
-    rows = [
-        [name, int(scores.n_clusters[m]), float(scores.coverage[m]), *scores.values[m].tolist()]
-        for m, name in enumerate(scores.names)
-    ]
-    print_table(rows, ["partition", "K", "coverage", *columns])
+    facts = {
+        "partition": list(scores.names),
+        "K": scores.n_clusters.tolist(),
+        "coverage": scores.coverage.tolist(),
+    }
+    print_in_parts(facts | dict(zip(columns, scores.values.T.tolist(), strict=True)))
     if len(scores.names) > 1:
         for index in scores.indices:
             print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")
