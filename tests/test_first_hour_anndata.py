@@ -185,7 +185,7 @@ def test_a_consensus_that_is_best_is_written_back(tmp_path, capsys):
     path = tmp_path / "cells.h5ad"
     made.write_h5ad(path)
     words = ["--labels", "ward_*", "--judge", "consensus", "--consensus", "--write-back"]
-    code, out, err = run(capsys, "rank", path, *QUICK, *words)
+    code, _, err = run(capsys, "rank", path, *QUICK, *words)
     assert (code, err.splitlines()[-1]) == (0, f"wrote {path}")
     written = anndata.read_h5ad(path)
     assert written.uns["wellsep"]["best"] == "consensus"

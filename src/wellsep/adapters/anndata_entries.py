@@ -65,7 +65,8 @@ def write_anndata(judgement: Any, target: Any) -> None:
     """Write the answer into AnnData: ``obs["wellsep_best"]`` and ``uns["wellsep"]``.
 
     The column holds the labels of the best partition: a column of ``obs``, or the consensus that
-    the judgement made. The entry holds its name, the judge, the index, the ranking by columns and the explanation.
+    the judgement made. The entry holds its name, the judge, the index, the ranking by columns and
+    the explanation.
 
     Parameters
     ----------

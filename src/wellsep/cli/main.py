@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         else:
-            print_error(f"Error: {_sentence(error, named)}")
+            print_error(f"Error: {_sentence(error, named, arguments)}")
         return getattr(error, "exit_code", MISUSED if isinstance(error, BAD_INPUT) else FAILED)
     return DONE
 
@@ -186,12 +186,12 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _sentence(error: Exception, command: str | None) -> str:
+def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -> str:
     """Put the error on one line, with the flags of the command in the place of arguments.
 
     An error in the program, not in the input, shows its class.
     """
-    from wellsep.cli.wording import flags_of, in_shell_words
+    from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
 
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, OSError) and error.strerror and error.filename is None:
@@ -200,7 +200,8 @@ def _sentence(error: Exception, command: str | None) -> str:
         text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
     text = " ".join(str(text).split())
     if isinstance(error, BAD_INPUT) and text:
-        return in_shell_words(text, flags_of(command))
+        flags = flags_of(command)
+        return in_shell_words(with_its_flag(text, arguments, flags), flags)
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -157,7 +159,10 @@ def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
     """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
-        raise ValueError(f"index must read name or name(parameter=value, ...), got {text!r}.")
+        raise ValueError(
+            f"index must read name or name(parameter=value, ...), got {text!r}; for several "
+            "indices repeat --index."
+        )
     name, inside = match[1].replace("-", "_"), match[2]
     if not (inside or "").strip():
         return name
@@ -204,7 +209,8 @@ def _read_all(
     of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
     read = []
     for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):
-        found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
+        with _called_labels():
+            found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
         check_order(objects, others, path)
         read += [(path, name, vector) for name, vector in found.items()]
     called = [name for _, name, _ in read]
@@ -212,6 +218,17 @@ def _read_all(
         name if called.count(name) == 1 else f"{path.stem}:{name}": vector
         for path, name, vector in read
     }
+
+
+@contextlib.contextmanager
+def _called_labels() -> Iterator[None]:
+    """Blame --labels, which names the columns of label files here, and not --columns."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("columns must name"):
+            raise
+        raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
 
 
 def scores_record(scores: PartitionScores) -> dict[str, Any]:
