@@ -13,7 +13,7 @@ PHRASES = {
     "one of None, ": "one of ",
     "must be None, ": "must be ",
     "got None": "got none",
-    "without record.json.": "without record.json; save one with wellsep rank --save.",
+    "with save or in the shell with --save": "with wellsep rank or choose-k and --save",
 }
 # What the library calls an argument → what a command calls it, where it has such a flag.
 SYNONYMS = {
