@@ -77,6 +77,8 @@ def explain_vote(
         told[0] = f"ACE, the first judge: {told[0]}"
         paragraphs += told
         baselines = {"ace": ace.scores, **ace.baselines}
+    if vote.n_distinct == 1:  # nothing was ranked
+        return paragraphs
     paragraphs.append(" ".join(_compare(vote, {**baselines, **(votes or {})}, "the vote")))
     sure: tuple[str, ...] = ("How often each run is best was not computed (--draws).",)
     if confidence is not None:

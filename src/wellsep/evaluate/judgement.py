@@ -23,7 +23,7 @@ from wellsep.evaluate.confidence import (
     rank_draws,
 )
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
-from wellsep.evaluate.details import PartitionDetails, details_of_best
+from wellsep.evaluate.details import PartitionDetails, details_of_best, object_details
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
@@ -42,11 +42,12 @@ from wellsep.evaluate.scoring import (
 from wellsep.evaluate.structure import Structure, structure_of
 from wellsep.evaluate.verdict import Verdict, verdict
 from wellsep.evaluate.vote_draws import confidence_of_vote
-from wellsep.evaluate.votes import first_of_class, k_varies, number_classes
-from wellsep.evaluate.voting import VOTES, plain_votes, refuse_too_few, vote_by_ace
+from wellsep.evaluate.votes import all_equal, first_of_class, k_varies, number_classes
+from wellsep.evaluate.voting import VOTES, plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +146,8 @@ class Judgement(Record):
     @property
     def why_this_judge(self) -> str:
         """A sentence on who decides, and why."""
+        if not np.any(self.ranking.class_of):
+            return "No judge had to decide: all runs are the same clustering."
         if self.by_ace is None:
             return "The consensus decides, with all votes alike: there are labels only."
         ks = self.scores.n_clusters
@@ -286,6 +289,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
         return _judge_labels(runs, options, made)
     silent = () if made is None else (MADE_RUN,)
     partitions = encode_runs(runs, options)
+    if all_equal(partitions.first_equal):
+        return _judge_equal(runs, partitions, options)
     n_spaces = len(runs.spaces)
     runs = with_drawn_spaces(runs, options)
     once, copies = spaces_once(runs)
@@ -394,6 +399,40 @@ def _confidence(
     )
 
 
+def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgement:
+    """The judgement of runs that all found the same clustering: is there anything to cluster."""
+    n, k = len(partitions), int(partitions.n_clusters[0])
+    if k < 2:
+        found = "find one cluster only" if k else "call every object noise (-1)"
+        raise NothingToRank(f"All {n} runs {found}; add runs that find two clusters or more.")
+    vote = unanimous_vote(count_labels(partitions, n_jobs=options.n_jobs))
+    structure = details = None
+    notes = runs.notes
+    if options.consensus_run:
+        notes += ("No consensus partition was made: it would be the same clustering.",)
+    if runs.spaces:
+        once, copies = spaces_once(with_drawn_spaces(runs, options))
+        scores = rows_once(score_spaces(once, partitions, options)[0], copies)
+        scores = replace(scores, class_of=class_numbers(partitions.first_equal))
+        structure = structure_of(once, scores, partitions, options)
+        if options.details:
+            space = scores.spaces[max(0, int(scores.made_in[0]))]
+            own = partitions[partitions.names.index(min(partitions.names, key=natural_key))]
+            details = object_details(runs.spaces[space], own, space, device=options.device)
+    else:
+        scores = scores_of_labels(runs, partitions, options)
+    return Judgement(
+        scores,
+        {"consensus": {"ari": vote}},
+        details=details,
+        notes=notes,
+        judge="consensus",
+        asked=options.judge,
+        structure=structure,
+        params=_params_of(runs, partitions, None),
+    )
+
+
 def _judge_labels(
     runs: Runs, options: Options, made: ConsensusPartition | None = None
 ) -> Judgement:
@@ -404,6 +443,8 @@ def _judge_labels(
             "runs with their embeddings."
         )
     partitions = encode_labels(runs, options)
+    if all_equal(partitions.first_equal):
+        return _judge_equal(runs, partitions, options)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
     refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
     plain = plain_votes(counted, () if made is None else (MADE_RUN,))
