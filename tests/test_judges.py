@@ -161,8 +161,8 @@ def test_certainty_is_that_of_the_vote(runs):
     by_vote = ws.judge(runs, judge="consensus", n_draws=10).confidence
     assert by_ace.ranks.shape == by_vote.ranks.shape
     assert by_ace.ranks.tolist() != by_vote.ranks.tolist()
-    assert by_ace.voters_per_draw == 0
-    assert by_vote.voters_per_draw == 3
+    assert by_ace.runs_per_draw == 5
+    assert by_vote.runs_per_draw == 3
     again = ws.judge(runs, judge="consensus", n_draws=10, random_state=0).confidence
     assert again.ranks.tolist() == by_vote.ranks.tolist()
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import cell, count, html_box, html_table, listing
+from wellsep.evaluate.result import AceResult
 from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
-    from wellsep.evaluate.result import AceResult
     from wellsep.evaluate.voting_result import Consensus
 
 BASELINES = {
@@ -317,8 +317,9 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     also = " that also leave out spaces" if confidence.spaces_left_out else ""
-    if confidence.voters_per_draw:
-        voters = f"let {confidence.voters_per_draw} different partitions vote"
+    if confidence.runs_per_draw:
+        vote = "choose the spaces" if isinstance(answer, AceResult) else "vote"
+        voters = f"let {confidence.runs_per_draw} different partitions {vote}"
         also += f" and {voters}" if also else f" that {voters}"
     yield (
         f"Over {confidence.n_draws} half-samples of the objects{also}, "

@@ -384,8 +384,11 @@ def _confidence(
 ) -> RankConfidence:
     """How sure the deciding answer is: ACE's, or that of the vote."""
     if vote is None:
+        class_of = number_classes(partitions.first_equal)
+        codes = partitions.codes[first_of_class(class_of)]
+        progress = options.progress
         return rank_draws(
-            plan, job, scores, answer, resampled, options.level, progress=options.progress
+            plan, job, scores, answer, resampled, codes, options.level, progress=progress
         )
     return confidence_of_vote(
         vote,
