@@ -247,10 +247,10 @@ WRONG = tuple(i / 20 for i in range(12))
 
 
 def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
-    from wellsep.evaluate.confidence import FEWEST_RUNS, draw_plan
+    from wellsep.evaluate.confidence import FEWEST_RUNS
     from wellsep.evaluate.correlation import ranks
     from wellsep.evaluate.options import ConfidenceOptions
-    from wellsep.evaluate.panels import draw_panels
+    from wellsep.evaluate.plans import draw_panels, draw_plan
 
     runs, scores, _ = made(wrong=WRONG)
     result = ace(scores, dip=False)
@@ -304,8 +304,8 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
 def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.contingency import count_pairs
-    from wellsep.evaluate.confidence import draw_plan
     from wellsep.evaluate.options import Options
+    from wellsep.evaluate.plans import draw_plan
     from wellsep.evaluate.vote_draws import confidence_of_vote
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions

@@ -10,25 +10,22 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator, check_kind
+from wellsep._arguments import check_kind
 from wellsep._records import Record, freeze
-from wellsep.compute.half_sums import Halves
 from wellsep.evaluate.baselines import fill_undefined
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.halves import (
     MOST_TREE_DRAWS,
     Resampled,
     Resampling,
-    draw_halves,
-    draws_of_index,
     grows_trees,
 )
-from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
-from wellsep.evaluate.panels import draw_panels
+from wellsep.evaluate.options import ConfidenceOptions, Progress, takes_options
+from wellsep.evaluate.plans import Plan, draw_panels, draw_plan
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import resample_spaces
@@ -36,7 +33,6 @@ from wellsep.evaluate.sharing import tell
 from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.runs.names import natural_key
 
 FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree significantly
 
@@ -123,11 +119,10 @@ def rank_confidence(
     Examples
     --------
     >>> import numpy as np, wellsep as ws
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
-    >>> halves = {"three": truth, "two": truth > 0, "random": rng.integers(0, 3, 120)}
-    >>> runs = ws.Runs.from_parts(spaces, halves)
+    >>> side = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(2, 60, 3)) + 9 * side[:, None]
+    >>> labels = {"sides": side, "thirds": np.arange(60) % 3, "halves": np.arange(60) < 30}
+    >>> runs = ws.Runs.from_parts({"first": X[0], "second": X[1]}, labels)
     >>> scores = ws.score_runs(runs)
     >>> sure = ws.rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
     >>> sure.probability_best.tolist(), sure.interval[0].tolist()
@@ -167,52 +162,6 @@ def rank_confidence(
     )
 
 
-class Plan(NamedTuple):
-    """What every draw takes, drawn before any space is opened."""
-
-    halves: Halves
-    kept: np.ndarray  # (B, L - left_out) spaces of each draw
-    left_out: int
-    seed: int  # for the runs that take part in each draw
-
-    def resampling(
-        self, index: str, params: Any, spaces: tuple[str, ...], projection: str, *, test: bool
-    ) -> Resampling:
-        """The work on each space; with ``test`` it is tested for modes in the draws it is in."""
-        kept_in = [np.flatnonzero((self.kept == i).any(axis=1)) for i in range(len(spaces))]
-        draws = dict(zip(spaces, kept_in, strict=True))
-        return Resampling(index, dict(params), self.halves, projection, test, draws)
-
-
-def draw_plan(
-    partitions: Partitions,
-    spaces: Sequence[str],
-    options: DrawOptions,
-    random_state: Any,
-    spec: tuple[str, Mapping[str, Any]] | None = None,
-) -> Plan:
-    """Draw the half-samples, then the spaces that each of them leaves out, by name.
-
-    The same spaces are left out in whatever order they come. ``spec``: the index that is computed
-    in every half-sample; one that grows trees takes fewer of them.
-    """
-    n_spaces = len(spaces)
-    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
-    n, leave_out = partitions.n_objects, options.leave_out
-    n_draws = options.n_draws if spec is None else draws_of_index(*spec, options.n_draws)
-    n_groups = min(options.n_groups, n)
-    n_groups -= n_groups % 2
-    if n < 4:
-        raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
-    most_clusters = int(partitions.n_clusters.max())
-    rng = check_generator(random_state)
-    halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
-    left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
-    drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
-    kept = np.stack([np.sort(ordered[some]) for some in drawn])
-    return Plan(halves, kept, left_out, int(rng.integers(2**32)))
-
-
 def rank_draws(
     plan: Plan,
     job: Resampling,
@@ -231,8 +180,8 @@ def rank_draws(
     """
     start = time.perf_counter()
     class_of = _classes(result)
-    panels = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
-    panels = panels if panels.shape[1] < len(codes) else None
+    drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
+    panels = drawn if drawn.shape[1] < len(codes) else None
     found = list(ace_draws(plan, job, scores, result, resampled, class_of, progress, panels))
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(

@@ -38,6 +38,12 @@ def explain_ace(
     votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
     """Explain the answer, one paragraph per step."""
+    answer = (_answer(result), _baselines(result, votes or {}), _how_sure(result, confidence))
+    return [*_spaces_chosen(result), *_paragraphs(answer)]
+
+
+def _spaces_chosen(result: AceResult) -> list[str]:
+    """How ACE came to the spaces that answer, one paragraph per step."""
     steps = (
         _question(result),
         _multimodality(result),
@@ -46,12 +52,12 @@ def explain_ace(
         _agreement(result),
         _groups(result),
         _winner(result),
-        _answer(result),
-        _baselines(result, votes or {}),
-        _how_sure(result, confidence),
     )
-    paragraphs = (" ".join(step) for step in steps)
-    return [paragraph for paragraph in paragraphs if paragraph]
+    return _paragraphs(steps)
+
+
+def _paragraphs(steps: Iterable[Iterable[str]]) -> list[str]:
+    return [paragraph for step in steps if (paragraph := " ".join(step))]
 
 
 def explain_vote(
@@ -64,16 +70,7 @@ def explain_vote(
     paragraphs = vote.explain().splitlines()
     baselines: dict[str, np.ndarray] = {}
     if ace is not None:
-        steps = (
-            _question(ace),
-            _multimodality(ace),
-            ace.notes,
-            _undefined(ace),
-            _agreement(ace),
-            _groups(ace),
-            _winner(ace),
-        )
-        told = [paragraph for step in steps if (paragraph := " ".join(step))]
+        told = _spaces_chosen(ace)
         told[0] = f"ACE, the first judge: {told[0]}"
         paragraphs += told
         baselines = {"ace": ace.scores, **ace.baselines}

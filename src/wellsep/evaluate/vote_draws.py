@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from wellsep.compute.half_counts import count_by_group
-from wellsep.evaluate.confidence import Plan, RankConfidence, summarise_scores
+from wellsep.evaluate.confidence import RankConfidence, summarise_scores
 from wellsep.evaluate.halves import Resampling
-from wellsep.evaluate.panels import draw_panels
+from wellsep.evaluate.plans import Plan, draw_panels
 from wellsep.evaluate.votes import (
     first_of_class,
     mean_agreement,
