@@ -5,9 +5,9 @@
 
 Of the kept experiments there are labels and silhouettes, no embeddings. Their draws take half of
 the objects for agreement, half of the runs and four fifths of the spaces; silhouettes stay those of
-all objects, so where ACE decides the verdicts are surer than `wellsep.judge` would be. Whether there
-is anything to cluster is known for the fresh runs, by their kept clouds. Whole runs are judged by
-`wellsep.judge` with 40 draws; without FOLDER their rows stay as they were.
+all objects, so where ACE decides the verdicts are surer than `wellsep.judge` would be. Whether
+there is anything to cluster is known for the fresh runs, by their kept clouds. Whole runs are
+judged by `wellsep.judge` with 40 draws; without FOLDER their rows stay as they were.
 """
 
 from __future__ import annotations
