@@ -7,7 +7,8 @@ from wellsep.evaluate.combining import consensus_partition
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
-from wellsep.evaluate.judgement import Judgement, judge
+from wellsep.evaluate.judgement import Judgement
+from wellsep.evaluate.judging import judge
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
