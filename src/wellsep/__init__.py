@@ -56,6 +56,8 @@ _HOME = {
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",
+    "stability": "cluster.resampling",
+    "Stability": "cluster.stability_record",
     "membership_report": "cluster.membership",
     "MembershipReport": "cluster.membership",
     # runs

@@ -5,7 +5,9 @@ from wellsep.cluster import CFMeans, KMeans, LOFKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
+from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
+from wellsep.cluster.stability_record import Stability
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,
@@ -111,6 +113,7 @@ __all__ = [
     "Runs",
     "Scores",
     "SilhouetteEstimate",
+    "Stability",
     "UndefinedIndex",
     "__version__",
     "ace",
@@ -164,6 +167,7 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
     "simplified_silhouette_score",
+    "stability",
 ]
 
 __version__: str

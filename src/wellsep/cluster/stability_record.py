@@ -22,7 +22,6 @@ ADVICE = (
     "It is stable",
     "It is highly stable",
 )
-DRAWS = {"bootstrap": "bootstrap", "subsample": "subsample"}
 STRONG = 0.8  # Tibshirani & Walther 2005: clusters that predict each other
 _MOST_TOLD = 10  # clusters that get a sentence
 
@@ -45,7 +44,7 @@ class Stability(Record):
     noise_again : ndarray of shape (B,)
         Share of the drawn noise objects that are noise again; NaN where none was drawn.
     scheme : {"bootstrap", "subsample"}
-        How objects were drawn.
+        How objects were drawn: with or without replacement.
     n_drawn : int
         Draws of objects per bootstrap (repeats are dropped) or objects per subsample.
     clusterer : str
@@ -76,7 +75,8 @@ class Stability(Record):
     @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster."""
-        found: np.ndarray = (self.labels == self.clusters[:, None]).sum(axis=1)
+        known, counts = np.unique(self.labels, return_counts=True)
+        found: np.ndarray = counts[np.isin(known, self.clusters)]  # both are sorted
         return found
 
     @property
@@ -175,6 +175,7 @@ class Stability(Record):
 
     def _headline(self) -> str:
         over = f"over {count(self.values.shape[1] - len(self.failures), self.scheme)}"
+        over += " by a stand-in for the clusterer" if self.stand_in else ""
         if len(self.clusters) == 1:
             return (
                 "There is one cluster only. Being found again says nothing about it "
@@ -194,11 +195,11 @@ class Stability(Record):
         if not judged:
             return f"Cluster {self._name(j)} ({size}) could be judged in no {self.scheme}."
         low, high = self._steps()[j]
-        said = (
-            ADVICE[low]
-            if low is not None and low == high
-            else f"More draws would tell: it is {self.words[j]}"
-        )
+        said = ADVICE[low] if low is not None else ""
+        if low != high:
+            said = f"It is {self.words[j]}; more draws would tell"
+        elif self.stand_in:
+            said = f"By the stand-in it is {self.words[j]}"
         half = self.half_width[j]
         spread = "" if np.isnan(half) else f" ± {half:.2f}"
         return (
@@ -216,8 +217,8 @@ class Stability(Record):
         judged = self.n_found[self.n_found > 0]
         if not self.stand_in and len(judged) and (judged != len(self.clusters)).any():
             found.append(
-                f"The {self.scheme}s have {judged.min()} to {judged.max()} clusters, the clustering "
-                f"has {len(self.clusters)}."
+                f"The {self.scheme}s have {judged.min()} to {judged.max()} clusters, the "
+                f"clustering has {len(self.clusters)}."
             )
         if len(self.prediction_strengths):
             strength = self.prediction_strength
