@@ -16,7 +16,7 @@ from wellsep.cluster.candidates import fit_labels, weight_params
 from wellsep.cluster.membership import most_voted
 from wellsep.cluster.strength import PRECOMPUTED, nearest_clusters, split_strengths
 from wellsep.cluster.workers import ending_with_parent
-from wellsep.compute.contingency import best_jaccards
+from wellsep.compute.contingency import best_jaccards, own_jaccards
 from wellsep.partitions import encode
 
 NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
@@ -85,10 +85,8 @@ def judge_stand_in(
     else:
         given = nearest_clusters(X, others, known, own, metric)
     of_others = None if weights is None else weights[others]
-    n_clusters = int(codes.max()) + 1
-    values = best_jaccards(codes[others], given, n_clusters, len(present), of_others)
-    # A cluster whose objects were all drawn has none left to be judged by.
-    values[np.bincount(codes[others], minlength=n_clusters) == 0] = np.nan
+    # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
+    values = own_jaccards(codes[others], present[given], int(codes.max()) + 1, of_others)
     return Judged(values, len(np.unique(given)))
 
 

@@ -88,7 +88,8 @@ def stability(
     stand_in : {"nearest-neighbours", "nearest-mean"}
         Without a clusterer: the drawn objects keep their labels, and each of the *other* objects
         gets the label that most of its nearest drawn neighbours have, or that of the nearest mean.
-        A cluster is compared with what the other objects got.
+        The value of a cluster is the Jaccard similarity, among these other objects, of those in
+        it and those that got its label.
     n_neighbors : int
         Neighbours that are asked by the stand-in.
     metric : str, optional
@@ -125,10 +126,11 @@ def stability(
     --------
     >>> import wellsep as ws
     >>> from sklearn.datasets import make_blobs
-    >>> X, _ = make_blobs(150, 2, centers=[[0, 0], [9, 0], [9, 2]], random_state=0)
-    >>> found = ws.stability(ws.KMeans(3, n_init=5), X, n_draws=20, random_state=0)
-    >>> found.recovered.tolist(), found.dissolved.tolist()
-    ([20, 17, 17], [0, 0, 0])
+    >>> X, _ = make_blobs(150, 2, centers=[[0, 0], [9, 0], [9, 9]], random_state=0)
+    >>> model = ws.KMeans(4, n_init=5, random_state=0)
+    >>> found = ws.stability(model, X, n_draws=20, random_state=0)
+    >>> found.sizes.tolist(), found.dissolved.tolist()
+    ([50, 23, 50, 27], [0, 9, 0, 6])
     """
     check_jobs(n_jobs)
     check_function("progress", progress)

@@ -11,6 +11,7 @@ import numpy as np
 from wellsep._display import count, html_box, html_table, listing, printable
 from wellsep._labels import NOISE
 from wellsep._records import Record
+from wellsep.cluster.strength import FOUND_AGAIN
 
 DISSOLVED, RECOVERED = 0.5, 0.75  # Hennig 2007: at most, more than
 # Hennig 2008: from which mean Jaccard on a cluster is called so.
@@ -22,7 +23,6 @@ ADVICE = (
     "It is stable",
     "It is highly stable",
 )
-STRONG = 0.8  # Tibshirani & Walther 2005: clusters that predict each other
 _MOST_TOLD = 10  # clusters that get a sentence
 
 
@@ -185,8 +185,9 @@ class Stability(Record):
         bad = [self._name(j) for j in range(len(self.clusters)) if j not in good]
         if not bad:
             return f"All {len(good)} clusters are stable {over}."
+        verb = "is" if len(good) == 1 else "are"
         return (
-            f"{len(good)} of {len(self.clusters)} clusters are stable {over}; "
+            f"{len(good)} of {len(self.clusters)} clusters {verb} stable {over}; "
             f"not surely stable: {listing(bad)}."
         )
 
@@ -221,12 +222,11 @@ class Stability(Record):
                 f"clustering has {len(self.clusters)}."
             )
         if len(self.prediction_strengths):
-            strength = self.prediction_strength
-            rule = "reach" if strength >= STRONG else "do not reach"
+            strength, halves = self.prediction_strength, len(self.prediction_strengths)
+            verb = "finds" if strength > FOUND_AGAIN else "does not find"
             found.append(
-                f"Prediction strength is {strength:.2f} over "
-                f"{count(len(self.prediction_strengths), 'split')} into halves: the two halves "
-                f"{rule} the {STRONG} from which they are said to predict each other."
+                f"Prediction strength is {strength:.2f} over {count(halves, 'split')}: one half of "
+                f"the objects {verb} the clusters of the other (more than {FOUND_AGAIN} is needed)."
             )
         if self.failures:
             first = min(self.failures)

@@ -148,6 +148,24 @@ def best_jaccards(
     return best
 
 
+def own_jaccards(
+    first: np.ndarray, second: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_clusters,) Jaccard similarity of the objects that have each code in both vectors.
+
+    NaN where the first has no object of that code.
+
+    >>> own_jaccards(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3).round(3).tolist()
+    [0.5, 0.667, nan]
+    """
+    sizes = np.bincount(first, weights, n_clusters)
+    others = np.bincount(second, weights, n_clusters)
+    same = first == second
+    common = np.bincount(first[same], None if weights is None else weights[same], n_clusters)
+    union = sizes + others - common
+    return np.divide(common, union, out=np.full(n_clusters, np.nan), where=sizes > 0)
+
+
 def count_pairs(
     codes: np.ndarray, *, n_jobs: int | None = None, first: int | None = None
 ) -> PairCounts:
