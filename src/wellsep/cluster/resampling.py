@@ -166,7 +166,8 @@ def stability(
             for rows, seed in zip(draws, seeds[1:], strict=False)
         )
     judged = list(_told(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), n_draws, progress))
-    strengths, notes = np.empty(0), ()
+    strengths: np.ndarray = np.empty(0)
+    notes: tuple[str, ...] = ()
     if model is not None and n_splits:
         halves = [draw_halves(n, rng) for _ in range(n_splits)]
         strengths, notes = strengths_of(

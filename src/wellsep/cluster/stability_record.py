@@ -114,14 +114,15 @@ class Stability(Record):
     @property
     def words(self) -> tuple[str, ...]:
         """What to call each cluster, or the two words that its interval lies between."""
-        return tuple(
-            "not judged"
-            if low is None
-            else WORDS[low]
-            if low == high
-            else f"between {WORDS[low]} and {WORDS[high]}"
-            for low, high in self._steps()
-        )
+        found = []
+        for low, high in self._steps():
+            if low is None or high is None:
+                found.append("not judged")
+            elif low == high:
+                found.append(WORDS[low])
+            else:
+                found.append(f"between {WORDS[low]} and {WORDS[high]}")
+        return tuple(found)
 
     @property
     def prediction_strength(self) -> float:
