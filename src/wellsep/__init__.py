@@ -89,6 +89,8 @@ _HOME = {
     "RankConfidence": "evaluate",
     "rank_embeddings": "evaluate",
     "EmbeddingRanking": "evaluate",
+    "resolution_tree": "evaluate",
+    "ResolutionTree": "evaluate",
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",

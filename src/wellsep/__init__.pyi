@@ -20,6 +20,7 @@ from wellsep.evaluate import (
     PartitionDetails,
     RankConfidence,
     Ranking,
+    ResolutionTree,
     Scores,
     ace,
     agreement,
@@ -33,6 +34,7 @@ from wellsep.evaluate import (
     rank,
     rank_confidence,
     rank_embeddings,
+    resolution_tree,
     score_runs,
 )
 from wellsep.indices import (
@@ -109,6 +111,7 @@ __all__ = [
     "Partitions",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Run",
     "Runs",
     "Scores",
@@ -159,6 +162,7 @@ __all__ = [
     "rank_embeddings",
     "register_index",
     "render_report",
+    "resolution_tree",
     "s_dbw_score",
     "save_run",
     "score_partitions",
