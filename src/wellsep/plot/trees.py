@@ -66,10 +66,9 @@ class ResolutionTreeDisplay(Display):
             ax.annotate(
                 figure.clusters[node],
                 (figure.x[node], figure.level[node]),
-                xytext=(0, -2 - np.sqrt(area[node]) / 2),
+                xytext=(2 + np.sqrt(area[node]) / 2, 0),
                 textcoords="offset points",
-                ha="center",
-                va="top",
+                va="center",
                 fontsize="x-small",
                 color=INK,
             )
