@@ -5,7 +5,9 @@ from wellsep.cluster import CFMeans, KMeans, LOFKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
+from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
+from wellsep.cluster.stability_record import Stability
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,
@@ -18,6 +20,7 @@ from wellsep.evaluate import (
     PartitionDetails,
     RankConfidence,
     Ranking,
+    ResolutionTree,
     Scores,
     ace,
     agreement,
@@ -31,6 +34,7 @@ from wellsep.evaluate import (
     rank,
     rank_confidence,
     rank_embeddings,
+    resolution_tree,
     score_runs,
 )
 from wellsep.indices import (
@@ -107,10 +111,12 @@ __all__ = [
     "Partitions",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Run",
     "Runs",
     "Scores",
     "SilhouetteEstimate",
+    "Stability",
     "UndefinedIndex",
     "__version__",
     "ace",
@@ -156,6 +162,7 @@ __all__ = [
     "rank_embeddings",
     "register_index",
     "render_report",
+    "resolution_tree",
     "s_dbw_score",
     "save_run",
     "score_partitions",
@@ -164,6 +171,7 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
     "simplified_silhouette_score",
+    "stability",
 ]
 
 __version__: str

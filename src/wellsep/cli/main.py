@@ -31,6 +31,8 @@ COMMANDS = {
     "report": "reporting",
     "choose-k": "clustering",
     "cluster": "clustering",
+    "stability": "stability",
+    "resolutions": "resolutions",
     "train": "training",
     "demo": "demo",
 }
@@ -109,7 +111,10 @@ def build_app(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input."""
+    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input.
+
+    ``choose-k`` ends with 3 if there is no structure beyond one cluster.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
     named = next((word for word in arguments if not word.startswith("-")), None)

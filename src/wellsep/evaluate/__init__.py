@@ -10,10 +10,12 @@ from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.ranking import Ranking, rank
+from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.structure import Structure
+from wellsep.evaluate.tree_record import ResolutionTree
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.verdict import Verdict
 from wellsep.evaluate.voting import consensus
@@ -33,6 +35,7 @@ __all__ = [
     "PartitionDetails",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Scores",
     "Spectrum",
     "Structure",
@@ -50,5 +53,6 @@ __all__ = [
     "rank",
     "rank_confidence",
     "rank_embeddings",
+    "resolution_tree",
     "score_runs",
 ]
