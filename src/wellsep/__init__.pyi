@@ -6,6 +6,7 @@ from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.search import ClusterSearch
+from wellsep.compute.metrics import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,
@@ -51,6 +52,8 @@ from wellsep.indices import (
     davies_bouldin_score,
     dbcv_clusters,
     dbcv_score,
+    disco_samples,
+    disco_score,
     dunn_score,
     gap_statistic,
     generalized_dunn_score,
@@ -130,8 +133,11 @@ __all__ = [
     "davies_bouldin_score",
     "dbcv_clusters",
     "dbcv_score",
+    "dc_metric",
     "dip_statistic",
     "dip_test",
+    "disco_samples",
+    "disco_score",
     "dunn_score",
     "gap_statistic",
     "generalized_dunn_score",

@@ -17,6 +17,7 @@ from wellsep.compute.density import provide_density
 from wellsep.compute.density_trees import provide_density_trees
 from wellsep.compute.extremes import NAMES as EXTREMES
 from wellsep.compute.extremes import provide_extremes, provide_linkage
+from wellsep.compute.minimax import provide_minimax
 from wellsep.compute.moments import provide_spectrum
 from wellsep.compute.noise import provide_noise
 from wellsep.compute.quadrics import provide_quadric_separation
@@ -54,6 +55,7 @@ PROVIDERS: dict[str, Provider] = {
     "linkage": provide_linkage,
     "selected_sums": provide_selected,
     "density_trees": provide_density_trees,
+    "minimax": provide_minimax,
     "represented": provide_represented,
     "quadric_separation": provide_quadric_separation,
 }

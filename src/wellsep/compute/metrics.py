@@ -1,7 +1,7 @@
 """The table of metrics: how rows are made ready, and how far two blocks of them lie apart.
 
-A metric is one entry of ``METRICS``. "euclidean", "sqeuclidean", "cosine" and "precomputed" are
-there; a name of scikit-learn's or a function gets an entry made by ``find``.
+A metric is one entry of ``METRICS``. "euclidean", "sqeuclidean", "cosine", "dc" and "precomputed"
+are there; a name of scikit-learn's or a function gets an entry made by ``find``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from wellsep._checks import to_numpy
+from wellsep._checks import check_count, to_numpy
 from wellsep._display import shown
 from wellsep.compute.matrices import refuse_other_matrices
+from wellsep.compute.minimax import MIN_POINTS, between_places, cluster_sums, tree_places
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -222,6 +223,12 @@ class Metric:
         False where X holds distances: its columns are then objects, as its rows are.
     sums : Sums or None
         How distances to clusters are summed without pairs.
+    whole : bool
+        Whether rows are made ready from all objects together: parts of X would have other
+        distances.
+    cluster_sums : callable or None
+        ``cluster_sums(space, members (ΣK, n)) -> (ΣK, n)``: distances from all objects to clusters,
+        summed without pairs, on the host.
     """
 
     name: Any
@@ -232,6 +239,8 @@ class Metric:
     symmetric: bool = field(default=True, compare=False)
     coordinates: bool = field(default=True, compare=False)
     sums: Sums | None = field(default=None, compare=False)
+    whole: bool = field(default=False, compare=False)
+    cluster_sums: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if (self.finish is None) == (self.block is None):
@@ -291,8 +300,13 @@ def _known_elsewhere(metric: str) -> str:
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
-    """The entry of a metric, refused if X would hold distances."""
+    """The entry of a metric, refused if two rows do not tell their distance."""
     entry = find(metric)
+    if entry.whole:
+        raise error(
+            f"metric must be one that is computed from two rows {where}, got {entry.name!r}, which "
+            "needs all rows at once; pass X as a NumPy array to an index without sampling."
+        )
     if not entry.coordinates:
         raise error(f"metric must be one that is computed from rows {where}, got {entry.name!r}.")
     return entry
@@ -423,5 +437,42 @@ add_metric(
         coordinates=False,
     )
 )
+
+
+def dc_metric(min_points: int = MIN_POINTS) -> Metric:
+    """Return the metric "dc" with another number of objects in a core distance.
+
+    The distance of x and y is the smallest, over all paths from x to y, of the largest mutual
+    reachability max(core(x), core(y), ‖x − y‖) on the path.
+
+    Parameters
+    ----------
+    min_points : int, default 5
+        A core distance reaches so many objects, the object itself being the first. With 1 the
+        distance is that of single linkage.
+
+    Returns
+    -------
+    Metric
+        To be passed as ``metric=``.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X, labels = [[0.0], [1], [3], [7], [8]], [0, 0, 0, 1, 1]
+    >>> round(ws.silhouette_score(X, labels, metric=ws.dc_metric(2)), 4)
+    0.65
+    """
+    check_count("min_points", min_points, 1)
+    return Metric(
+        "dc" if min_points == MIN_POINTS else f"dc(min_points={min_points})",
+        prepare=partial(tree_places, min_points),
+        block=between_places,
+        whole=True,
+        cluster_sums=partial(cluster_sums, min_points),
+    )
+
+
+add_metric(dc_metric())
 COSINE = METRICS["cosine"].name
 TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric
