@@ -93,6 +93,9 @@ _HOME = {
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",
+    # what is in a cluster
+    "describe_clusters": "evaluate",
+    "ClusterDescription": "evaluate",
     # report page
     "render_report": "report",
     # tests of a space

@@ -292,6 +292,19 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     return found
 
 
+def own_sums(task: Task, metric: Any = "euclidean") -> np.ndarray:
+    """(n,) distances from each object to those of its cluster, summed; NaN where not counted.
+
+    The smallest of a cluster is its medoid's.
+    """
+    codes = task.partitions.codes[0]
+    found = np.full(task.space.n, np.nan)
+    for rows, sums in strips(task, find(metric)):
+        at = np.flatnonzero(codes[rows] >= 0)
+        found[rows.start + at] = host(sums)[codes[rows][at], at]
+    return found
+
+
 def whole_usable(task: Task, metric: Metric) -> bool:
     return metric.cluster_sums is not None
 

@@ -74,9 +74,9 @@ def disco_score(
               \frac{\mathrm{core}(x)-c_k}{\max(\mathrm{core}(x),\,c_k)},\
               \frac{\mathrm{dc}(x,C_k)-c_k}{\max(\mathrm{dc}(x,C_k),\,c_k)}\right)
 
-    with c_k the largest core distance in cluster k and dc(x, C_k) the smallest distance to it. Noise
-    is right where it is sparse and far from every cluster. The value is the mean over all objects.
-    Range [-1, 1], greater is better.
+    with c_k the largest core distance in cluster k and dc(x, C_k) the smallest distance to it.
+    Noise is right where it is sparse and far from every cluster. The value is the mean over all
+    objects. Range [-1, 1], greater is better.
 
     Parameters
     ----------
