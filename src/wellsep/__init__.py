@@ -59,6 +59,8 @@ _HOME = {
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",
+    "stability": "cluster.resampling",
+    "Stability": "cluster.stability_record",
     "membership_report": "cluster.membership",
     "MembershipReport": "cluster.membership",
     # runs
@@ -90,6 +92,8 @@ _HOME = {
     "RankConfidence": "evaluate",
     "rank_embeddings": "evaluate",
     "EmbeddingRanking": "evaluate",
+    "resolution_tree": "evaluate",
+    "ResolutionTree": "evaluate",
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",

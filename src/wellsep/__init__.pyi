@@ -5,7 +5,9 @@ from wellsep.cluster import CFMeans, KMeans, LOFKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
+from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
+from wellsep.cluster.stability_record import Stability
 from wellsep.compute.metrics import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
@@ -20,6 +22,7 @@ from wellsep.evaluate import (
     PartitionDetails,
     RankConfidence,
     Ranking,
+    ResolutionTree,
     Scores,
     ace,
     agreement,
@@ -34,6 +37,7 @@ from wellsep.evaluate import (
     rank,
     rank_confidence,
     rank_embeddings,
+    resolution_tree,
     score_runs,
 )
 from wellsep.indices import (
@@ -113,10 +117,12 @@ __all__ = [
     "Partitions",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Run",
     "Runs",
     "Scores",
     "SilhouetteEstimate",
+    "Stability",
     "UndefinedIndex",
     "__version__",
     "ace",
@@ -166,6 +172,7 @@ __all__ = [
     "rank_embeddings",
     "register_index",
     "render_report",
+    "resolution_tree",
     "s_dbw_score",
     "save_run",
     "score_partitions",
@@ -174,6 +181,7 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
     "simplified_silhouette_score",
+    "stability",
 ]
 
 __version__: str

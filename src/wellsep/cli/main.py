@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "reporting",
     "choose-k": "clustering",
     "cluster": "clustering",
+    "stability": "stability",
     "train": "training",
     "demo": "demo",
 }

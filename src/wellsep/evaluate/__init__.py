@@ -11,10 +11,12 @@ from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement, judge
 from wellsep.evaluate.ranking import Ranking, rank
+from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.structure import Structure
+from wellsep.evaluate.tree_record import ResolutionTree
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.verdict import Verdict
 from wellsep.evaluate.voting import consensus
@@ -35,6 +37,7 @@ __all__ = [
     "PartitionDetails",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Scores",
     "Spectrum",
     "Structure",
@@ -53,5 +56,6 @@ __all__ = [
     "rank",
     "rank_confidence",
     "rank_embeddings",
+    "resolution_tree",
     "score_runs",
 ]

@@ -11,6 +11,7 @@ from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteD
 from wellsep.plot.partitions import RunAgreementDisplay
 from wellsep.plot.regions import RegionsDisplay
 from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
+from wellsep.plot.trees import ResolutionTreeDisplay
 
 __all__ = [
     "CLUSTERS",
@@ -22,6 +23,7 @@ __all__ = [
     "GraphDisplay",
     "MarginDisplay",
     "RegionsDisplay",
+    "ResolutionTreeDisplay",
     "RunAgreementDisplay",
     "SilhouetteDisplay",
     "SpacesDisplay",

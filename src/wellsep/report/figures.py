@@ -235,6 +235,21 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
+class TreeFigure:
+    """A resolution tree, laid out: a row per level, clusters placed to cross few links."""
+
+    levels: tuple[str, ...]
+    clusters: tuple[str, ...]
+    level: np.ndarray  # (N,) row of each cluster
+    x: np.ndarray  # (N,) from 0 to 1
+    sizes: np.ndarray  # (N,)
+    codes: np.ndarray  # (N,) colour: the largest part of a cluster keeps its colour, noise is -1
+    links: np.ndarray  # (E, 2)
+    counts: np.ndarray  # (E,)
+    shares: np.ndarray  # (E,) share of the lower cluster that comes along the link
+
+
+@dataclass(frozen=True, eq=False)
 class Boxes:
     """A value of several methods over the same seeds: summaries, and the pairs behind them."""
 
