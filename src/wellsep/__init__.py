@@ -48,7 +48,7 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
-    "dc_metric": "compute.metrics",
+    "dc_metric": "compute.minimax",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",

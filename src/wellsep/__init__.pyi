@@ -8,7 +8,7 @@ from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
 from wellsep.cluster.stability_record import Stability
-from wellsep.compute.metrics import dc_metric
+from wellsep.compute.minimax import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,

@@ -30,6 +30,7 @@ COMMANDS = {
     "choose-k": "clustering",
     "cluster": "clustering",
     "stability": "stability",
+    "describe": "describing",
     "train": "training",
     "demo": "demo",
 }

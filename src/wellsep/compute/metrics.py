@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from wellsep._checks import check_count, to_numpy
+from wellsep._checks import to_numpy
 from wellsep._display import shown
 from wellsep.compute.matrices import refuse_other_matrices
-from wellsep.compute.minimax import MIN_POINTS, between_places, cluster_sums, tree_places
+from wellsep.compute.minimax import MIN_POINTS, dc_fields
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -437,42 +437,6 @@ add_metric(
         coordinates=False,
     )
 )
-
-
-def dc_metric(min_points: int = MIN_POINTS) -> Metric:
-    """Return the metric "dc" with another number of objects in a core distance.
-
-    The distance of x and y is the smallest, over all paths from x to y, of the largest mutual
-    reachability max(core(x), core(y), ‖x − y‖) on the path.
-
-    Parameters
-    ----------
-    min_points : int, default 5
-        A core distance reaches so many objects, the object itself being the first. With 1 the
-        distance is that of single linkage.
-
-    Returns
-    -------
-    Metric
-        To be passed as ``metric=``.
-
-    Examples
-    --------
-    >>> import wellsep as ws
-    >>> X, labels = [[0.0], [1], [3], [7], [8]], [0, 0, 0, 1, 1]
-    >>> round(ws.silhouette_score(X, labels, metric=ws.dc_metric(2)), 4)
-    0.65
-    """
-    check_count("min_points", min_points, 1)
-    return Metric(
-        "dc" if min_points == MIN_POINTS else f"dc(min_points={min_points})",
-        prepare=partial(tree_places, min_points),
-        block=between_places,
-        whole=True,
-        cluster_sums=partial(cluster_sums, min_points),
-    )
-
-
-add_metric(dc_metric())
+add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
 TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

@@ -10,13 +10,16 @@ them. All statistics come from these heights; no n × n table is made.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from wellsep._checks import check_count
+
 if TYPE_CHECKING:
-    from wellsep.compute.metrics import Prepared, Rows
+    from wellsep.compute.metrics import Metric, Prepared, Rows
     from wellsep.compute.space import Space
     from wellsep.compute.wants import Task, Want
 
@@ -41,6 +44,48 @@ class MinimaxParts(NamedTuple):
     widths: np.ndarray  # (n,) silhouette widths; NaN for noise
     sparse: np.ndarray  # (n_noise,) core distance over the largest one of the sparsest cluster
     far: np.ndarray  # (n_noise,) smallest distance to a cluster over its largest core distance
+
+
+def dc_fields(min_points: int) -> dict[str, Any]:
+    """What the entry of the table of metrics holds, which this module is imported by."""
+    return {
+        "prepare": partial(tree_places, min_points),
+        "block": between_places,
+        "whole": True,
+        "cluster_sums": partial(cluster_sums, min_points),
+    }
+
+
+def dc_metric(min_points: int = MIN_POINTS) -> Metric:
+    """Return the metric "dc" with another number of objects in a core distance.
+
+    The distance of x and y is the smallest, over all paths from x to y, of the largest mutual
+    reachability max(core(x), core(y), ‖x − y‖) on the path.
+
+    Parameters
+    ----------
+    min_points : int, default 5
+        A core distance reaches so many objects, the object itself being the first. With 1 the
+        distance is that of single linkage.
+
+    Returns
+    -------
+    Metric
+        To be passed as ``metric=``.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X, labels = [[0.0], [1], [3], [7], [8]], [0, 0, 0, 1, 1]
+    >>> round(ws.silhouette_score(X, labels, metric=ws.dc_metric(2)), 4)
+    0.65
+    """
+    from wellsep.compute.metrics import METRICS, Metric
+
+    check_count("min_points", min_points, 1)
+    if min_points == MIN_POINTS:
+        return METRICS["dc"]
+    return Metric(f"dc(min_points={min_points})", **dc_fields(min_points))
 
 
 def leaf_order(space: Space, min_points: int) -> LeafOrder:

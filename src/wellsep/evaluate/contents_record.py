@@ -144,12 +144,13 @@ class ClusterDescription(Record):
             "rule": list(self.rules),
             "precision": self.precision.tolist(),
             "recall": self.recall.tolist(),
-            "medoid": self._named(self.medoid),
-            "typical": self._named(self.typical[:, 0]),
-            "doubtful": self._named(self.doubtful[:, 0]),
+            "medoid": self.names_of(self.medoid),
+            "typical": self.names_of(self.typical[:, 0]),
+            "doubtful": self.names_of(self.doubtful[:, 0]),
         }
 
-    def _named(self, positions: np.ndarray) -> list[Any]:
+    def names_of(self, positions: np.ndarray) -> list[Any]:
+        """Names of the objects at some positions; None for -1."""
         names = self.ids.tolist()
         return [names[at] if at >= 0 else None for at in positions]
 
