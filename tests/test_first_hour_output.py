@@ -45,6 +45,8 @@ COMMAND_LINES = {
     "rank": RANK,
     "choose-k": ["choose-k", "x.npy", "--k", "2:3"],
     "cluster": ["cluster", "x.npy", "-k", "3"],
+    "stability": ["stability", "x.npy", "-k", "3", "--draws", "3", "--splits", "0"],
+    "resolutions": ["resolutions", "runs"],
     "explain": ["explain", "result"],
 }
 

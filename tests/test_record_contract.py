@@ -45,6 +45,7 @@ def results():
         ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
         ws.stability(ws.KMeans(3), X, runs.partitions[EVIL], n_draws=4, n_splits=2),
         ws.describe_clusters(X, truth, [EVIL, "b"], ids=[EVIL] * len(X)),
+        ws.resolution_tree(runs),
         ws.score_partitions(X, runs.partitions),
         ws.local_connectivity(X, truth),
         ws.membership_report(X, truth, ids=[EVIL] * len(X)),
@@ -60,8 +61,8 @@ def results():
 
 RECORDS = [
     "AceResult", "Agreement", "ChosenK", "ClusterDescription", "Consensus", "ConsensusPartition",
-    "EmbeddingRanking", "Judgement", "PartitionDetails", "RankConfidence", "Ranking", "Scores",
-    "Stability",
+    "EmbeddingRanking", "Judgement", "PartitionDetails", "RankConfidence", "Ranking",
+    "ResolutionTree", "Scores", "Stability",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",

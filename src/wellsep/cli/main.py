@@ -30,6 +30,7 @@ COMMANDS = {
     "choose-k": "clustering",
     "cluster": "clustering",
     "stability": "stability",
+    "resolutions": "resolutions",
     "describe": "describing",
     "train": "training",
     "demo": "demo",

@@ -87,9 +87,9 @@ def _opened(runs: Any, labels: str | Iterable[str] | None) -> Partitions:
     if labels is not None and not isinstance(labels, str):
         labels = check_names("labels", labels)
     if type(runs).__module__.partition(".")[0] == "anndata":
-        from wellsep.adapters import load_any
+        from wellsep.adapters.anndata import clusterings_of
 
-        return Partitions.from_labels(dict(load_any(runs, labels=labels).partitions))
+        return Partitions.from_labels(dict(clusterings_of(runs, labels).partitions))
     if hasattr(runs, "labels_for") and hasattr(runs, "k"):  # ChosenK, which is not imported here
         named = dict(zip((f"K = {k}" for k in runs.k), runs.labels, strict=True))
         found = Partitions.from_labels(named)
