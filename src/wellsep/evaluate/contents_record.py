@@ -114,7 +114,8 @@ class ClusterDescription(Record):
         """(K,) harmonic mean of the rules' precision and recall."""
         total = self.precision + self.recall
         both = 2 * self.precision * self.recall
-        return np.divide(both, total, out=np.zeros(len(total)), where=total > 0)
+        found: np.ndarray = np.divide(both, total, out=np.zeros(len(total)), where=total > 0)
+        return found
 
     def columns(self) -> dict[str, list[Any]]:
         """The table as named columns of plain values, a row per cluster."""
