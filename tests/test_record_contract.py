@@ -44,6 +44,7 @@ def results():
         ws.consensus_partition(runs),
         ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
         ws.stability(ws.KMeans(3), X, runs.partitions[EVIL], n_draws=4, n_splits=2),
+        ws.describe_clusters(X, truth, [EVIL, "b"], ids=[EVIL] * len(X)),
         ws.resolution_tree(runs),
         ws.score_partitions(X, runs.partitions),
         ws.local_connectivity(X, truth),
@@ -59,8 +60,8 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "Consensus", "ConsensusPartition", "EmbeddingRanking",
-    "Judgement", "PartitionDetails", "RankConfidence", "Ranking",
+    "AceResult", "Agreement", "ChosenK", "ClusterDescription", "Consensus", "ConsensusPartition",
+    "EmbeddingRanking", "Judgement", "PartitionDetails", "RankConfidence", "Ranking",
     "ResolutionTree", "Scores", "Stability",
 ]  # fmt: skip
 PLAIN = [

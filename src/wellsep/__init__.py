@@ -28,6 +28,8 @@ _HOME = {
     "ccc_score": "indices",
     "dbcv_score": "indices",
     "dbcv_clusters": "indices",
+    "disco_score": "indices",
+    "disco_samples": "indices",
     "gap_statistic": "indices",
     "GapStatistic": "indices",
     "cfq_score": "indices",
@@ -46,6 +48,7 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
+    "dc_metric": "compute.minimax",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",
@@ -94,6 +97,9 @@ _HOME = {
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",
+    # what is in a cluster
+    "describe_clusters": "evaluate",
+    "ClusterDescription": "evaluate",
     # report page
     "render_report": "report",
     # tests of a space

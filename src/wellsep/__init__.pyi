@@ -8,10 +8,12 @@ from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
 from wellsep.cluster.stability_record import Stability
+from wellsep.compute.minimax import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,
     Agreement,
+    ClusterDescription,
     Consensus,
     ConsensusPartition,
     EmbeddingRanking,
@@ -26,6 +28,7 @@ from wellsep.evaluate import (
     agreement,
     consensus,
     consensus_partition,
+    describe_clusters,
     input_scores,
     judge,
     mean_scores,
@@ -55,6 +58,8 @@ from wellsep.indices import (
     davies_bouldin_score,
     dbcv_clusters,
     dbcv_score,
+    disco_samples,
+    disco_score,
     dunn_score,
     gap_statistic,
     generalized_dunn_score,
@@ -90,6 +95,7 @@ __all__ = [
     "Agreement",
     "CFMeans",
     "ChosenK",
+    "ClusterDescription",
     "ClusterSearch",
     "Consensus",
     "ConsensusPartition",
@@ -136,8 +142,12 @@ __all__ = [
     "davies_bouldin_score",
     "dbcv_clusters",
     "dbcv_score",
+    "dc_metric",
+    "describe_clusters",
     "dip_statistic",
     "dip_test",
+    "disco_samples",
+    "disco_score",
     "dunn_score",
     "gap_statistic",
     "generalized_dunn_score",

@@ -33,6 +33,7 @@ COMMANDS = {
     "cluster": "clustering",
     "stability": "stability",
     "resolutions": "resolutions",
+    "describe": "describing",
     "train": "training",
     "demo": "demo",
 }

@@ -413,7 +413,7 @@ def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
     if seconds > 10:
         fewer = f", not {n_draws}," if draws < n_draws else ""
         print_error(
-            f"{index} grows trees in every cluster: about {in_words(seconds)} for "
+            f"{index} grows trees over the objects: about {in_words(seconds)} for "
             f"{count(len(runs.partitions), 'clustering')} in "
             f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
             "the objects. --draws 0 leaves the half-samples out."

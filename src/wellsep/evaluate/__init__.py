@@ -5,6 +5,8 @@ from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scor
 from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.combining import consensus_partition
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
+from wellsep.evaluate.contents import describe_clusters
+from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement
@@ -24,6 +26,7 @@ from wellsep.evaluate.voting_result import Consensus
 __all__ = [
     "AceResult",
     "Agreement",
+    "ClusterDescription",
     "Consensus",
     "ConsensusPartition",
     "Coordinates",
@@ -45,6 +48,7 @@ __all__ = [
     "agreement",
     "consensus",
     "consensus_partition",
+    "describe_clusters",
     "input_scores",
     "judge",
     "mean_scores",

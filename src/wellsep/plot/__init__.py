@@ -6,6 +6,7 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 """
 
 from wellsep._display import CLUSTERS, SURFACES
+from wellsep.plot.contents import ClusterProfileDisplay
 from wellsep.plot.counts import BoxDisplay, CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
 from wellsep.plot.partitions import RunAgreementDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "SURFACES",
     "AgreementDisplay",
     "BoxDisplay",
+    "ClusterProfileDisplay",
     "ConnectivityDisplay",
     "CurvesDisplay",
     "GraphDisplay",

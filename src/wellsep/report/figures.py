@@ -278,6 +278,22 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
+class ClusterProfile:
+    """How the features that make the clusters differ inside and outside of each."""
+
+    clusters: tuple[str, ...]
+    features: tuple[str, ...]
+    values: np.ndarray  # (K, F) over the pooled standard deviation; of shares the plain difference
+    shares: np.ndarray  # (F,) bool, which features are shares
+
+    @property
+    def reach(self) -> float:
+        """Where the colours end on both sides."""
+        known = np.abs(self.values[np.isfinite(self.values)])
+        return float(known.max(initial=0.0)) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
 class TruthPanels:
     """Each way of ranking against the truth."""
 
