@@ -31,6 +31,9 @@ COMMANDS = {
     "report": "reporting",
     "choose-k": "clustering",
     "cluster": "clustering",
+    "stability": "stability",
+    "resolutions": "resolutions",
+    "describe": "describing",
     "train": "training",
     "demo": "demo",
 }
@@ -109,14 +112,17 @@ def build_app(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input."""
+    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input.
+
+    ``choose-k`` ends with 3 if there is no structure beyond one cluster.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
     named = next((word for word in arguments if not word.startswith("-")), None)
     try:
         # A single command would lose its name in typer, hence the callback in build_app.
         app = build_app(named if named in COMMANDS else None)
-        with _plain_warnings(), _whole_output():
+        with _plain_warnings(named), _whole_output():
             app(arguments, prog_name="wellsep")
     except SystemExit as end:
         if interruption := _interruption_behind(end):
@@ -175,11 +181,14 @@ def _drop_output() -> None:
 
 
 @contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print a warning as one line, without the line of code that raised it."""
+def _plain_warnings(command: str | None) -> Iterator[None]:
+    """Print a warning as one line in the words of the shell, without the line that raised it."""
 
     def show(message: Warning | str, *details: object) -> None:
-        print_error(f"Warning: {message}")
+        from wellsep.cli.wording import flags_of, in_shell_words
+
+        text = in_shell_words(" ".join(str(message).split()), flags_of(command))
+        print_error(f"Warning: {text}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]

@@ -215,3 +215,21 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[i
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def show_progress() -> Callable[[int, int, str], None]:
+    """A function ``(done, total, what)`` that shows one bar after another on stderr."""
+    bar = contextlib.ExitStack()
+    state: dict[str, Any] = {"what": None, "advance": None, "done": 0}
+
+    def told(done: int, total: int, what: str) -> None:
+        if state["what"] != what:
+            bar.close()
+            state.update(what=what, advance=bar.enter_context(progress(what, total)), done=0)
+        state["advance"](done - state["done"])
+        state["done"] = done
+        if done == total:
+            bar.close()
+            state["what"] = None
+
+    return told

@@ -387,16 +387,15 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     ('100 minutes', None)
     """
     rest = spent / done * (total - done) if done else 0.0
-    return _in_words(rest) if rest > 20 else None
+    from wellsep.evaluate.duration import in_words
 
-
-def _in_words(seconds: float) -> str:
-    return f"{seconds / 60:,.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+    return in_words(rest) if rest > 20 else None
 
 
 def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
     """Say first how long an index takes that grows trees; a few clusterings are tried for it."""
     from wellsep._display import count
+    from wellsep.evaluate.duration import in_words
     from wellsep.evaluate.halves import draws_of_index, grows_trees
     from wellsep.indices import INDICES, score_partitions
 
@@ -414,7 +413,7 @@ def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
     if seconds > 10:
         fewer = f", not {n_draws}," if draws < n_draws else ""
         print_error(
-            f"{index} grows trees in every cluster: about {_in_words(seconds)} for "
+            f"{index} grows trees over the objects: about {in_words(seconds)} for "
             f"{count(len(runs.partitions), 'clustering')} in "
             f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
             "the objects. --draws 0 leaves the half-samples out."
