@@ -11,6 +11,7 @@ from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
 
+MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 _STEPS = 200  # of placing the nodes of the graph
 
 
@@ -195,11 +196,14 @@ def ace_payload(result: AceResult, scores: Scores | None, steps: Steps) -> dict[
     }
     heat, graph = heat_map(result), agreement_graph(result)
     if heat is not None and graph is not None:
+        many = len(heat.names) > MANY_SPACES
         found["heat"] = {
             "places": heat.places,
-            "values": pack(upper(heat.values), "f4"),
+            "values": pack(np.rint((upper(heat.values) + 1) * 127), "u1")
+            if many
+            else pack(upper(heat.values), "f4"),
             "linked": pack_bits(upper(heat.linked)),
-            "adjusted": None if heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
+            "adjusted": None if many or heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
             "correlation": heat.correlation,
             "floor": heat.floor,
         }
