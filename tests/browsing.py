@@ -24,12 +24,8 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+def open_browser(driver):
+    return driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
 
 class Visit:

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from browsing import NEEDS_CHROMIUM, Visit, browser  # noqa: F401 (a fixture)
+from browsing import NEEDS_CHROMIUM, Visit
 from pages import CLOSING, FORMULA, INJECTION, grouped_scores, small_choice, small_judgement
 from pages import small_runs as runs_and_truth
 

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from browsing import NEEDS_CHROMIUM, Visit, browser  # noqa: F401 (a fixture)
+from browsing import NEEDS_CHROMIUM, Visit
 from pages import INJECTION, small_runs
 
 import wellsep as ws
@@ -56,7 +56,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture
-def visit(browser, pages):  # noqa: F811
+def visit(browser, pages):
     opened = []
 
     def go(name: str = "full", **context) -> Visit:
@@ -213,7 +213,7 @@ def test_values_of_the_best_run_are_not_told_beside_the_clusters_of_another(visi
     assert "note note" in seen.page.inner_text("#scatter-two .said")
 
 
-def test_a_link_shows_what_was_seen(visit, pages, browser):  # noqa: F811
+def test_a_link_shows_what_was_seen(visit, pages, browser):
     seen = visit()
     seen.page.fill("#filter", "k >= 4 -jule")
     seen.page.locator("#ranking-table thead th", has_text="lr").locator("button").click()
@@ -258,7 +258,7 @@ def test_the_structure_is_shown_and_a_cell_compares_two_runs(visit):
     assert "depict" in seen.page.locator("[data-chart=sweep] svg").text_content()
 
 
-def test_without_script_no_card_is_empty(browser, pages):  # noqa: F811
+def test_without_script_no_card_is_empty(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["full"].as_uri())
@@ -279,7 +279,7 @@ def test_nothing_is_printed_smaller_than_eight_points(visit):
     assert small == []
 
 
-def test_the_command_on_the_page_makes_the_same_page_but_for_the_date(tmp_path, browser):  # noqa: F811
+def test_the_command_on_the_page_makes_the_same_page_but_for_the_date(tmp_path, browser):
     runs, truth = small_runs()
     for run in runs:
         ws.save_run(tmp_path / "runs", run.embedding, run.labels, name=run.name, params=run.params)

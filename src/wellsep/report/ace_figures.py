@@ -134,7 +134,8 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
     xy = xy / max(float(np.abs(xy).max()), 1e-9)
     xy = xy + 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
     ideal = 1.6 / np.sqrt(n)
-    for step in range(_STEPS):
+    steps = max(20, round(_STEPS * min(1.0, (300 / n) ** 2)))  # a step takes n²
+    for step in range(steps):
         gap = xy[:, None] - xy[None]
         far = np.sqrt((gap**2).sum(axis=2)) + 1e-9
         push = ideal**2 / far**2
@@ -142,7 +143,7 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
         pull = strength**2 * far / ideal / np.maximum(strength.sum(axis=1), 1.0)[:, None] * 4
         force = ((push - pull)[:, :, None] * gap).sum(axis=1) - 0.6 * xy
         size = np.sqrt((force**2).sum(axis=1))[:, None] + 1e-9
-        heat = 0.12 * (1 - step / _STEPS)
+        heat = 0.12 * (1 - step / steps)
         xy = xy + force / size * np.minimum(size, heat)
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = max(float((high - low).max()), 1e-9)

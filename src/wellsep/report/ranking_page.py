@@ -162,7 +162,7 @@ def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:
             "objects must be a frame or a mapping of names to columns, got "
             f"{type(objects).__name__}."
         )
-    found = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects.keys()}
+    found = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
     for name, values in found.items():
         if len(values) != n:
             raise ValueError(

@@ -8,7 +8,7 @@ W.chart = (id) => document.querySelector(`[data-chart="${id}"]`);
 W.plain = (text) => text.replace(/[\u202A-\u202E\u2066-\u2069]/g, '␣');
 
 W.make = function (tag, attributes = {}, ...children) {
-  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop'];
+  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop', 'image'];
   const node = svg.includes(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
@@ -124,6 +124,21 @@ W.canvas = function (canvas, width, height) {
   return pen;
 };
 
+// Many small cells as one picture: (i, j) => [red, green, blue].
+W.pixels = function (pen, rows, columns, rgb, x, y, width, height) {
+  const small = document.createElement('canvas');
+  small.width = columns;
+  small.height = rows;
+  const ink = small.getContext('2d'), data = ink.createImageData(columns, rows);
+  for (let i = 0, at = 0; i < rows; i++) for (let j = 0; j < columns; j++, at += 4) {
+    const [r, g, b] = rgb(i, j);
+    data.data[at] = r; data.data[at + 1] = g; data.data[at + 2] = b; data.data[at + 3] = 255;
+  }
+  ink.putImageData(data, 0, 0);
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(small, x, y, width, height);
+};
+
 // A pen that writes SVG: the drawing of a canvas as a file that can be scaled.
 W.Recorder = class {
   start(width, height) {
@@ -145,6 +160,7 @@ W.Recorder = class {
     this.put('text', {x, y: this.textBaseline === 'middle' ? y + 4 : y, fill: this.fillStyle, 'text-anchor': {right: 'end', center: 'middle'}[this.textAlign] || 'start', style: `font:${this.font}`}, words);
   }
   strokeText() {}
+  drawImage(picture, x, y, width, height) { this.put('image', {x, y, width, height, href: picture.toDataURL(), style: 'image-rendering:pixelated'}); }
   put(tag, attributes, ...words) {
     if (this.globalAlpha < 1) attributes.opacity = this.globalAlpha;
     this.parts.push(W.make(tag, attributes, ...words));

@@ -4,22 +4,27 @@
   const {n, places, r, linked, p} = W.agreement;
   const {xy, weight} = W.data.graph, story = W.data.steps;
   const heaviest = Math.max(...weight, 1e-12);
-  const links = [];
-  for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) if (linked(i, j)) links.push([i, j, r(i, j)]);
-
   // Of many links the three strongest of each node: all of them are one grey ball.
-  const strongest = new Set();
-  if (links.length > 400) {
-    const own = Array.from({length: n}, () => []);
-    links.forEach((link, at) => { own[link[0]].push(at); own[link[1]].push(at); });
-    for (const list of own) list.sort((a, b) => links[b][2] - links[a][2]).slice(0, 3).forEach((at) => strongest.add(at));
+  const MANY = 400, strong = Array.from({length: n}, () => []), all = [];
+  let count = 0;
+  const keep = (list, link) => {
+    list.push(link);
+    if (list.length > 3) list.splice(list.reduce((least, one, at) => (one[2] < list[least][2] ? at : least), 0), 1);
+  };
+  for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) {
+    if (!linked(i, j)) continue;
+    count++;
+    const link = [i, j, r(i, j)];
+    if (all.length <= MANY) all.push(link);
+    keep(strong[i], link);
+    keep(strong[j], link);
   }
-  const drawn = strongest.size ? links.filter((_, at) => strongest.has(at)) : links;
-  if (strongest.size) W.byId('graph').querySelector('.note').append(` ${drawn.length} of ${links.length} lines are drawn: the three strongest of each space.`);
+  const drawn = count > MANY ? [...new Set(strong.flat())] : all;
+  if (count > MANY) W.byId('graph').querySelector('.note').append(` ${drawn.length} of ${count} lines are drawn: the three strongest of each space.`);
 
   W.draw(W.chart('graph'), (width) => {
     const height = Math.round(Math.min(width, 520) * 0.86), pad = 20;
-    const svg = W.svg(W.chart('graph'), width, height, `${links.length} significant agreements between ${n} spaces`);
+    const svg = W.svg(W.chart('graph'), width, height, `${count} significant agreements between ${n} spaces`);
     const x = (i) => W.scale(0, 1, pad, width - pad)(xy[i][0]), y = (i) => W.scale(0, 1, pad, height - pad)(xy[i][1]);
     // A few paths, not thousands of lines; stronger agreement is darker.
     const levels = 5, paths = Array.from({length: levels}, () => []);
@@ -47,8 +52,13 @@
     W.walkable(svg, W.chooseSpace);
   }, 'run');
 
+  const pairs = () => {
+    const found = [];
+    for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++) if (linked(i, j)) found.push([i, j, r(i, j)]);
+    return found;
+  };
   W.tables.links = () => ({
     columns: ['space', 'with', 'r', 'adjusted p'],
-    rows: links.map(([i, j, s]) => [W.data.spaces[places[i]], W.data.spaces[places[j]], Number(s.toPrecision(6)), p(i, j)]),
+    rows: pairs().map(([i, j, s]) => [W.data.spaces[places[i]], W.data.spaces[places[j]], Number(s.toPrecision(6)), p(i, j)]),
   });
 })();

@@ -37,8 +37,10 @@
     const size = cell * n;
     const pen = W.canvas(canvas, Math.ceil(left + size + 2), Math.ceil(band + 4 + size + 2));
     const top = band + 4, gap = cell > 5 ? 1 : 0, shade = shaded(W.ramp());
+    const tiny = cell <= 5, ramp = W.ramp();
+    if (tiny) W.pixels(pen, n, n, (i, j) => ramp.rgb(from === null ? W.agreement.r(i, j) : (W.agreement.r(i, j) - from) / (1 - from || 1)), left, top, size, size);
     for (let i = 0; i < n; i++) {
-      for (let j = 0; j < n; j++) {
+      for (let j = 0; j < (tiny ? 0 : n); j++) {
         pen.fillStyle = shade(W.agreement.r(i, j));
         pen.fillRect(left + j * cell, top + i * cell, cell - gap, cell - gap);
       }

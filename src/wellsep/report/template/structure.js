@@ -18,8 +18,11 @@
       const gapX = wide > 5 ? 1 : 0, gapY = tall > 5 ? 1 : 0, paint = shade(W.ramp()), none = W.surface('line');
       pen.font = '12px system-ui, sans-serif';
       pen.textBaseline = 'middle';
+      const tiny = (wide <= 5 || tall <= 5) && !named;
+      const rgb = (text) => text.match(/\d+/g).map(Number);
+      if (tiny) W.pixels(pen, rows.length, columns.length, (i, j) => rgb(Number.isFinite(value(i, j)) ? paint(value(i, j), i, j) : 'rgb(128,128,128)'), left, top, wide * columns.length, tall * rows.length);
       for (let i = 0; i < rows.length; i++) {
-        for (let j = 0; j < columns.length; j++) {
+        for (let j = 0; j < (tiny ? 0 : columns.length); j++) {
           const v = value(i, j);
           pen.fillStyle = Number.isFinite(v) ? paint(v, i, j) : none;
           pen.fillRect(left + j * wide, top + i * tall, wide - gapX, tall - gapY);
