@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def runs(tmp_path_factory):
 
 
 def rows_of(text: str) -> list[str]:
-    return [line for line in text.splitlines() if "seed=" in line and "a very long" in line[:40]]
+    return [line for line in text.splitlines() if re.match(r" +\d+ +a very long .*seed=", line)]
 
 
 def test_more_than_forty_rows_are_folded_with_a_count_until_all_are_asked_for(runs, capsys):

@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._arguments import check_kind
 from wellsep.evaluate import ResolutionTree
-from wellsep.plot.display import Display, ink, quiet
+from wellsep.plot.display import Display, ground, ink, quiet, tint
 from wellsep.report.figures import TreeFigure
 from wellsep.report.tree_figures import tree_figure
 
