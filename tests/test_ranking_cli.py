@@ -295,7 +295,7 @@ def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--index", "beauty"], "indices must be among"),
+        (["--index", "beauty"], "--index must be among"),
         (["--alpha", "high"], "alpha must be a number or none"),
         (["--grouping", "kmeans"], "grouping must be one of"),
         (["--noise", "ignore"], "noise must be one of"),
