@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering
+from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering, SpectralClustering
 from sklearn.cluster import KMeans as SkKMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
@@ -172,7 +172,17 @@ def test_distances_are_cut_by_rows_and_columns(blobs):
     graph = sp.csr_array(np.where(far < 0.7, far, 0))
     of_graph = ws.stability(near, graph, **options)
     np.testing.assert_array_equal(of_graph.values, ws.stability(near, far, **options).values)
-    assert "needs all distances" in of_graph.explain()
+    assert "X holds some of the distances" in of_graph.explain()
+
+
+def test_similarities_are_cut_and_give_no_prediction_strength(blobs):
+    X, _ = blobs
+    model = SpectralClustering(3, affinity="precomputed", random_state=0)
+    near = np.exp(-(pairwise_distances(X) ** 2) / 2) + 1e-6
+    found = ws.stability(model, near, n_draws=5, random_state=0)
+    assert (found.jaccard > 0.9).all()
+    assert not len(found.prediction_strengths)
+    assert "X holds similarities" in found.explain()
 
 
 def test_sparse_data_and_frames_give_the_values_of_dense_data(blobs):
@@ -244,7 +254,7 @@ def test_weights_reach_the_clusterer_and_the_similarities(blobs):
 def test_progress_counts_the_draws(blobs):
     told = []
     ws.stability(SkKMeans(2), blobs[0], n_draws=3, n_splits=0, progress=lambda *t: told.append(t))
-    assert told == [(1, 3, "draws"), (2, 3, "draws"), (3, 3, "draws")]
+    assert told == [(done, 3, "draws") for done in range(4)]
 
 
 def test_a_draw_that_fails_is_reported_and_the_rest_stands():
@@ -279,7 +289,7 @@ def test_only_failures_are_an_error():
         (lambda X: ws.stability(SkKMeans, X), "clusterer must be a scikit-learn clusterer or"),
         (lambda X: ws.stability(SkKMeans(2), X, n_draws=0), "n_draws must be at least 1"),
         (lambda X: ws.stability(SkKMeans(2), X, subsample=1.5), "subsample must be a share in"),
-        (lambda X: ws.stability(SkKMeans(2), X, metric="precomputed"), "X must be a square matrix"),
+        (lambda X: ws.stability(SkKMeans(2), X, metric="precomputed"), "X must have a row and"),
         (lambda X: ws.stability(None, X, X[:, 0] > 4, stand_in="svm"), "stand_in must be one of"),
         (lambda X: ws.stability(SkKMeans(2), X, progress=3), "progress must be a function"),
     ],

@@ -14,6 +14,7 @@ import numpy as np
 from wellsep._arguments import check_names, check_path
 from wellsep._display import listing, quoted
 from wellsep._files import Stored, to_json
+from wellsep._mapped import Version, map_file
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
 from wellsep.runs import Runs
@@ -292,12 +293,9 @@ def _stored(path: Path, dataset: Any) -> Stored:
     place = str(path.absolute())
     if offset is None:
         return Stored(dataset.shape, dataset.dtype, partial(_read, place, dataset.name))
-    opener = partial(_map, place, dataset.dtype, dataset.shape, offset)
-    return Stored(dataset.shape, dataset.dtype, opener)
-
-
-def _map(path: str, dtype: Any, shape: tuple[int, ...], offset: int) -> np.ndarray:
-    return np.memmap(path, dtype=dtype, shape=shape, mode="r", offset=offset)
+    version = Version.of(place)
+    opener = partial(map_file, version, dataset.dtype, dataset.shape, "C", offset)
+    return Stored(dataset.shape, dataset.dtype, opener, version)
 
 
 def _read(path: str, name: str) -> np.ndarray:

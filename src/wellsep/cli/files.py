@@ -53,7 +53,8 @@ def choices(
     for name in wanted:
         if name != "none" and not any(name in there for there in found):
             files = ", ".join(path.name for path in paths)
-            raise ValueError(f"columns must be in one of {files}, got {name!r} in none of them.")
+            option = "columns" if name in (names or ()) else "ids"
+            raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
     return [
         dataclasses.replace(
             choice,

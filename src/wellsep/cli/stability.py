@@ -155,7 +155,7 @@ def stability(
             n_neighbors=n_neighbors,
             random_state=seed,
             n_jobs=n_jobs,
-            progress=lambda done, total, what: advance(1),
+            progress=lambda done, total, what: advance(1 if done else 0),
         )
     reader.tell()
     if as_json:

@@ -6,16 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 
+from wellsep._checks import UndefinedIndex
 from wellsep._display import count, shown
 from wellsep.cluster.candidates import fit_labels, weight_params
+from wellsep.cluster.evidence import cut_rows
 from wellsep.cluster.membership import most_voted
 from wellsep.cluster.strength import PRECOMPUTED, nearest_clusters, split_strengths
-from wellsep.cluster.workers import ending_with_parent
+from wellsep.cluster.workers import in_workers
 from wellsep.compute.contingency import best_jaccards, own_jaccards
 from wellsep.partitions import encode
 
@@ -36,13 +37,13 @@ def judge_draw(
     X: Any,
     codes: np.ndarray,
     rows: np.ndarray,
-    metric: str,
+    pairwise: bool,
     weights: np.ndarray | None,
     seed: int,
 ) -> Judged:
     """Cluster the drawn objects and compare; a failure is told, not raised."""
     try:
-        found, n_found = fit_rows(model, X, rows, metric, weights, seed)
+        found, n_found = fit_rows(model, X, rows, pairwise, weights, seed)
     except Exception as error:  # a clusterer may raise anything
         return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
     drawn = codes[rows]
@@ -54,13 +55,12 @@ def judge_draw(
 
 
 def fit_rows(
-    model: Any, X: Any, rows: np.ndarray, metric: str, weights: np.ndarray | None, seed: int
+    model: Any, X: Any, rows: np.ndarray, pairwise: bool, weights: np.ndarray | None, seed: int
 ) -> tuple[np.ndarray, int]:
     """Codes of the clusters that a fresh copy of the clusterer finds in some objects."""
     fresh = seeded_where_free(clone(model, safe=False), seed)
     own = None if weights is None else weights[rows]
-    data = X[rows][:, rows] if metric == PRECOMPUTED else X[rows]
-    fitted = fit_labels(fresh, data, weight_params(fresh, own))
+    fitted = fit_labels(fresh, cut_rows(X, rows, pairwise), weight_params(fresh, own))
     found = encode(fitted.labels, n_objects=len(rows), name="labels of the clusterer")
     return found.codes[0], len(found.classes[0])
 
@@ -83,7 +83,7 @@ def judge_stand_in(
     if n_neighbors:
         given = _vote(X, others, known, own, n_neighbors, metric)
     else:
-        given = nearest_clusters(X, others, known, own, metric)
+        given = nearest_clusters(X, others, known, own, metric, weights)
     of_others = None if weights is None else weights[others]
     # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
     values = own_jaccards(codes[others], present[given], int(codes.max()) + 1, of_others)
@@ -108,6 +108,7 @@ def _vote(
 def strengths_of(
     model: Any,
     X: Any,
+    pairwise: bool,
     metric: str,
     halves: list[tuple[np.ndarray, np.ndarray]],
     weights: np.ndarray | None,
@@ -115,19 +116,22 @@ def strengths_of(
     n_jobs: int | None,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Prediction strength of every split, and a note on those that have none."""
+    if pairwise and (metric != PRECOMPUTED or sp.issparse(X)):
+        what = "similarities" if metric != PRECOMPUTED else "some of the distances"
+        return np.empty(0), (
+            f"Prediction strength was not computed: X holds {what}, and it needs coordinates or "
+            "all distances.",
+        )
     space = X
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         # Means are taken where the clusterer sees the objects.
         space = clone(model[:-1]).fit_transform(X)
     metric = metric if metric in NEAREST_MEAN_METRICS else "euclidean"
-    if metric == PRECOMPUTED and sp.issparse(X):
-        return np.empty(0), ("Prediction strength needs all distances: not computed.",)
-    found = Parallel(n_jobs=n_jobs)(
-        delayed(ending_with_parent(_strength_of))(
-            model, X, space, pair, metric, weights, seeds[2 * m : 2 * m + 2]
-        )
+    tasks = [
+        (model, X, space, pair, pairwise, metric, weights, seeds[2 * m : 2 * m + 2])
         for m, pair in enumerate(halves)
-    )
+    ]
+    found = in_workers(_strength_of, tasks, n_jobs)
     known = [one for one in found if not isinstance(one, str)]
     failed = [one for one in found if isinstance(one, str)]
     notes = [
@@ -139,18 +143,27 @@ def strengths_of(
 
 
 def _strength_of(
-    model: Any, X: Any, space: Any, halves: Any, metric: str, weights: Any, seeds: np.ndarray
+    model: Any,
+    X: Any,
+    space: Any,
+    halves: Any,
+    pairwise: bool,
+    metric: str,
+    weights: Any,
+    seeds: np.ndarray,
 ) -> float | str:
     try:
         labels = [
-            fit_rows(model, X, rows, metric, weights, int(seed))[0]
+            fit_rows(model, X, rows, pairwise, weights, int(seed))[0]
             for rows, seed in zip(halves, seeds, strict=True)
         ]
     except Exception as error:  # a clusterer may raise anything
         return f"{type(error).__name__}: {shown(str(error))}"
-    if any(codes.max() < 0 for codes in labels):
-        return "all objects of a half are noise"
-    return split_strengths(space, halves, labels, metric=metric).weakest
+    try:
+        found = split_strengths(space, halves, labels, metric=metric, sample_weight=weights)
+    except UndefinedIndex as error:
+        return str(error)
+    return found.weakest
 
 
 def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarray:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
-from wellsep._arguments import check_function, check_jobs, check_random_state
+from wellsep._arguments import check_function, check_jobs, check_random_state, check_text
 from wellsep._checks import (
     check_choice,
     check_count,
@@ -24,7 +21,7 @@ from wellsep._checks import (
 from wellsep._display import count, shown
 from wellsep._labels import NOISE
 from wellsep.cluster.candidates import fit_labels, last_step, weight_params
-from wellsep.cluster.choosing import _sample_size as sample_size
+from wellsep.cluster.choosing import all_equal, sample_size
 from wellsep.cluster.draws import (
     NEAREST_MEAN_METRICS,
     Judged,
@@ -34,13 +31,13 @@ from wellsep.cluster.draws import (
     seeded_where_free,
     strengths_of,
 )
+from wellsep.cluster.evidence import is_pairwise, takes_distances
 from wellsep.cluster.stability_record import Stability
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves
-from wellsep.cluster.workers import ending_with_parent
+from wellsep.cluster.workers import Progress, in_workers
 from wellsep.partitions import Partitions, encode
 
 STAND_INS = ("nearest-neighbours", "nearest-mean")
-Progress = Callable[[int, int, str], None]
 
 
 def stability(
@@ -74,7 +71,8 @@ def stability(
         ``labels`` are judged by a stand-in.
     X : array-like or sparse matrix of shape (n, d), or distances of shape (n, n)
         Objects. Distances are cut by rows and columns; the clusterer's own "precomputed" or
-        ``metric="precomputed"`` says that X holds them.
+        ``metric="precomputed"`` says that X holds them. So are similarities, without prediction
+        strength.
     labels : array-like of shape (n,), optional
         The clustering to judge; by default what the clusterer finds in all of X. Noise (-1, -2,
         -3) is no cluster.
@@ -103,7 +101,7 @@ def stability(
     n_jobs : int, optional
         Fits at a time, through joblib.
     progress : callable, optional
-        Called with the number of finished draws, that of all, and what is done.
+        Called with the number of finished draws, that of all, and "draws".
 
     Returns
     -------
@@ -136,43 +134,39 @@ def stability(
     check_function("progress", progress)
     n_draws, n_splits = check_count("n_draws", n_draws), check_count("n_splits", n_splits, 0)
     model = None if clusterer is None else clone(_check_clusterer(clusterer), safe=False)
-    metric = _metric_of(model, metric)
-    X = _check_objects(X, metric)
+    pairwise, metric = _how_compared(model, metric)
+    X = _check_objects(X, pairwise)
     n = X.shape[0]
     weights = check_weights(sample_weight, n)
     size = sample_size(subsample, n)
     rng = check_random_state(random_state)
     seeds = rng.randint(2**31 - 1, size=1 + n_draws + 2 * n_splits)
     draws = [draw_rows(n, size, rng) for _ in range(n_draws)]
-    jobs: Iterable[Any]
+    strengths: np.ndarray = np.empty(0)
+    notes: tuple[str, ...] = ()
     if model is None:
         partition = _finished(labels, n)
         check_choice("stand_in", stand_in, STAND_INS)
         n_neighbors = check_count("n_neighbors", n_neighbors)
         X = to_numpy(X) if is_torch(X) else X
         _check_stand_in(X, metric, stand_in)
-        codes, asked = partition.codes[0], stand_in == "nearest-neighbours" and n_neighbors
-        jobs = (
-            delayed(ending_with_parent(judge_stand_in))(X, codes, rows, asked, metric, weights)
-            for rows in draws
-        )
+        codes, asked = partition.codes[0], n_neighbors if stand_in == STAND_INS[0] else 0
+        others = [(X, codes, rows, asked, metric, weights) for rows in draws]
+        judged = in_workers(judge_stand_in, others, n_jobs, progress, "draws")
     else:
         _check_count_of(model, n)
         partition = _clustering(model, X, labels, weights, int(seeds[0]))
-        jobs = (
-            delayed(ending_with_parent(judge_draw))(
-                model, X, partition.codes[0], rows, metric, weights, int(seed)
-            )
+        fits = [
+            (model, X, partition.codes[0], rows, pairwise, weights, int(seed))
             for rows, seed in zip(draws, seeds[1:], strict=False)
-        )
-    judged = list(_told(Parallel(n_jobs=n_jobs, return_as="generator")(jobs), n_draws, progress))
-    strengths: np.ndarray = np.empty(0)
-    notes: tuple[str, ...] = ()
-    if model is not None and n_splits:
-        halves = [draw_halves(n, rng) for _ in range(n_splits)]
-        strengths, notes = strengths_of(
-            model, X, metric, halves, weights, seeds[1 + n_draws :], n_jobs
-        )
+        ]
+        judged = in_workers(judge_draw, fits, n_jobs, progress, "draws")
+        if n_splits:
+            halves = [draw_halves(n, rng) for _ in range(n_splits)]
+            own = seeds[1 + n_draws :]
+            strengths, notes = strengths_of(
+                model, X, pairwise, metric, halves, weights, own, n_jobs
+            )
     return _record(partition, judged, size, n, model, stand_in, strengths, notes)
 
 
@@ -212,13 +206,6 @@ def _record(
     )
 
 
-def _told(found: Iterable[Judged], total: int, progress: Progress | None) -> Iterator[Judged]:
-    for done, one in enumerate(found, 1):
-        if progress is not None:
-            progress(done, total, "draws")
-        yield one
-
-
 def _clustering(model: Any, X: Any, labels: Any, weights: Any, seed: int) -> Partitions:
     """The clustering to judge: as given, or of a fit to all objects."""
     n = X.shape[0]
@@ -256,43 +243,32 @@ def _check_clusterer(clusterer: Any) -> Any:
     return clusterer
 
 
-def _metric_of(model: Any, metric: str | None) -> str:
-    """How X is compared: as said, or as the clusterer's parameters have it."""
+def _how_compared(model: Any, metric: str | None) -> tuple[bool, str]:
+    """Whether X compares all pairs of objects, and by which metric: as said or as fitted."""
     if metric is not None:
-        if not isinstance(metric, str):
-            raise TypeError(f"metric must be the name of a metric, got {shown(metric)}.")
-        return metric
+        return check_text("metric", metric) == PRECOMPUTED, metric
     if model is None:
-        return "euclidean"
-    first = model.steps[0][1] if isinstance(model, Pipeline) else model
-    given = first.get_params(deep=False) if hasattr(first, "get_params") else {}
-    if any(isinstance(value, str) and value.startswith(PRECOMPUTED) for value in given.values()):
-        return PRECOMPUTED
+        return False, "euclidean"
+    if takes_distances(model):
+        return True, PRECOMPUTED
     own = getattr(last_step(model), "metric", None)
-    return own if own == "cosine" else "euclidean"
+    return is_pairwise(model), "cosine" if own == "cosine" else "euclidean"
 
 
-def _check_objects(X: Any, metric: str) -> Any:
+def _check_objects(X: Any, pairwise: bool) -> Any:
     X = check_data(X, sparse=True, minimum=2)
     X = to_numpy(X) if is_frame(X) else X
-    if metric == PRECOMPUTED and X.shape[0] != X.shape[1]:
+    if pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(
-            "X must be a square matrix of distances with metric 'precomputed', "
-            f"got shape {tuple(X.shape)}."
+            f"X must have a row and a column for each object, got shape {tuple(X.shape)}; the "
+            "metric is 'precomputed'."
         )
-    if _all_equal(X, metric):
+    if all_equal(X):
         raise ValueError(
             f"X must hold at least two different objects, got {X.shape[0]} equal ones; there is "
             "nothing to cluster."
         )
     return X
-
-
-def _all_equal(X: Any, metric: str) -> bool:
-    if sp.issparse(X):
-        low, high = X.min(axis=0).toarray(), X.max(axis=0).toarray()
-        return bool((low == high).all()) and (metric != PRECOMPUTED or not high.any())
-    return not bool(X.any()) if metric == PRECOMPUTED else bool((X[:1] == X).all())
 
 
 def _check_stand_in(X: Any, metric: str, stand_in: str) -> None:

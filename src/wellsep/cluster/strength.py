@@ -44,6 +44,7 @@ def split_strengths(
     labels: Sequence[Any],
     *,
     metric: str = "euclidean",
+    sample_weight: np.ndarray | None = None,
 ) -> SplitStrengths:
     """Compare the clusters of two halves of the objects, found apart (Tibshirani & Walther 2005).
 
@@ -65,6 +66,8 @@ def split_strengths(
     metric : {"euclidean", "cosine", "precomputed"}
         How the nearest mean is found. With distances it is the cluster with the least mean
         distance.
+    sample_weight : array of shape (n,), optional
+        Weight of each object in the means. Pairs are counted without weights.
 
     Returns
     -------
@@ -97,7 +100,8 @@ def split_strengths(
     if not all(map(len, codes)):
         raise UndefinedIndex("all objects of one half are noise")
     given = [
-        nearest_clusters(X, counted[i], counted[1 - i], codes[1 - i], metric) for i in range(2)
+        nearest_clusters(X, counted[i], counted[1 - i], codes[1 - i], metric, sample_weight)
+        for i in range(2)
     ]
     return SplitStrengths(*(_kept_together(codes[i], given[i]) for i in range(2)))
 
@@ -112,17 +116,23 @@ def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def nearest_clusters(
-    X: Any, rows: np.ndarray, others: np.ndarray, codes: np.ndarray, metric: str
+    X: Any,
+    rows: np.ndarray,
+    others: np.ndarray,
+    codes: np.ndarray,
+    metric: str,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """For each row the nearest of the clusters that other rows form."""
     n_clusters = int(codes.max()) + 1
+    weights = None if sample_weight is None else sample_weight[others]
     if metric == PRECOMPUTED:
-        sizes = np.bincount(codes, minlength=n_clusters)
+        members = (codes[:, None] == np.arange(n_clusters)).astype(np.float64)
+        members = members if weights is None else members * weights[:, None]
         between = np.asarray(X[np.ix_(rows, others)], dtype=np.float64)
-        sums = between @ (codes[:, None] == np.arange(n_clusters))
-        nearest: np.ndarray = (sums / sizes).argmin(axis=1)
+        nearest: np.ndarray = (between @ members / members.sum(axis=0)).argmin(axis=1)
         return nearest
-    made = prepare(X[others], None, metric)
+    made = prepare(X[others], weights, metric)
     sums, mass = label_sums(made, Nearest(codes, None), n_clusters)
     centers = means(made, sums, mass, np.zeros_like(sums))
     points = prepare(X[rows], None, metric)

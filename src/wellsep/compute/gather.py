@@ -16,7 +16,8 @@ from wellsep.compute.clusters import provide_clusters
 from wellsep.compute.density import provide_density
 from wellsep.compute.density_trees import provide_density_trees
 from wellsep.compute.extremes import NAMES as EXTREMES
-from wellsep.compute.extremes import provide_extremes, provide_linkage
+from wellsep.compute.extremes import provide_extremes
+from wellsep.compute.linkage import provide_linkage
 from wellsep.compute.minimax import provide_minimax
 from wellsep.compute.moments import provide_spectrum
 from wellsep.compute.noise import provide_noise

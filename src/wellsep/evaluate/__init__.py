@@ -9,7 +9,8 @@ from wellsep.evaluate.contents import describe_clusters
 from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
-from wellsep.evaluate.judgement import Judgement, judge
+from wellsep.evaluate.judgement import Judgement
+from wellsep.evaluate.judging import judge
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup

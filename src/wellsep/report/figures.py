@@ -297,6 +297,7 @@ class ClusterProfile:
 class TruthPanels:
     """Each way of ranking against the truth."""
 
+    title: str  # with the number of objects whose class is known, where it is not all
     names: tuple[str, ...]
     partitions: tuple[str, ...]
     scores: np.ndarray  # (rankings, M)
