@@ -137,7 +137,7 @@ def test_the_time_of_an_index_that_grows_trees_is_said_first(
     text = capsys.readouterr().err
     # three clusterings took 3 s: six take 6 s, and twenty halves of the objects a third each
     sentence = (
-        "dbcv grows trees in every cluster: about 46 seconds for 6 clusterings in 1 embedding and "
+        "dbcv grows trees over the objects: about 46 seconds for 6 clusterings in 1 embedding and "
         "20 half-samples, not 100, of the objects. --draws 0 leaves the half-samples out.\n"
     )
     assert text == (sentence if said else "")

@@ -200,9 +200,7 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         if layouts:
             notes.append(_about_layouts(layouts))
     values, left_out = _clusterings(labels, matching(labels, columns, "labels"), open_labels)
-    if left_out:
-        what = listing(f"{name!r} ({why})" for name, why in left_out.items())
-        notes.append(f"Left out, because they are no clusterings: {what}.")
+    notes += _about_left_out(left_out)
     base = Runs.from_parts(
         {key: opened[key] for key in chosen},
         values,
@@ -215,6 +213,25 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         layouts={key: opened[key] for key in layouts},
         notes=tuple(notes),
     )
+
+
+def clusterings_of(source: Any, labels: Any) -> Runs:
+    """The chosen columns of obs as runs without embeddings; AnnData may have none."""
+    with opened_anndata(source) as parts:
+        if labels is None:
+            raise ValueError(_without_labels(parts.columns, parts.open_labels))
+        chosen = matching(labels, parts.columns, "labels")
+        values, left_out = _clusterings(labels, chosen, parts.open_labels)
+        return Runs(
+            tuple(Runs.from_parts(None, values, ids=parts.ids)), notes=_about_left_out(left_out)
+        )
+
+
+def _about_left_out(left_out: Mapping[str, str]) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+    return (f"Left out, because they are no clusterings: {what}.",)
 
 
 def _clusterings(

@@ -299,4 +299,30 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     return found
 
 
-TWINS[paired_strips] = (Twin(sorted_strips, sorted_usable),)
+def own_sums(task: Task, metric: Any = "euclidean") -> np.ndarray:
+    """(n,) distances from each object to those of its cluster, summed; NaN where not counted.
+
+    The smallest of a cluster is its medoid's.
+    """
+    codes = task.partitions.codes[0]
+    found = np.full(task.space.n, np.nan)
+    for rows, sums in strips(task, find(metric)):
+        at = np.flatnonzero(codes[rows] >= 0)
+        found[rows.start + at] = host(sums)[codes[rows][at], at]
+    return found
+
+
+def whole_usable(task: Task, metric: Metric) -> bool:
+    return metric.cluster_sums is not None
+
+
+def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
+    """(rows, sums of those rows) without pairs, where the metric sums over all objects at once."""
+    partitions, space = task.partitions, task.space
+    members = sp.csr_array(one_hot(partitions.codes, partitions.n_clusters, task.weights).T)
+    sums = metric.cluster_sums(space, members)  # type: ignore[misc]
+    for rows in space.row_blocks(len(sums)):
+        yield rows, space.asarray(sums[:, rows])
+
+
+TWINS[paired_strips] = (Twin(whole_strips, whole_usable), Twin(sorted_strips, sorted_usable))
