@@ -287,12 +287,16 @@ def _read(
     from wellsep._checks import check_data
 
     matrix, ids = reader.data(path, choice, space)
-    X = check_data(matrix, name=path.name)
+    return _scaled(check_data(matrix, name=path.name), scale), ids
+
+
+def _scaled(X: np.ndarray, scale: bool) -> np.ndarray:
     if not scale:
-        return X, ids
+        return X
     from sklearn.preprocessing import StandardScaler
 
-    return StandardScaler().fit_transform(X), ids
+    scaled: np.ndarray = StandardScaler().fit_transform(X)
+    return scaled
 
 
 def _estimator(

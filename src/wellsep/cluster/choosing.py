@@ -158,7 +158,7 @@ def choose_k(
             f"X must have at least 3 objects to choose a number of clusters, got {n}; "
             "with fewer there is nothing to choose."
         )
-    size = _sample_size(subsample, n)
+    size = sample_size(subsample, n)
     ks = _check_range(k_range, size or n)
     n_repeats = check_count("n_repeats", n_repeats)
     weights = check_weights(sample_weight, n)
@@ -209,7 +209,7 @@ def choose_k(
         n_jobs=n_jobs,
         progress=progress,
     )
-    if _all_equal(X) and not pairwise:
+    if all_equal(X) and not pairwise:
         return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
     gap = gap_of(job, ks)
     parts = [try_numbers(job, ks, gap)]
@@ -268,7 +268,8 @@ def _record(
     )
 
 
-def _all_equal(X: Any) -> bool:
+def all_equal(X: Any) -> bool:
+    """Whether all rows are equal; those of distances are where all are 0."""
     if sp.issparse(X):
         return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
     return bool((X[:1] == X).all())
@@ -314,7 +315,8 @@ def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
     return ks
 
 
-def _sample_size(subsample: Any, n: int) -> int | None:
+def sample_size(subsample: Any, n: int) -> int | None:
+    """Objects of a subsample, from a share or a number."""
     if subsample is None:
         return None
     if isinstance(subsample, float):

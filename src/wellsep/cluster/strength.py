@@ -100,7 +100,7 @@ def split_strengths(
     if not all(map(len, codes)):
         raise UndefinedIndex("all objects of one half are noise")
     given = [
-        _nearest_clusters(X, counted[i], counted[1 - i], codes[1 - i], metric, sample_weight)
+        nearest_clusters(X, counted[i], counted[1 - i], codes[1 - i], metric, sample_weight)
         for i in range(2)
     ]
     return SplitStrengths(*(_kept_together(codes[i], given[i]) for i in range(2)))
@@ -115,13 +115,13 @@ def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)
 
 
-def _nearest_clusters(
+def nearest_clusters(
     X: Any,
     rows: np.ndarray,
     others: np.ndarray,
     codes: np.ndarray,
     metric: str,
-    sample_weight: np.ndarray | None,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """For each row the nearest of the clusters that other rows form."""
     n_clusters = int(codes.max()) + 1

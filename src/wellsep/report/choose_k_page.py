@@ -9,6 +9,7 @@ import numpy as np
 
 from wellsep._checks import check_data, to_numpy
 from wellsep.evaluate.details import object_details
+from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import encode
 from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
@@ -21,6 +22,7 @@ from wellsep.report.scatter import (
     scatters_payload,
 )
 from wellsep.report.table import table_payload, truth_panels, truth_payload
+from wellsep.report.tree_figures import tree_figure, tree_payload
 from wellsep.runs import Runs
 from wellsep.spaces.planes import plane
 
@@ -49,6 +51,8 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         "explanation": chosen.explain().splitlines(),
         "curves": curves_payload(curves),
     }
+    if len(names) > 1:
+        data["tree"] = tree_payload(tree_figure(resolution_tree(chosen)))
     X, ids, space = _space(runs, chosen)
     shown = worst = None
     if chosen.all_equal:
