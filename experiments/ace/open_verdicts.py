@@ -1,6 +1,6 @@
 """How often each of the five verdicts occurs: open_verdicts.csv, and a table of the report.
 
-    python experiments/ace/open_verdicts.py             the experiments that are kept here, a minute
+    python experiments/ace/open_verdicts.py             the experiments that are kept here, minutes
     python experiments/ace/open_verdicts.py FOLDER      and whole runs, one archive per experiment
 
 Of the kept experiments there are labels and silhouettes, no embeddings. Their draws take half of
