@@ -116,6 +116,7 @@ def test_sparse_rows_keep_the_same_state_as_dense_ones(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 5)) * rng.integers(0, 2, (60, 5))
     X[:, 0] = rng.normal(size=60)  # no two rows alike
+    X[:, 0] = rng.normal(size=60)  # no two rows alike
     sparse, dense = prepare(sp.csr_array(X)), prepare(X)
     start = rng.choice(60, 7, replace=False)
     one, other = CentreState(sparse, X[start]), CentreState(dense, dense.take(start))

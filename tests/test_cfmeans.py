@@ -304,7 +304,7 @@ def test_several_starts_keep_the_lowest(X):
         ({"weight": -1.0}, "weight must be at least 0"),
         ({"n_steps": -1}, "n_steps must be at least 0, got -1"),
         ({"max_moves": -1}, "max_moves must be at least 0, got -1"),
-        ({"max_seconds": -1.0}, "max_seconds must be at least 0, got -1"),
+        ({"max_seconds": -1.0}, "max_seconds must be at least 0.0, got -1.0"),
         ({"metric": "cosine", "schedule": "repel"}, "metric must be 'euclidean' for gradient"),
         ({"safeguard": "yes"}, "safeguard must be one of True, False, got 'yes'"),
     ],
