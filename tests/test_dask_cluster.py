@@ -80,7 +80,7 @@ def test_every_estimator_ends_where_it_ends_in_memory(data, rows, on_cluster, mo
     from sklearn.base import clone
 
     # CFMeans on Dask relocates by passes over all points; in memory it would search faster.
-    monkeypatch.setattr("wellsep.cluster.cfmeans.searchable", lambda points: False)
+    monkeypatch.setattr("wellsep.cluster.one_start.searchable", lambda points: False)
 
     X, _ = data
     here, there = clone(model).fit(X), clone(model).fit(rows)

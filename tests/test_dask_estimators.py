@@ -39,7 +39,7 @@ def rows(request, X, monkeypatch):
 @pytest.fixture(autouse=True)
 def _relocations_in_memory_too(monkeypatch):
     """CFMeans on Dask relocates by passes over all points; in memory it would search faster."""
-    monkeypatch.setattr("wellsep.cluster.cfmeans.searchable", lambda points: False)
+    monkeypatch.setattr("wellsep.cluster.one_start.searchable", lambda points: False)
 
 
 def estimators(X):

@@ -196,14 +196,7 @@ class CentroidClusterer(
 
     def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
         counts = points.fold(label_counts, n_clusters, beside=[labels])
-        found = int((counts > 0).sum())
-        if found < n_clusters:
-            warnings.warn(
-                f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
-                "ones were found; X may hold fewer distinct points.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_if_fewer(int((counts > 0).sum()), n_clusters)
 
     @property
     def _metric(self) -> str:
@@ -234,6 +227,16 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
 def _largest_known(X: Any) -> float:
     """Largest absolute value of X; 0 for chunks, which are not looked at here."""
     return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
+
+
+def warn_if_fewer(found: int, n_clusters: int) -> None:
+    if found < n_clusters:
+        warnings.warn(
+            f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
+            "ones were found; X may hold fewer distinct points.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any
 
 import numpy as np
 from sklearn.callback import with_callbacks
@@ -16,45 +16,19 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
-from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
+from wellsep.cluster.base import FitProgress, check_clusters
+from wellsep.cluster.counterfactual import SCHEDULES
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.local_search import Budget, History, open_budget
-from wellsep.cluster.moves import relocate
-from wellsep.cluster.sketch import search_from
+from wellsep.cluster.local_search import Budget
+from wellsep.cluster.one_start import SEARCH, cfmeans, course
+from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
 from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import Ended, lower, publish, run
-from wellsep.compute.points import (
-    METRICS,
-    Points,
-    PointSet,
-    RowValues,
-    assign,
-    inertia,
-    labels_of,
-    open_points,
-)
-from wellsep.compute.seeding import check_init, start_centers
-from wellsep.compute.space import is_host
-
-SEARCH = "search"
-RELOCATIONS = 100  # most moves where each costs passes over all points
+from wellsep.compute.loop import lower, publish
+from wellsep.compute.points import METRICS, Points, PointSet, assign, open_points
+from wellsep.compute.seeding import check_init
 
 
-class CFMeansResult(NamedTuple):
-    """Where cf-means ended; centres in the frame of the points."""
-
-    centers: np.ndarray
-    labels: RowValues
-    inertia: float
-    n_iter: int  # passes over the data, or as many distances as they take
-    n_moves: int  # moves that were kept
-    safeguarded: bool  # whether plain k-means from the same start was lower, and taken
-    steps: dict[str, np.ndarray]
-    history: dict[str, np.ndarray]
-
-
-class CFMeans(CentroidClusterer):
+class CFMeans(StreamedClusterer):
     r"""k-means that looks for lower costs by moving badly placed centres.
 
     k-means from a start is computed first; a search then lowers its cost. A trial of the search
@@ -108,6 +82,12 @@ class CFMeans(CentroidClusterer):
         the mean variance of the features.
     metric : {"euclidean", "cosine"}
         Distance, as in ``KMeans``; gradient steps are for "euclidean" alone.
+    batch_size : int, optional
+        Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
+        and passes over all rows in batches put each centre on the mean of what it caught. Only
+        the sample and a batch are copied, so that X may be a memory map larger than memory.
+        Half of ``max_seconds`` goes to the sample; ``history_`` is that of the passes, and
+        ``margins_`` and ``cfq_``, which take passes of their own, are not made.
     random_state : int, RandomState instance or None
         Source of all randomness.
 
@@ -175,6 +155,7 @@ class CFMeans(CentroidClusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         metric: str = "euclidean",
+        batch_size: int | None = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
@@ -189,6 +170,7 @@ class CFMeans(CentroidClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.batch_size = batch_size
         self.random_state = random_state
 
     @with_callbacks
@@ -199,8 +181,8 @@ class CFMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            NumPy, CSR, a dataframe, a tensor of torch or another array-API library, or a dask
-            collection, whose ``labels_`` are lazy then.
+            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
+            library, or a dask collection, whose ``labels_`` are lazy then.
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -246,6 +228,8 @@ class CFMeans(CentroidClusterer):
                 UserWarning,
                 stacklevel=3,
             )
+        if self.batch_size is not None:
+            return self._fit_batches(X, weights, k, options)
         points = open_points(X, weights, metric)
 
         progress = FitProgress(self, X, sample_weight, None)
@@ -260,6 +244,48 @@ class CFMeans(CentroidClusterer):
         self._warn_if_fewer(points, best.labels, k)
         progress.close()
         return self
+
+    def _fit_batches(self, X: Any, weights: Any, k: int, options: dict[str, Any]) -> CFMeans:
+        seconds = self.max_seconds
+
+        def solve(points: Points, n_clusters: int, random_state: Any) -> np.ndarray:
+            half = None if seconds is None else 0.5 * seconds
+            ours = options | {"max_seconds": half, "random_state": random_state}
+            return cfmeans(points, n_clusters, check_init(self.init), **ours).centers
+
+        found = fit_batches(
+            X,
+            weights,
+            k,
+            batch_size=check_batches(X, self.batch_size),
+            metric=self.metric,
+            solve=solve,
+            budget=Budget(max_seconds=seconds),
+            max_iter=options["max_iter"],
+            tol=options["tol"],
+            random_state=options["random_state"],
+        )
+        self._publish_batches(X, found)
+        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
+        self.history_ = {
+            name: found.frame.squared(column) if name == "inertia" else column
+            for name, column in found.history.items()
+        }
+        return self
+
+    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
+        options: dict[str, Any] = {
+            "schedule": self.schedule,
+            "weight": self.weight,
+            "n_steps": self.n_steps,
+            "max_moves": self.max_moves,
+            "max_seconds": self.max_seconds,
+            "safeguard": self.safeguard,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
+        init = check_init(self.init)
+        return cfmeans(points, k, init, random_state=random_state, **options).centers
 
     def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
         self.cluster_centers_ = publish(points, best.centers)
@@ -277,146 +303,6 @@ class CFMeans(CentroidClusterer):
 def _in_user_units(table: dict[str, np.ndarray], points: PointSet) -> dict[str, np.ndarray]:
     squares = ("objective", "inertia")
     return {n: points.frame.squared(c) if n in squares else c for n, c in table.items()}
-
-
-def cfmeans(
-    points: PointSet,
-    n_clusters: int,
-    init: Any,
-    *,
-    schedule: str,
-    weight: float,
-    n_steps: int,
-    max_moves: int | None,
-    max_seconds: float | None,
-    safeguard: bool,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    progress: NoProgress | None = None,
-) -> CFMeansResult:
-    """cf-means from one start: k-means, the paper's steps if they are named, the search."""
-    progress = NoProgress() if progress is None else progress
-    budget, history = open_budget(n_clusters, max_moves, max_seconds), History()
-    start = start_centers(points, n_clusters, init, random_state)
-    alone = weight == 0.0 or n_clusters == 1 or (schedule == SEARCH and max_moves == 0)
-    plain = None
-    if safeguard or alone:
-        plain = _refine(points, start, max_iter, tol, progress)
-        if alone:
-            return CFMeansResult(*plain, 0, False, _course([]), history.columns())
-    centers, course = start if plain is None else plain.centers, []
-    if schedule != SEARCH:
-        centers, course = _gradient_steps(
-            points, start, weights_of(schedule, weight, n_steps), progress
-        )
-    n_iter = len(course)
-    if plain is not None and schedule == SEARCH:
-        n_iter += plain.n_iter
-    refined, passes, kept = _moved(
-        points, centers, init, budget, max_iter, tol, random_state, progress, history
-    )
-    columns = history.columns()
-    if points.frame.directions:
-        columns["inertia"] = 0.5 * columns["inertia"]  # 1 − cos of squared distances
-    if plain is not None and lower(plain.inertia, refined.inertia):
-        return CFMeansResult(*plain, 0, True, _course(course), columns)
-    return CFMeansResult(
-        refined.centers,
-        refined.labels,
-        refined.inertia,
-        n_iter + passes,
-        kept,
-        False,
-        _course(course),
-        columns,
-    )
-
-
-def _gradient_steps(
-    points: PointSet, centers: np.ndarray, weights: np.ndarray, progress: NoProgress
-) -> tuple[np.ndarray, list[tuple[float, float, float]]]:
-    """The paper's part: steps on SSE + λΣq."""
-    course: list[tuple[float, float, float]] = []
-    for current in weights:
-        progress.begin("step")
-        moved, force = step(points, centers, float(current))
-        course.append((float(current), force.objective, force.inertia))
-        centers = moved
-        progress.end(points, centers)
-        if progress.stopped:
-            break
-    return centers, course
-
-
-def _moved(
-    points: PointSet,
-    centers: np.ndarray,
-    init: Any,
-    budget: Budget,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    progress: NoProgress,
-    history: History,
-) -> tuple[Ended, int, int]:
-    """Where the search from these centres ends, its passes, and how many moves it kept."""
-    if budget.max_moves == 0 or progress.stopped:
-        refined = _refine(points, centers, max_iter, tol, progress)
-        return refined, refined.n_iter, 0
-    if searchable(points):
-        again = init if isinstance(init, str) else "k-means++"
-
-        def restart() -> np.ndarray:
-            return start_centers(points, len(centers), again, random_state)
-
-        found = search_from(
-            points,
-            centers,
-            restart=restart,
-            budget=budget,
-            random_state=random_state,
-            progress=progress,
-            history=history,
-        )
-        passes = int(np.ceil(found.work / (points.n * len(centers))))
-        return _ended(points, found.centers, passes), passes, found.n_moves
-    search = relocate(
-        points,
-        centers,
-        n_moves=int(min(budget.max_moves, RELOCATIONS)),
-        random_state=random_state,
-        progress=progress,
-        budget=budget,
-        history=history,
-    )
-    refined = _refine(points, search.centers, max_iter, tol, progress)
-    return refined, search.n_iter + refined.n_iter, search.n_moves
-
-
-def searchable(points: PointSet) -> TypeGuard[Points]:
-    """Whether the state of a search can follow the centres as they move."""
-    return isinstance(points, Points) and is_host(points.X)
-
-
-def _ended(points: PointSet, centers: np.ndarray, n_iter: int) -> Ended:
-    """Labels and inertia of centres that need no refinement."""
-    labels = points.values(labels_of, beside=[points.values(assign, centers)])
-    return Ended(centers, labels, float(points.fold(inertia, centers, beside=[labels])), n_iter)
-
-
-def _refine(
-    points: PointSet, centers: np.ndarray, max_iter: int, tol: float, progress: NoProgress
-) -> Ended:
-    progress.begin("refine")
-    result = run(points, centers, max_iter=max_iter, tol=tol)
-    progress.end(points, result.centers)
-    return result
-
-
-def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
-    table = np.array(course, dtype=np.float64).reshape(len(course), 3)
-    return {"weight": table[:, 0], "objective": table[:, 1], "inertia": table[:, 2]}
 
 
 def separation(
