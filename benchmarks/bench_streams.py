@@ -1,7 +1,7 @@
 """What cost do batches reach in the processor time of scikit-learn's MiniBatchKMeans?
 
 T is the time of one ``MiniBatchKMeans(n_init=3)`` fit with its default batches. ``CFMeans`` with
-``batch_size`` gets three quarters of it for its sample and passes, because the last pass may end late.
+``batch_size`` gets three quarters of it for its sample and passes: the last pass may end late.
 "Seen once" is ``partial_fit``, which takes the time it takes. Costs are on all rows.
 """
 

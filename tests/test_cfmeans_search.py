@@ -131,3 +131,36 @@ def test_two_clusters_and_as_many_clusters_as_points_are_searched_too():
     X = np.arange(12.0)[:, None] ** 1.5
     assert ws.CFMeans(2, max_moves=20, random_state=0).fit(X).inertia_ > 0
     assert ws.CFMeans(12, max_moves=20, random_state=0).fit(X).inertia_ == 0.0
+
+
+def test_values_of_proposals_on_tensors_are_what_the_cost_falls_by(X):
+    torch = pytest.importorskip("torch")
+    from wellsep.cluster.device_search import proposal_values
+
+    for weights in (None, np.arange(len(X)) % 3.0):
+        points = prepare(torch.tensor(X), weights)
+        centers = points.take(np.arange(9))
+        found = points.space.nearest_two(centers, points.norms)
+        table, far = proposal_values(points, found, 9, np.random.RandomState(0))
+        rows, unit = points.take(np.arange(len(X))), np.ones(len(X)) if weights is None else weights
+
+        def cost(centers, rows=rows, unit=unit):
+            return ((rows[:, None] - centers) ** 2).sum(axis=2).min(axis=1) @ unit
+
+        for at in (0, len(table) // 2, len(table) - 1):
+            for code in (0, 4, 8):
+                moved = centers.copy()
+                moved[code] = far.places[at]
+                assert table[at, code] == pytest.approx(cost(centers) - cost(moved), rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_tensors_are_searched_where_they_are(X, metric):
+    torch = pytest.importorskip("torch")
+    given = torch.tensor(X + 1.0, dtype=torch.float32)
+    plain = ws.KMeans(25, metric=metric, random_state=0).fit(given)
+    model = ws.CFMeans(25, metric=metric, random_state=0).fit(given)
+    assert isinstance(model.cluster_centers_, torch.Tensor)
+    assert model.inertia_ < plain.inertia_
+    assert model.n_moves_ > 0
+    assert (np.diff(model.history_["inertia"]) <= 0).all()

@@ -183,9 +183,15 @@ class KMeans(StreamedClusterer):
 
     def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
         init = check_init(self.init)
-        options = {"max_iter": self.max_iter, "tol": self.tol, "random_state": random_state}
-        n_init = restarts(self.n_init, init)
-        return kmeans(points, k, init=init, n_init=n_init, **options).centers
+        return kmeans(
+            points,
+            k,
+            init=init,
+            n_init=restarts(self.n_init, init),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=random_state,
+        ).centers
 
 
 def kmeans(

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from wellsep._checks import is_torch
 from wellsep.cluster.base import NoProgress
 from wellsep.cluster.counterfactual import step, weights_of
+from wellsep.cluster.device_search import device_search
 from wellsep.cluster.local_search import Budget, History, open_budget
 from wellsep.cluster.moves import relocate
 from wellsep.cluster.sketch import search_from
@@ -59,7 +61,8 @@ def cfmeans(
         plain = _refine(points, start, max_iter, tol, progress)
         if alone:
             return CFMeansResult(*plain, 0, False, course([]), history.columns())
-    centers, taken = start if plain is None else plain.centers, []
+    taken: list[tuple[float, float, float]] = []
+    centers = start if plain is None else plain.centers
     if schedule != SEARCH:
         centers, taken = _gradient_steps(
             points, start, weights_of(schedule, weight, n_steps), progress
@@ -118,6 +121,12 @@ def _moved(
     if budget.max_moves == 0 or progress.stopped:
         refined = _refine(points, centers, max_iter, tol, progress)
         return refined, refined.n_iter, 0
+    if searchable(points) and is_torch(points.X):
+        options: Any = {"random_state": random_state, "progress": progress, "history": history}
+        found = device_search(points, centers, budget=budget, **options)
+        refined = _refine(points, found.centers, max_iter, tol, progress)
+        passes = int(np.ceil(found.work / (points.n * len(centers))))
+        return refined, passes + refined.n_iter, found.n_moves
     if searchable(points):
         again = init if isinstance(init, str) else "k-means++"
 
@@ -150,7 +159,7 @@ def _moved(
 
 def searchable(points: PointSet) -> TypeGuard[Points]:
     """Whether the state of a search can follow the centres as they move."""
-    return isinstance(points, Points) and is_host(points.X)
+    return isinstance(points, Points) and (is_host(points.X) or is_torch(points.X))
 
 
 def _ended(points: PointSet, centers: np.ndarray, n_iter: int) -> Ended:

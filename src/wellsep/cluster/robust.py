@@ -163,6 +163,10 @@ class RobustKMeans(CentroidClusterer):
         moves, seconds = self.max_moves, self.max_seconds
         n_init = restarts(self.n_init, init)
         options: dict[str, Any] = {
+            "schedule": SEARCH,
+            "weight": 1.0,
+            "n_steps": 0,
+            "safeguard": True,
             "max_moves": None if moves is None else check_count("max_moves", moves, 0),
             "max_seconds": seconds
             if seconds is None
@@ -176,8 +180,7 @@ class RobustKMeans(CentroidClusterer):
         progress = FitProgress(self, X, sample_weight, None)
         best: Any = None
         for _ in range(n_init):
-            steps = {"schedule": SEARCH, "weight": 1.0, "n_steps": 0, "safeguard": True}
-            result = cfmeans(points, k, init, progress=progress, **steps, **options)
+            result = cfmeans(points, k, init, progress=progress, **options)
             if best is None or lower(result.inertia, best.inertia):
                 best = result
             if progress.stopped:

@@ -67,9 +67,10 @@ def fit_batches(
     Only the sample and one batch are copied, so X may be a memory map.
     """
     n, size = X.shape[0], min(sample_size(n_clusters), X.shape[0])
-    chance = None if weights is None else weights / weights.sum()
-    if chance is not None:
-        size = min(size, int((weights > 0).sum()))  # type: ignore[operator]
+    chance = None
+    if weights is not None:
+        chance = weights / weights.sum()
+        size = min(size, int(np.count_nonzero(weights)))
     rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
     sample = prepare(X[rows], None, metric)
     frame, centers = sample.frame, solve(sample, n_clusters, random_state)

@@ -13,7 +13,6 @@ import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from wellsep.compute.loop import means
@@ -55,8 +54,7 @@ class CentreState:
         self.weights = np.ones(n) if points.pull is None else points.pull
         self.total = float(self.weights.sum())
         # Products of rows are exact to this share of the squared lengths.
-        kind = np.float64 if sp.issparse(points.X) else points.X.dtype
-        self.slack = 4.0 * float(np.finfo(kind).eps)
+        self.slack = 4.0 * float(np.finfo(points.space.X.dtype).eps)
         self.norms = np.asarray(points.norms, dtype=np.float64)
         if points.zero is not None:  # no axis of their own here: they weigh nothing
             self.norms = self.norms - points.zero
