@@ -34,6 +34,9 @@ EXCLUDED = {
     "davies_bouldin": 0.1,
     "cfq": 101.0,
     "dbcv": 0.7111111111111111,
+    # min_points = 5 reaches the farthest of all: core distances 50, 49, 40, 39, 50. Then dc(0, ·) =
+    # dc(50, ·) = 50, dc(1, ·) = 49, dc(10, 11) = 40, and the noise object counts (50 − 50)/50.
+    "disco": (0 - 1 / 50 + 2 * (49.5 - 40) / 49.5 + 0) / 5,
 }
 BY_HAND = {
     "silhouette": 0.8 * EXCLUDED["silhouette"],
@@ -42,6 +45,7 @@ BY_HAND = {
     "davies_bouldin": 1.1 / 0.8 - 1,
     "cfq": 101 * 0.8 / 1981.25,
     "dbcv": EXCLUDED["dbcv"],  # n in its weights counts noise already
+    "disco": EXCLUDED["disco"],  # noise objects have values of their own
 }
 
 
@@ -167,13 +171,18 @@ def test_noise_without_weight_costs_nothing(name):
     )
 
 
-@pytest.mark.parametrize("name", list(ws.INDICES))
+@pytest.mark.parametrize("name", [n for n in ws.INDICES if ws.INDICES[n].minimum_clusters > 0])
 def test_all_noise_is_undefined_with_its_reason(name):
     scores = ws.score_partitions(
         LINE, [-1] * 5, [name], noise="priced" if name in PRICED else "exclude"
     )
     assert np.isnan(scores.values[0, 0])
     assert scores.why("labels", scores.indices[0]) == "no object is counted"
+
+
+def test_all_noise_is_the_worst_value_of_an_index_that_judges_noise():
+    judges = [name for name in ws.INDICES if ws.INDICES[name].minimum_clusters == 0]
+    assert {name: value(name, LINE, [-1] * 5) for name in judges} == {"disco": -1}
 
 
 def test_all_noise_alone_raises():
@@ -347,10 +356,12 @@ class Trimmed(ClusterMixin, BaseEstimator):
 
 def test_choose_k_does_not_follow_the_k_that_calls_most_objects_noise():
     X, _ = make_blobs(300, 2, centers=4, cluster_std=1.2, random_state=1)
-    chosen = ws.choose_k(X, range(2, 8), estimator=Trimmed(), random_state=0)
+    options = {"estimator": Trimmed(), "gate": False, "random_state": 0}
+    options["indices"] = ["silhouette", "calinski_harabasz", "davies_bouldin", "cfq"]
+    chosen = ws.choose_k(X, range(2, 8), **options)
     assert chosen.best <= 5
     assert chosen.coverage[0].tolist() == pytest.approx([1, 1, 1, 1, 0.1, 0.1])
-    excluded = ws.choose_k(X, range(2, 8), estimator=Trimmed(), noise="exclude", random_state=0)
+    excluded = ws.choose_k(X, range(2, 8), noise="exclude", **options)
     assert excluded.best >= 6
     assert f"K = {excluded.best} is judged on 10% of the objects" in excluded.explain()
     assert "coverage" in chosen.columns()

@@ -103,7 +103,8 @@ def test_the_truth_table_is_that_of_agreement(page):
     expected = ws.agreement(small_judgement().ranking, runs, truth)
     shown = data_of(page)["truth"]["table"]
     assert shown["pick"] == expected.table()["pick"]
-    np.testing.assert_allclose(shown["spearman_nmi"], expected.table()["spearman_nmi"], rtol=1e-6)
+    for key in ("spearman_ari", "spearman_nmi", "spearman_acc"):
+        np.testing.assert_allclose(shown[key], expected.table()[key], rtol=1e-6)
 
 
 def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):
@@ -136,7 +137,7 @@ def test_a_chosen_k_has_its_own_sections(tmp_path):
     chosen, X, truth = small_choice()
     text = ws.render_report(chosen, tmp_path / "k.html", runs=X, truth=truth).read_text("utf-8")
     data, words = data_of(text), body_of(text)
-    assert "K = 3 has the most votes: 2 of 2 indices." in words
+    assert "K = 3 is the median of 2 votes (2 to 5 tried, 2 repeats)." in words
     assert data["curves"]["best"] == 3
     assert data["truth"]["names"] == ["silhouette", "davies_bouldin"]
     assert data["objects"]["partition"] == "K = 3"
