@@ -13,9 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import wellsep as ws
-from wellsep.cluster.local_search import Budget, History, Parts, search
-from wellsep.compute.points import prepare
-from wellsep.compute.seeding import start_centers
+from wellsep.cluster import Parts, search_history
 
 VARIANTS = {
     "all parts": Parts(),
@@ -41,24 +39,9 @@ def sets() -> Iterator[tuple[str, np.ndarray]]:
 
 def within_work(X: np.ndarray, k: int, parts: Parts, seed: int) -> float:
     """Lowest cost that the search reached within its work."""
-    points, draws, history = prepare(X), np.random.RandomState(seed), History()
     limit = float(PASSES * len(X) * k)
-
-    class Worked(Budget):
-        @property
-        def spent(self) -> bool:
-            return bool(history.rows and history.rows[-1][0] >= limit) or self.moves >= 4000
-
-        @property
-        def late(self) -> bool:
-            return self.spent
-
-    def restart() -> np.ndarray:
-        return start_centers(points, k, "k-means++", draws)
-
-    options = {"restart": restart, "random_state": draws, "history": history, "parts": parts}
-    search(points, restart(), budget=Worked(), **options)
-    return min(cost for work, _, cost in history.rows if work <= limit)
+    course = search_history(X, k, parts=parts, max_work=limit, random_state=seed)
+    return float(course["inertia"][course["work"] <= limit].min())
 
 
 def main() -> None:

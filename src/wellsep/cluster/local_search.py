@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.cluster.base import NoProgress
 from wellsep.compute.moved import CentreState, Split, open_state
-from wellsep.compute.points import Points
+from wellsep.compute.points import Points, prepare
+from wellsep.compute.seeding import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
 TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most
@@ -61,6 +62,7 @@ class Budget:
 
     @property
     def late(self) -> bool:
+        """Whether no more time is left."""
         return self.max_seconds < np.inf and self.seconds >= self.max_seconds
 
 
@@ -222,6 +224,7 @@ class _Search:
         else:
             trial.take(state)
             proposals.failed(pair)
+            self.note(self.best)
         passes = max(self.work - before, 1.0) / (self.points.n * self.k)
         earlier = self.yields[operator]
         self.yields[operator] = FORGETTING * earlier + (1.0 - FORGETTING) * won / passes + 1e-12
@@ -281,6 +284,39 @@ class _Search:
 
     def note(self, state: CentreState) -> None:
         self.history.add(self.work, self.budget.seconds, state.cost)
+
+
+class _Work(Budget):
+    """A limit on distances computed."""
+
+    def __init__(self, history: History, max_work: float):
+        super().__init__()
+        self.history, self.max_work = history, max_work
+
+    @property
+    def late(self) -> bool:
+        return bool(self.history.rows) and self.history.rows[-1][0] >= self.max_work
+
+
+def search_history(
+    X: np.ndarray, n_clusters: int, *, parts: Parts, max_work: float, random_state: int
+) -> dict[str, np.ndarray]:
+    """Cost against work of a search with some parts off, from a k-means++ start: for studies.
+
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> course = search_history(X, 5, parts=Parts(splits=False), max_work=9000, random_state=0)
+    >>> bool(course["inertia"][-1] <= course["inertia"][0])
+    True
+    """
+    points, draws, history = prepare(X), np.random.RandomState(random_state), History()
+
+    def restart() -> np.ndarray:
+        return start_centers(points, n_clusters, "k-means++", draws)
+
+    budget = _Work(history, max_work)
+    options: dict[str, Any] = {"random_state": draws, "history": history, "parts": parts}
+    search(points, restart(), restart=restart, budget=budget, **options)
+    return history.columns()
 
 
 Proposal = tuple[np.ndarray, np.ndarray, tuple[int, int] | None]
