@@ -20,6 +20,8 @@ LEAVES = {
     "_records",
     "_labels",
     "partitions",
+    "distances",
+    "_matrices",
     "runs",
     "datasets",
     "tables",
@@ -29,7 +31,8 @@ LEAVES = {
     "_words",
 }
 BELOW = {
-    "_checks": {"_display"},
+    "_matrices": set(),
+    "_checks": {"_display", "_matrices"},
     "_arguments": {"_checks", "_display"},
     "_reading": {"_display"},
     "_files": {"_display", "_reading"},
@@ -37,6 +40,7 @@ BELOW = {
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
     "_labels": {"_checks", "_display"},
     "partitions": {"_checks", "_labels", "_display"},
+    "distances": {"_checks", "_display", "_matrices"},
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
     | {"table_writer"},
     "table_text": {"table_writer"},
@@ -52,14 +56,18 @@ BELOW = {
         "_replace",
         "_labels",
         "partitions",
+        "distances",
         "tables",
         "table_text",
         "_display",
     },
     "adapters": LEAVES,
-    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"},
-    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
-    "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
+    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"}
+    | {"distances", "_matrices"},
+    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
+    | {"distances"},
+    "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
+    | {"distances"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},

@@ -344,9 +344,9 @@ def _matrix(kind: str) -> np.ndarray:
     ("kind", "sentence"),
     [
         ("not square", r"X must be a square matrix .* got shape \(60, 120\)"),
-        ("diagonal", "X must have zeros on its diagonal .* got 1.0 at 0"),
+        ("diagonal", "X must have zeros on its diagonal, got 1.0 at 0"),
         ("negative", "X must not have negative distances"),
-        ("asymmetric", r"X must be symmetric .* at \(0, 5\) and .* at \(5, 0\)"),
+        ("asymmetric", r"X must be symmetric, .* at \(0, 5\) and .* at \(5, 0\)"),
     ],
 )
 @pytest.mark.parametrize("name", WITH_METRIC)

@@ -46,6 +46,8 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
+    # spaces without coordinates
+    "Distances": "distances",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",

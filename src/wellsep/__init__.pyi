@@ -7,6 +7,7 @@ from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.search import ClusterSearch
 from wellsep.datasets import list_datasets, load_dataset
+from wellsep.distances import Distances
 from wellsep.evaluate import (
     AceResult,
     Agreement,
@@ -90,6 +91,7 @@ __all__ = [
     "Consensus",
     "ConsensusPartition",
     "DipResult",
+    "Distances",
     "EmbeddingRanking",
     "GapStatistic",
     "HolmResult",

@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._display import meant, quoted, shown
+from wellsep._matrices import looks_like_distances
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
@@ -203,12 +205,13 @@ def check_data(
     name: str = "X",
     minimum: int = 1,
     sparse: bool = False,
-    metric_precomputed: bool = False,
+    distances: bool = False,
 ) -> Any:
     """X as a two-dimensional, finite float array of its own kind.
 
     Frames and lists become NumPy, integers float64; float32 stays. Tensors and other array-API
-    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR.
+    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR. Unless
+    ``distances``, a square table that looks like a matrix of distances is warned of.
     """
     if is_dask(X):
         raise TypeError(
@@ -241,8 +244,21 @@ def check_data(
         _check_shape(X, name, minimum)
         X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
         _check_finite(X, name, names)
+        if not distances:
+            warn_of_distances(X, name)
         return X
     return _check_foreign(X, name, minimum)
+
+
+def warn_of_distances(X: np.ndarray, name: str = "X") -> None:
+    """Say that a square table looks like distances, and is read as coordinates."""
+    if looks_like_distances(X):
+        warnings.warn(
+            f"{name} looks like a matrix of distances (square, symmetric, zero diagonal), and is "
+            f"read as {len(X)} objects with {len(X)} features. Pass wellsep.Distances({name}) if "
+            "it holds distances.",
+            stacklevel=3,
+        )
 
 
 def to_table(X: Any, name: str = "X") -> np.ndarray:

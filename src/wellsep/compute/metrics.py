@@ -19,7 +19,6 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
 from wellsep._display import shown
-from wellsep.compute.matrices import refuse_other_matrices
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -339,9 +338,8 @@ def as_given(space: Space, wide: bool) -> Prepared:
 
 
 def distance_matrix(space: Space, wide: bool) -> Prepared:
-    """X itself, refused where it cannot be a matrix of distances."""
-    refuse_other_matrices(space)
-    return Prepared(space.X)
+    """The rows of distances that X consists of, refused where it cannot be a matrix of them."""
+    return Prepared(space.distance_rows())
 
 
 def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
@@ -360,7 +358,24 @@ def _made(metric: Any, *, symmetric: bool) -> Metric:
 
 
 def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
+    """Columns are objects, so that they are cut as rows are."""
     return i.X[:, j.at]
+
+
+def squared(metric: Any) -> Metric:
+    """The entry of a metric's squared distances."""
+    entry = find(metric)
+
+    def block(i: Rows, j: Rows, xp: Any) -> Any:
+        return xp.astype(entry.distances(i, j, xp), xp.float64) ** 2
+
+    return Metric(
+        ("squared", entry.name),
+        prepare=entry.prepare,
+        block=block,
+        symmetric=entry.symmetric,
+        coordinates=entry.coordinates,
+    )
 
 
 def _device(array: Any) -> Any:
@@ -419,9 +434,9 @@ add_metric(
         "precomputed",
         prepare=distance_matrix,
         block=given_distances,
-        symmetric=False,
         coordinates=False,
     )
 )
 COSINE = METRICS["cosine"].name
+PRECOMPUTED = METRICS["precomputed"].name
 TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

@@ -50,7 +50,7 @@ def parse_indices(
 
 
 def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
-    """Whether X is a matrix of distances to this index, and not coordinates."""
+    """Whether X has no coordinates for this index: it is a matrix of distances, or mixed."""
     return "metric" in params and not find(params["metric"]).coordinates
 
 

@@ -19,7 +19,7 @@ from wellsep.spaces.adjust import holm
 from wellsep.spaces.dip import METHODS, DipResult, dip_test
 from wellsep.spaces.projections import (
     Components,
-    Distances,
+    PairDistances,
     pairwise_distances,
     principal_components,
 )
@@ -134,7 +134,7 @@ def multimodality(
     X = to_numpy(check_data(X, minimum=2))
     rng = check_generator(random_state)
 
-    view: Components | Distances
+    view: Components | PairDistances
 
     def test(z: np.ndarray) -> DipResult:
         return dip_test(z, method=method, n_simulations=n_simulations, random_state=rng)
