@@ -57,6 +57,7 @@ BELOW = {
         "_labels",
         "partitions",
         "distances",
+        "_matrices",
         "tables",
         "table_text",
         "_display",
@@ -65,9 +66,9 @@ BELOW = {
     "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"}
     | {"distances", "_matrices"},
     "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
-    | {"distances"},
+    | {"distances", "_matrices"},
     "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
-    | {"distances"},
+    | {"distances", "_matrices"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},

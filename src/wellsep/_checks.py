@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._display import meant, quoted, shown
-from wellsep._matrices import looks_like_distances
+from wellsep._matrices import PairSpace, looks_like_distances
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
@@ -213,6 +213,7 @@ def check_data(
     arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR. Unless
     ``distances``, a square table that looks like a matrix of distances is warned of.
     """
+    refuse_distances(X, name)
     if is_dask(X):
         raise TypeError(
             f"{name} must be in memory here, got a dask {type(X).__name__}; "
@@ -261,8 +262,18 @@ def warn_of_distances(X: np.ndarray, name: str = "X") -> None:
         )
 
 
+def refuse_distances(X: Any, name: str = "X") -> None:
+    """Raise where coordinates are needed and X is a space without them."""
+    if isinstance(X, PairSpace):
+        raise TypeError(
+            f"{name} must have coordinates here, got {type(X).__name__}; pass the table that the "
+            "distances were computed from."
+        )
+
+
 def to_table(X: Any, name: str = "X") -> np.ndarray:
     """X as an array of at least one dimension; scikit-learn's checks follow."""
+    refuse_distances(X, name)
     array = to_numpy(X, name)
     if array.ndim == 0:
         raise ValueError(

@@ -1,9 +1,10 @@
-"""What a matrix, a condensed list or a graph of distances must be, and how each is checked."""
+"""What a space of distances is; what a matrix, a list or a graph of distances must be."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +17,63 @@ NEGATIVE = {4: 1e-6, 8: 1e-12}
 DIAGONAL = {4: 1e-3, 8: 1e-8}
 CHECKED_ROWS = 1024  # of a block that is checked at once
 LEAST = 3  # objects; a smaller square table says nothing of what it is
+
+
+class PairSpace(ABC):
+    """A space without coordinates: its objects are known by their distances, block by block."""
+
+    metric: ClassVar[str]  # its name in the table of metrics
+    n: int
+    names: tuple[str, ...] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return (self.n, self.n)
+
+    @property
+    def ndim(self) -> int:
+        """2."""
+        return 2
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype:
+        """Type of a block."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair has a known distance."""
+        return True
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """The square matrix, for a caller that needs all of it."""
+        every = slice(0, self.n)
+        return self.block(every, every).astype(dtype or self.dtype, copy=False)
+
+    @abstractmethod
+    def block(self, i: Any, j: Any) -> np.ndarray:
+        """Distances of some objects to some others, a new array of shape (len(i), len(j))."""
+
+    @abstractmethod
+    def take(self, rows: Any) -> PairSpace:
+        """The space of some objects."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> PairSpace:
+        """The same space in another unit."""
+
+    @abstractmethod
+    def contents(self) -> list[Any]:
+        """What tells this space from others: arrays and texts, for a digest."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """A distance that none exceeds."""
 
 
 class Facts(NamedTuple):

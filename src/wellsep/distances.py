@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,69 +13,13 @@ from wellsep._checks import check_number, check_positions, is_dask, is_frame, to
 from wellsep._display import shown
 from wellsep._matrices import (
     Facts,
+    PairSpace,
     check_condensed,
     check_graph,
     check_matrix,
     count_of,
     precision,
 )
-
-
-class PairSpace(ABC):
-    """A space without coordinates: its objects are known by their distances, block by block."""
-
-    metric: ClassVar[str]  # its name in the table of metrics
-    n: int
-    names: tuple[str, ...] | None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(n, n)."""
-        return (self.n, self.n)
-
-    @property
-    def ndim(self) -> int:
-        """2."""
-        return 2
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype:
-        """Type of a block."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every pair has a known distance."""
-        return True
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        """The square matrix, for a caller that needs all of it."""
-        every = slice(0, self.n)
-        return self.block(every, every).astype(dtype or self.dtype, copy=False)
-
-    @abstractmethod
-    def block(self, i: Any, j: Any) -> np.ndarray:
-        """Distances of some objects to some others, a new array of shape (len(i), len(j))."""
-
-    @abstractmethod
-    def take(self, rows: Any) -> PairSpace:
-        """The space of some objects."""
-
-    @abstractmethod
-    def scaled(self, factor: float) -> PairSpace:
-        """The same space in another unit."""
-
-    @abstractmethod
-    def contents(self) -> list[Any]:
-        """What tells this space from others: arrays and texts, for a digest."""
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """A distance that none exceeds."""
 
 
 class Distances(PairSpace):
@@ -225,6 +168,11 @@ class Distances(PairSpace):
             "unknown; give them one distance with Distances(graph, absent=...), or pass the "
             "coordinates that the graph was made from."
         )
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is all of ``values``, in the unit that they have."""
+        return self._rows is None and self._unit == 1
 
     def take(self, rows: Any) -> Distances:
         """The space of some objects: their rows and columns, read from the same values.

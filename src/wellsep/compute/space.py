@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
 from wellsep._display import shown
-from wellsep._matrices import check_matrix, clean_matrix
+from wellsep._matrices import PairSpace, check_matrix, clean_matrix
 from wellsep.compute.engine import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
-from wellsep.compute.metrics import PRECOMPUTED, Prepared, find, unit_rows
+from wellsep.compute.metrics import Prepared, find, unit_rows
 from wellsep.compute.nearest import (
     Nearest,
     NearestTwo,
@@ -26,8 +26,7 @@ from wellsep.compute.nearest import (
     row_blocks,
     sparse_products,
 )
-from wellsep.compute.units import in_safe_units, safe_unit
-from wellsep.distances import PairSpace
+from wellsep.compute.units import in_safe_units
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way
@@ -356,61 +355,6 @@ class SparseSpace(Space):
         return np.maximum(norms - 2.0 * products + own, 0.0)
 
 
-class Strips:
-    """Rows of a space of distances: nothing is read before columns are named as well."""
-
-    def __init__(self, of: PairSpace, rows: Any = None) -> None:
-        self.of, self.rows = of, slice(0, of.n) if rows is None else rows
-
-    def __getitem__(self, at: tuple[Any, Any]) -> Any:
-        rows, columns = at
-        if isinstance(columns, slice) and columns == slice(None):
-            return Strips(self.of, rows)
-        return self.of.block(self.rows, columns)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.of.dtype
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.of.shape
-
-
-class DistanceSpace(Space):
-    """Objects without coordinates: X is a ``PairSpace``, which gives distances by blocks."""
-
-    @cached_property
-    def shift(self) -> np.ndarray:
-        raise TypeError("X must have coordinates where centres are computed, got distances.")
-
-    @property
-    def given(self) -> Any:
-        return self.X if self.unit == 1 else self.X.scaled(self.unit)
-
-    def distance_rows(self) -> Any:
-        return Strips(self.X)
-
-    def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
-        entry = find(metric)
-        if entry.coordinates:
-            raise TypeError(
-                f"metric must be {self.own_metric!r} for a space of distances, got {entry.name!r}."
-            )
-        return Prepared(Strips(self.X))
-
-    def some(self, objects: np.ndarray) -> Any:
-        return self.given.take(objects)
-
-    def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
-        from wellsep.compute.pairwise import PASSES
-
-        return PASSES.get(reference, reference)
-
-    def with_rows(self, X: Any) -> Space:
-        raise TypeError("X must have coordinates where rows are added, got distances.")
-
-
 def is_host(X: Any) -> bool:
     """Whether X is a NumPy array or a SciPy sparse matrix."""
     return sp.issparse(X) or isinstance(X, np.ndarray)
@@ -430,23 +374,13 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
     """Wrap checked data; the only place that asks what X is."""
     device = check_device(device)
     if isinstance(X, PairSpace):
-        return _open_distances(X, device, n_jobs)
+        from wellsep.compute.distance_space import open_distances
+
+        return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
-        X = _to_torch(X, device)
+        X = to_torch(X, device)
     X, unit = in_safe_units(X)
     return as_space(X, effective_jobs(n_jobs), unit)
-
-
-def _open_distances(X: PairSpace, device: Any, n_jobs: int | None) -> Space:
-    if not X.complete:
-        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
-    if device is not None and device != "cpu":
-        # A card holds the whole matrix: its passes take blocks of a tensor.
-        made = open_space(_to_torch(np.asarray(X), device), n_jobs=n_jobs)
-        return replace(made, own_metric=PRECOMPUTED, _views={})
-    unit = safe_unit(X.largest, X.dtype)
-    scaled = X if unit == 1 else X.scaled(1 / unit)
-    return DistanceSpace(scaled, effective_jobs(n_jobs), unit=unit, own_metric=X.metric)
 
 
 def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
@@ -461,7 +395,7 @@ def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
     return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
 
 
-def _to_torch(X: Any, device: str) -> Any:
+def to_torch(X: Any, device: str) -> Any:
     try:
         import torch
     except ImportError:

@@ -22,7 +22,7 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import evaluate_and_keep, open_data
+from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data
 from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
@@ -98,6 +98,7 @@ def resample(
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
     begin = time.perf_counter()
+    X = as_distances(X, [(INDICES[job.index], dict(job.params))])
     halves = job.of(space)
     by = {"n_jobs": computing.n_jobs, "device": computing.device}
     values = score_halves(X, partitions, job.index, job.params, halves, **by)

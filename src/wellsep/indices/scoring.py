@@ -16,11 +16,12 @@ from wellsep._checks import (
     check_weights,
     is_dask,
 )
+from wellsep._matrices import PairSpace
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
-from wellsep.distances import Distances, PairSpace
+from wellsep.distances import Distances
 from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced

@@ -14,16 +14,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._arguments import check_flag, check_path
-from wellsep._checks import (
-    to_numpy,
-)
 from wellsep._display import quoted
-from wellsep._files import (
-    digest,
-    read_json,
-    stored_npy,
-    write_npy,
-)
+from wellsep._files import read_json
 from wellsep._reading import read_bytes
 from wellsep._replace import move_folder, temporary_folder
 from wellsep.runs.archive import read_archive, write_archive
@@ -42,6 +34,16 @@ from wellsep.runs.places import (
     remedy_for,
 )
 from wellsep.runs.run import Run
+from wellsep.runs.space_files import (
+    condensed,
+    digest_stored,
+    file_of,
+    is_space,
+    read_square_table,
+    space_file,
+    stored_space,
+    write_space,
+)
 from wellsep.runs.tabular import check_equal_ids, read_part
 
 FORMAT, VERSION = "wellsep-run", 1
@@ -72,7 +74,7 @@ def save_run(
     ----------
     folder : path
         Made when absent. Many processes may save into it at once.
-    embedding : array-like of shape (n_objects, n_features) or None
+    embedding : array-like, sparse matrix or Distances of shape (n_objects, n_features), or None
         The space the partition was made in; None if there is none. float32 stays float32. Its
         values are not checked here, so that no result is lost; NaN is refused when the space is
         opened.
@@ -99,7 +101,7 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and to_numpy(embedding, "embedding").ndim == 1:
+    if embedding is not None and not is_space(embedding):
         given = "None" if labels is None else "embedding"
         raise ValueError(
             "embedding must have a row per object and a column per feature, got one dimension; "
@@ -179,16 +181,15 @@ def write_run_files(folder: Path, run: Run) -> dict[str, Any]:
         if part is None:
             continue
         # Not opened through the record: a space with NaN is kept, and refused when it is judged.
-        array = np.ascontiguousarray(part.raw())
-        with open(folder / file, "xb") as stream:
-            write_npy(stream, array)
-            stream.flush()
-            os.fsync(stream.fileno())
+        array = part.raw()
+        if kind == "embedding":
+            file = file_of(array)
+        shape, dtype, sha256 = write_space(folder / file, array)
         manifest["files"][kind] = {
             "file": file,
-            "shape": list(array.shape),
-            "dtype": array.dtype.str,
-            "sha256": digest(array),
+            "shape": list(shape),
+            "dtype": dtype,
+            "sha256": sha256,
         }
     _write_manifest(folder / MANIFEST, manifest)
     return manifest
@@ -241,13 +242,16 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
 
     * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
       the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
-      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
+      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder; ``embedding.npz`` is a
+      sparse matrix as ``scipy.sparse.save_npz`` writes it; in place of the embedding,
+      ``distances.npy`` is a square matrix or a condensed list of distances, and
+      ``distances.npz`` a sparse graph of neighbours;
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
       as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
-      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
-      or one of words or barcodes that never come twice, names the objects. A first row of numbers
-      is a header only if it reads 0, 1, 2, …
+    * pairs ``name.embedding.csv`` (or ``name.distances.csv``) and ``name.labels.csv``, also
+      ``.tsv``, ``.parquet``, ``.npy`` and (arrays of the package zarr) ``.zarr``. A column without
+      a name or called id (or index), or one of words or barcodes that never come twice, names the
+      objects. A first row of numbers is a header only if it reads 0, 1, 2, …
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
     until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
@@ -336,11 +340,12 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
     promised = manifest.get("files")
     kinds = FILES if promised is None else {k: f for k, f in FILES.items() if k in promised}
     arrays: dict[str, Any] = {}
-    for kind, file in kinds.items():
-        if promised is None and not (folder / file).exists():
-            continue
+    for kind, usual in kinds.items():
         what = f"{kind} of run {name!r}"
-        arrays[kind] = stored_npy(folder / file, what)
+        file = space_file(folder, what) if kind == "embedding" else usual
+        if promised is None and (file is None or not (folder / file).exists()):
+            continue
+        arrays[kind] = stored_space(folder / (file or usual), what)
         if promised is not None:
             _check_promise(arrays[kind], promised[kind], what, verify)
     return Run(name, **arrays, **{fact: manifest.get(fact) for fact in _FACTS})
@@ -370,13 +375,16 @@ def check_manifest(manifest: Any, what: str) -> dict[str, Any]:
 
 
 def _check_promise(stored: Any, promise: Any, what: str, verify: bool) -> None:
-    for key, got in (("shape", list(stored.shape)), ("dtype", stored.dtype.str)):
+    # A condensed list is promised as such, and read as the square matrix that it stands for.
+    promised = promise.get("shape")
+    shape = promised if condensed(promised, stored.shape) else list(stored.shape)
+    for key, got in (("shape", shape), ("dtype", stored.dtype.str)):
         if promise.get(key, got) != got:
             raise ValueError(
                 f"{what} must have the {key} {promise[key]} its run.json promises, got {got}; "
                 "the file was replaced or damaged."
             )
-    if verify and "sha256" in promise and digest(stored.open()) != promise["sha256"]:
+    if verify and "sha256" in promise and digest_stored(stored) != promise["sha256"]:
         raise ValueError(
             f"{what} must have the checksum it was saved with, got another; save it again."
         )
@@ -388,6 +396,7 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
         kind, name = "manifest", entry.name.removesuffix(".run.json")
     elif entry.suffix in _TABLES:
         name, _, kind = entry.stem.rpartition(".")
+        kind = "embedding" if kind == "distances" else kind
         if kind not in FILES:
             return
     else:
@@ -413,7 +422,10 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
             continue
         what = f"{kind} of run {name!r}"
         if files[kind].suffix == ".npy":
-            arrays[kind] = stored_npy(files[kind], what)
+            arrays[kind] = stored_space(files[kind], what)
+        elif files[kind].stem.endswith(".distances"):
+            arrays[kind], ids = read_square_table(files[kind], what)
+            columns += [] if ids is None else [ids]
         elif files[kind].suffix == ".zarr":
             arrays[kind] = stored_zarr(files[kind], what)
         else:

@@ -122,3 +122,11 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
             square += np.einsum("ij,ij->j", block, block)
         Z /= np.sqrt(square / (n - 1))
     return PairDistances(pdist(Z), len(chosen), scaled, columns.constant)
+
+
+def given_pairs(gram: np.ndarray) -> PairDistances:
+    """Distances of all pairs of objects that have this Gram matrix."""
+    own = gram.diagonal()
+    i, j = np.triu_indices(len(gram), 1)
+    values = np.sqrt(np.maximum(own[i] + own[j] - 2 * gram[i, j], 0.0))
+    return PairDistances(values, len(gram), False, np.array([not values.any()]))
