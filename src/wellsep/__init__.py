@@ -48,6 +48,7 @@ _HOME = {
     "Partitions": "partitions",
     # spaces without coordinates
     "Distances": "distances",
+    "MixedTable": "compute.gower",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",

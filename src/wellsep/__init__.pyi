@@ -6,6 +6,7 @@ from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.search import ClusterSearch
+from wellsep.compute.gower import MixedTable
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.distances import Distances
 from wellsep.evaluate import (
@@ -101,6 +102,7 @@ __all__ = [
     "LOFKMeans",
     "LocalConnectivity",
     "MembershipReport",
+    "MixedTable",
     "Multimodality",
     "NoRuns",
     "NothingToRank",

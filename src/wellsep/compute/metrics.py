@@ -221,6 +221,8 @@ class Metric:
         False where X holds distances: its columns are then objects, as its rows are.
     sums : Sums or None
         How distances to clusters are summed without pairs.
+    opens : callable or None
+        ``opens(X) -> PairSpace``: what X is under this metric, where it has no coordinates.
     """
 
     name: Any
@@ -231,6 +233,7 @@ class Metric:
     symmetric: bool = field(default=True, compare=False)
     coordinates: bool = field(default=True, compare=False)
     sums: Sums | None = field(default=None, compare=False)
+    opens: Callable[[Any], Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if (self.finish is None) == (self.block is None):
@@ -362,6 +365,18 @@ def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
     return i.X[:, j.at]
 
 
+def _open_matrix(X: Any) -> Any:
+    from wellsep.distances import Distances
+
+    return Distances.of_matrix(X)
+
+
+def _open_mixed(X: Any) -> Any:
+    from wellsep.compute.gower import MixedTable
+
+    return MixedTable(X)
+
+
 def squared(metric: Any) -> Metric:
     """The entry of a metric's squared distances."""
     entry = find(metric)
@@ -435,6 +450,16 @@ add_metric(
         prepare=distance_matrix,
         block=given_distances,
         coordinates=False,
+        opens=_open_matrix,
+    )
+)
+add_metric(
+    Metric(
+        "gower",
+        prepare=distance_matrix,
+        block=given_distances,
+        coordinates=False,
+        opens=_open_mixed,
     )
 )
 COSINE = METRICS["cosine"].name

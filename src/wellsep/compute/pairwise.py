@@ -15,9 +15,10 @@ import numpy as np
 
 from wellsep.compute import clusters, noise
 from wellsep.compute.clusters import Clusters, cluster_masses
-from wellsep.compute.metrics import squared
+from wellsep.compute.gower_sums import column_strips, columns_usable
+from wellsep.compute.metrics import Metric, squared
 from wellsep.compute.noise import Noise
-from wellsep.compute.sums import reduce_sums
+from wellsep.compute.sums import plain_strips, reduce_sums
 from wellsep.compute.wants import Task, Want, want
 from wellsep.partitions import Partitions
 
@@ -73,7 +74,15 @@ def noise_of_distances(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     return {w: scattered if w.get("scatter") else plain for w in wants}
 
 
+def strips_of_distances(task: Task, metric: Metric) -> Any:
+    """Sums from sorted columns where a table has Gower's distance, else from pairs of blocks."""
+    if columns_usable(task, metric):
+        return column_strips(task, metric)
+    return plain_strips(task, metric)
+
+
 PASSES: dict[Callable[..., Any], Callable[..., Any]] = {
     clusters.provide_clusters: clusters_of_distances,
     noise.provide_noise: noise_of_distances,
+    plain_strips: strips_of_distances,
 }

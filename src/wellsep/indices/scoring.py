@@ -15,13 +15,13 @@ from wellsep._checks import (
     check_data,
     check_weights,
     is_dask,
+    is_torch,
 )
 from wellsep._matrices import PairSpace
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
-from wellsep.distances import Distances
 from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced
@@ -106,21 +106,31 @@ def score_partitions(
 
 def open_data(X: Any, asked: list[ParsedIndex]) -> Any:
     """X checked: coordinates, or a space of distances where X or an index says so."""
-    if not isinstance(X, PairSpace):
-        X = check_data(X, sparse=True, distances=takes_distances(*asked[0]))
-        if sp.issparse(X):
-            _refuse_sparse(asked)
-    return as_distances(X, asked)
+    if isinstance(X, PairSpace):
+        return X
+    opened = as_distances(X, asked)
+    if opened is not X:
+        return opened
+    X = check_data(X, sparse=True, distances=takes_distances(*asked[0]))
+    if sp.issparse(X):
+        _refuse_sparse(asked)
+    return X
 
 
 def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
-    """A matrix as a space of distances, where an index says that it is one.
+    """A matrix or a mixed table as a space of distances, where an index says that it is one.
 
     Tensors stay what they are: they are checked where they lie.
     """
-    if takes_distances(*asked[0]) and isinstance(X, np.ndarray):
-        return Distances.of_matrix(X)
-    return X
+    if isinstance(X, PairSpace) or not takes_distances(*asked[0]):
+        return X
+    if is_torch(X) or is_dask(X) or (hasattr(X, "__array_namespace__") and not _is_numpy(X)):
+        return X
+    return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
+
+
+def _is_numpy(X: Any) -> bool:
+    return isinstance(X, np.ndarray)
 
 
 def drop_weightless(

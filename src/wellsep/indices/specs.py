@@ -57,10 +57,14 @@ def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
 def _refuse_mixture(asked: list[ParsedIndex]) -> None:
     """X cannot be distances for one index and coordinates for another."""
     given = [takes_distances(index, params) for index, params in asked]
+    metrics = {find(params["metric"]) for index, params in asked if takes_distances(index, params)}
+    if len(metrics) > 1:
+        names = " and ".join(sorted(repr(entry.name) for entry in metrics))
+        raise ValueError(f"indices must agree on what X is, got the metrics {names}.")
     if any(given) and not all(given):
         index, params = asked[given.index(False)]
         raise ValueError(
-            "indices must all have metric='precomputed' where one has, got "
+            f"indices must all have metric={next(iter(metrics)).name!r} where one has, got "
             f"{index.label(params)!r}, which needs coordinates; score it apart."
         )
 
