@@ -55,8 +55,14 @@ def main() -> int:
         )
         question = f"Gower silhouette, {N:,}×12, K={K}, {patterns} pattern(s) of missing values"
         met.append(
-            report(question, ratio, baseline="pairs by blocks", target=goal, difference=difference,
-                   seed=0)  # fmt: skip
+            report(
+                question,
+                ratio,
+                baseline="pairs by blocks",
+                target=goal,
+                difference=difference,
+                seed=0,
+            )
         )
     for missing in (0.0, 0.05):
         table, y = mixed(LARGE, missing)

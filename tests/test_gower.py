@@ -7,6 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import sklearn
 from golden import read_json
 
 import wellsep as ws
@@ -90,6 +91,9 @@ def test_sums_without_pairs_equal_those_of_pairs(missing, asymmetric, monkeypatc
     labels = np.where(np.arange(1600) % 50 == 0, -1, y)
     weight = np.random.default_rng(1).uniform(0.5, 2, 1600)
     summed = ws.silhouette_samples(table, labels, sample_weight=weight)
+    with sklearn.config_context(working_memory=0.01):  # too small for the sums of all objects
+        in_strips = ws.silhouette_samples(table, labels, sample_weight=weight)
+    np.testing.assert_allclose(in_strips, summed, atol=1e-12)
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
     pairs = ws.silhouette_samples(table, labels, sample_weight=weight)
     np.testing.assert_allclose(summed, pairs, atol=1e-12)

@@ -55,6 +55,7 @@ _HOME = {
     # clusterers
     "CFMeans": "cluster",
     "KMeans": "cluster",
+    "KMedoids": "cluster",
     "LOFKMeans": "cluster",
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.lofkmeans import LOFKMeans
+from wellsep.cluster.medoids import KMedoids
 from wellsep.compute.loop import LloydResult, lloyd
 
-__all__ = ["CFMeans", "KMeans", "LOFKMeans", "LloydResult", "lloyd"]
+__all__ = ["CFMeans", "KMeans", "KMedoids", "LOFKMeans", "LloydResult", "lloyd"]

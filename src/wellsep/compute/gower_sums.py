@@ -8,6 +8,7 @@ missing in either row, so clusters are split by their pattern of missing and abs
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from wellsep._checks import kernels_wanted
 from wellsep.compute.gower import MISSING, MixedTable
 from wellsep.compute.metrics import ROUNDING, Metric, find
-from wellsep.compute.sums import plain_strips
+from wellsep.compute.sums import fits_budget, plain_strips
 from wellsep.compute.wants import Task
 
 MOST_PATTERNS = 64
@@ -36,11 +37,21 @@ def patterns_of(table: MixedTable) -> Patterns:
     c = table._columns
     known = np.hstack([c.known, c.codes != MISSING])
     absent = np.hstack([np.zeros_like(c.known), (c.codes == 0) & c.asymmetric])
-    found, of_row = np.unique(np.hstack([known, absent]), axis=0, return_inverse=True)
-    known, absent = found[:, : known.shape[1]], found[:, known.shape[1] :]
+    _, first, of_row = np.unique(_keys(table), return_index=True, return_inverse=True)
+    known, absent = known[first], absent[first]
     weights = np.concatenate([c.number_weights, c.code_weights])
     total = (known * weights) @ known.T - (absent * weights) @ absent.T
     return Patterns(of_row.reshape(-1), known, absent, total)
+
+
+def _keys(table: MixedTable) -> np.ndarray:
+    """(n,) what is missing or absent in each row, as one value."""
+    c = table._columns
+    bits = np.packbits(np.hstack([c.known, c.codes != MISSING, c.asymmetric & (c.codes == 0)]), 1)
+    wide = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
+    wide[:, : bits.shape[1]] = bits
+    keys = wide.view(np.uint64)
+    return keys[:, 0] if keys.shape[1] == 1 else keys.view(f"V{wide.shape[1]}")[:, 0]
 
 
 def columns_usable(task: Task, metric: Metric) -> bool:
@@ -48,9 +59,7 @@ def columns_usable(task: Task, metric: Metric) -> bool:
     table = task.space.X
     if not isinstance(table, MixedTable) or metric != find(table.metric) or not kernels_wanted():
         return False
-    c = table._columns
-    known = np.packbits(np.hstack([c.known, c.codes != MISSING, c.asymmetric & (c.codes == 0)]), 1)
-    patterns = len(np.unique(known, axis=0))
+    patterns = len(np.unique(_keys(table)))
     clusters = int(task.partitions.offsets[-1])
     return patterns <= MOST_PATTERNS and patterns * clusters * LOOKUPS < task.space.n
 
@@ -61,6 +70,14 @@ def column_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarra
     patterns = patterns_of(table)
     if (patterns.weight <= 0).any():  # reading such a block says which rows have nothing in common
         yield from plain_strips(task, metric)
+        return
+    if fits_budget(task):
+        sums = np.zeros((int(task.partitions.offsets[-1]), task.space.n))
+        order = [np.argsort(x, kind="stable") for x in table._columns.numbers.T]
+        ranked = [x[at] for x, at in zip(table._columns.numbers.T, order, strict=True)]
+        for place, part in _clusters(task, table, patterns):
+            sums[place] += part.all_sums(order, ranked)
+        yield slice(0, task.space.n), sums * table._unit
         return
     parts = list(_clusters(task, table, patterns))
     for start in range(0, task.space.n, AT_ONCE):
@@ -101,31 +118,62 @@ class _ClusterPart:
         mass: np.ndarray,
     ) -> None:
         self.c, self.patterns, self.pattern = table._columns, patterns, pattern
-        self.mass = float(mass.sum())
+        self.members, self.masses, self.mass = members, mass, float(mass.sum())
         c, known = self.c, patterns.known[pattern]
-        self.sorted = {}
-        for at in np.flatnonzero(known[: len(c.number_weights)]).tolist():
-            values = c.numbers[members, at]
-            order = np.argsort(values, kind="stable")
-            values, weight = values[order], mass[order]
-            running = np.concatenate([[0.0], np.cumsum(values * weight)])
-            below = np.concatenate([[0.0], np.cumsum(weight)])
-            self.sorted[at] = values, running, below
         first = len(c.number_weights)
+        self.numbers = np.flatnonzero(known[:first]).tolist()
         self.counts = {
             at: np.bincount(c.codes[members, at], mass, int(c.levels[at]))
             for at in np.flatnonzero(known[first:]).tolist()
         }
 
+    def all_sums(self, order: list[np.ndarray], ranked: list[np.ndarray]) -> np.ndarray:
+        """(n,) Σ of the members' weighted distances from each object, columns sorted once."""
+        c, every = self.c, slice(0, len(self.c.codes))
+        found, own = np.zeros(every.stop), np.zeros(every.stop)
+        own[self.members] = self.masses
+        for at in self.numbers:
+            x, weight = ranked[at], own[order[at]]
+            running = np.cumsum(weight * x)
+            part = self._sum(x, np.cumsum(weight), running, float(running[-1]))
+            whole = np.empty_like(part)
+            whole[order[at]] = part
+            found += c.number_weights[at] * whole * c.known[:, at]
+        return self._with_categories(found, every)
+
+    def _sum(
+        self, x: np.ndarray, below: np.ndarray, running: np.ndarray, total: float
+    ) -> np.ndarray:
+        """x(2q − m) − 2P_q + P_m; what rounding leaves of equal values is 0."""
+        part: np.ndarray = x * (2 * below - self.mass) - 2 * running + total
+        part[part < ROUNDING * self.mass * 8] = 0.0
+        return part
+
     def sums(self, rows: slice) -> np.ndarray:
-        """(b,) Σ of the members' weighted distances from each row."""
+        """(b,) the same from some rows, by searches among the sorted members."""
         c, found = self.c, np.zeros(rows.stop - rows.start)
-        for at, (values, running, below) in self.sorted.items():
+        for at in self.numbers:
+            values, running, below = self.sorted[at]
             x = c.numbers[rows, at]
             q = np.searchsorted(values, x)
-            part = x * (2 * below[q] - self.mass) - 2 * running[q] + running[-1]
-            part[part < ROUNDING * self.mass * 8] = 0.0
-            found += c.number_weights[at] * part * c.known[rows, at]
+            found += c.number_weights[at] * self._sum(x, below[q], running[q], running[-1]) * (
+                c.known[rows, at])  # fmt: skip
+        return self._with_categories(found, rows)
+
+    @cached_property
+    def sorted(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Values, their running sums and running weights, of each column of numbers."""
+        found = {}
+        for at in self.numbers:
+            values = self.c.numbers[self.members, at]
+            order = np.argsort(values, kind="stable")
+            values, weight = values[order], self.masses[order]
+            running = np.concatenate([[0.0], np.cumsum(values * weight)])
+            found[at] = values, running, np.concatenate([[0.0], np.cumsum(weight)])
+        return found
+
+    def _with_categories(self, found: np.ndarray, rows: slice) -> np.ndarray:
+        c = self.c
         for at, counts in self.counts.items():
             code = c.codes[rows, at]
             other = self.mass - counts[np.maximum(code, 0)]
