@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from wellsep._checks import check_number, check_positions, is_dask, is_frame, to_numpy
 from wellsep._display import shown
+from wellsep._mapped import FileRows
 from wellsep._matrices import (
     Facts,
     PairSpace,
@@ -130,11 +131,13 @@ class Distances(PairSpace):
             return self._read_condensed(_numbers(rows), _numbers(columns))
         if self.kind == "graph":
             return self._read_graph(rows, columns)
+        values = _touchable(self.values)
         if not isinstance(rows, slice) and not isinstance(columns, slice):
-            part = self.values[rows[:, None], columns]
+            part = values[rows[:, None], columns]
+        elif isinstance(rows, slice):
+            part = values[rows, columns]
         else:
-            part = self.values[rows, :][:, columns] if not isinstance(rows, slice) else (
-                self.values[rows, columns])  # fmt: skip
+            part = values[rows, :][:, columns]
         return np.array(part, dtype=self.dtype)
 
     def _read_condensed(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -253,7 +256,7 @@ def _opened(
         raise TypeError(f"{what} must be real numbers, got an array of type {array.dtype}.")
     if array.ndim == 1:
         return array, "condensed", names, None, check_condensed(array, what)
-    facts = check_matrix(array, what)
+    facts = check_matrix(_touchable(array), what)
     if array.shape[0] < 2:
         raise ValueError(f"{what} must have at least 2 objects, got {array.shape[0]}.")
     return array, "dense", names, None, facts
@@ -283,6 +286,17 @@ def _check_names(names: Any, n: int) -> tuple[str, ...] | None:
     if len(found) != n:
         raise ValueError(f"names must have one name per object ({n}), got {len(found)}.")
     return found
+
+
+def _touchable(values: np.ndarray) -> np.ndarray:
+    """The map of a file of ours itself: its rows would be read whole for each block of columns.
+
+    That the file is still whole is asked for every block.
+    """
+    if isinstance(values, FileRows) and values.version is not None:
+        values.version.check_whole()
+        return values.view(np.memmap)
+    return values
 
 
 def _numbers(at: slice | np.ndarray) -> np.ndarray:

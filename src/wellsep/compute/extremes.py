@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics import Metric, Prepared, Rows, find, pair_squares, root, rows_of
+from wellsep.compute.metrics import Metric, Prepared, Rows, find, pair_squares, rows_of
 from wellsep.compute.space import Space, host
 from wellsep.compute.sums import Sides
 from wellsep.compute.tree import nearest_neighbours, spanning_tree
@@ -296,84 +296,3 @@ TWINS[reference_extremes] = (
     Twin(extremes_on_device, device_usable),
     Twin(blas_extremes, blas_usable),
 )
-
-
-class Linkage(NamedTuple):
-    """(K, K) tables of distances between clusters; their diagonals mean nothing."""
-
-    complete: np.ndarray  # the farthest pair
-    hausdorff: np.ndarray  # the farthest that a member of either lies from all of the other
-
-
-def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``metric``: Euclidean by matrix products, any other by blocks of its distances."""
-    found: dict[Want, list[Any]] = {}
-    for w in wants:
-        metric, jobs = find(w.get("metric", "euclidean")), task.space.host_jobs
-        if metric.finish is root:
-            X = task.space.on_host(metric).X
-            found[w] = [_link(X, codes, jobs) for codes in task.partitions.codes]
-        else:
-            found[w] = [_link_any(task.space, metric, row, jobs) for row in task.partitions.codes]
-    return found
-
-
-def _link_any(space: Space, metric: Metric, codes: np.ndarray, jobs: int) -> Linkage:
-    """From blocks of distances between two clusters, each inside one of them."""
-    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    groups, X = codes[order], space.on_host(metric).X
-    blocks = cut_rows(len(order), ROWS, groups)
-    owner = [int(groups[b.start]) for b in blocks]
-    k = int(groups[-1]) + 1
-    farthest = np.zeros((len(blocks), len(blocks)))
-    nearest = np.full((len(order), k), np.inf)
-
-    def visit(i: int, j: int) -> None:
-        if owner[i] == owner[j]:
-            return
-        a, b = blocks[i], blocks[j]
-        left, right = (Rows(X[order[at], :], at=order[at]) for at in (a, b))
-        table = metric.distances(left, right, np)
-        farthest[i, j] = farthest[j, i] = table.max()
-        nearest[a, owner[j]] = np.minimum(nearest[a, owner[j]], table.min(axis=1))
-        nearest[b, owner[i]] = np.minimum(nearest[b, owner[i]], table.min(axis=0))
-
-    in_threads(jobs, visit, pair_rounds(len(blocks)))
-    return Linkage(*_join(farthest, nearest, owner, groups))
-
-
-def _link(X: np.ndarray, codes: np.ndarray, jobs: int) -> Linkage:
-    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    groups = codes[order]
-    k = int(groups[-1]) + 1
-    rows = rows_of(X[order])
-    blocks = cut_rows(len(order), ROWS, groups)
-    owner = [int(groups[b.start]) for b in blocks]
-    farthest = np.zeros((len(blocks), len(blocks)))
-    nearest = np.full((len(order), k), np.inf)  # of each object to each cluster
-
-    def visit(i: int, j: int) -> None:
-        if owner[i] == owner[j]:
-            return
-        a, b = blocks[i], blocks[j]
-        table = rows.left[a] @ rows.right[b].T
-        r, c = divmod(int(table.argmax()), table.shape[1])
-        gap = rows.X[a][r] - rows.X[b][c]
-        farthest[i, j] = farthest[j, i] = gap @ gap
-        nearest[a, owner[j]] = np.minimum(nearest[a, owner[j]], table.min(axis=1))
-        nearest[b, owner[i]] = np.minimum(nearest[b, owner[i]], table.min(axis=0))
-
-    in_threads(jobs, visit, pair_rounds(len(blocks)))
-    complete, mutual = _join(farthest, nearest, owner, groups)
-    return Linkage(np.sqrt(complete), np.sqrt(np.maximum(mutual, 0)))
-
-
-def _join(
-    farthest: np.ndarray, nearest: np.ndarray, owner: list[int], groups: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(K, K) the farthest pair of two clusters, and the larger of both directed distances."""
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    complete = np.maximum.reduceat(np.maximum.reduceat(farthest, starts, axis=0), starts, axis=1)
-    first = np.flatnonzero(np.diff(groups, prepend=-1))
-    directed = np.maximum.reduceat(np.where(np.isinf(nearest), 0, nearest), first, axis=0)
-    return complete, np.maximum(directed, directed.T)
