@@ -238,6 +238,38 @@ def test_indices_of_matrices_are_those_of_r(name, part):
         assert found == pytest.approx(value, rel=1e-9), kinds
 
 
+DBCV = read_json("distances/dbcv.json")["cases"]
+UNIQUE = [name for name, case in DBCV.items() if not case.get("order_changes_dbcv", False)]
+
+
+@pytest.mark.parametrize("name", UNIQUE)
+def test_dbcv_of_matrices_is_that_of_the_tie_rule(name):
+    case = DBCV[name]
+    if "matrix" in case:
+        D, labels, d = ws.Distances(np.array(case["matrix"])), case["labels"], case["d"]
+    else:
+        matrix, part, power = name.split("|")
+        arrays = read_arrays("distances/matrices.npz")
+        D, labels, d = ws.Distances(arrays[matrix]), arrays[f"{matrix}|{part}"], int(power[2:])
+    if 1 in np.bincount(np.asarray(labels)[np.asarray(labels) >= 0]):
+        return  # clusters of one object: that rule leaves them out, ours gives them a place
+    assert ws.dbcv_score(D, labels, d=d) == pytest.approx(case["dbcv"], abs=1e-9)
+
+
+def test_dbcv_of_distances_needs_d():
+    with pytest.raises(ValueError, match="d must be given where X holds distances"):
+        ws.dbcv_score(ws.Distances(pdist(blobs()[0])), blobs()[1])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "cosine"])
+def test_dbcv_of_rows_equals_that_of_their_distances(metric):
+    X, y = blobs()
+    D = ws.Distances(pdist(X, metric))
+    given = ws.dbcv_score(D, y, d=3)
+    assert given == pytest.approx(ws.dbcv_score(X, y, metric=metric, d=3), rel=1e-6)
+    assert given == pytest.approx(ws.dbcv_score(X, y, metric=metric), rel=1e-6)
+
+
 # --- half-samples -------------------------------------------------------------------------------
 
 
