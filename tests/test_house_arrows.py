@@ -241,6 +241,7 @@ DOORS = {
     "space.py": "open_space",
     "units.py": "in_safe_units",
     "twins.py": "choose",
+    "gower.py": "MixedTable",
     "dask/chunks.py": "open_chunks",
     "dask/labels.py": "encode_chunks",
     "dask/contingency.py": "count_chunks",

@@ -66,6 +66,10 @@ class PairSpace(ABC):
     def scaled(self, factor: float) -> PairSpace:
         """The same space in another unit."""
 
+    def matrix(self) -> np.ndarray:
+        """All distances as one square array, for clusterers that take no blocks."""
+        return np.asarray(self)
+
     @abstractmethod
     def contents(self) -> list[Any]:
         """What tells this space from others: arrays and texts, for a digest."""

@@ -207,6 +207,16 @@ class Distances(PairSpace):
         part._unit = self._unit * factor
         return part
 
+    def matrix(self) -> np.ndarray:
+        """All distances as one square array, the given one where it can be; refused for a graph."""
+        if self.kind == "graph":
+            raise ValueError(
+                "X must be a matrix of distances for a clusterer that takes no blocks, got a graph "
+                "of neighbours, which is never made dense; pass coordinates, or KMedoids."
+            )
+        whole = self.kind == "dense" and self._facts.exact and self.is_whole
+        return self.values if whole and self.values.dtype.kind == "f" else np.asarray(self)
+
     @property
     def largest(self) -> float:
         """A distance that none exceeds: the largest of all that were given."""

@@ -28,6 +28,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import count
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import (
     Fitted,
     check_estimator,
@@ -49,11 +50,14 @@ from wellsep.cluster.evidence import (
     gap_curve,
     is_pairwise,
     mixture_bics,
+    of_distances,
     strengths,
     takes_distances,
 )
 from wellsep.cluster.kmeans import KMeans
+from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.workers import Progress, in_workers
+from wellsep.compute.metrics import PRECOMPUTED
 from wellsep.indices.external import ari_score
 from wellsep.indices.gap import within_sums
 from wellsep.indices.scoring import score_partitions
@@ -158,7 +162,12 @@ def choose_k(
     >>> chosen.best, chosen.picks
     (4, {'silhouette': 4, 'prediction_strength': 4, 'mixture_bic': 4})
     """
-    X = _checked(X)
+    apart = isinstance(X, PairSpace)  # distances in place of coordinates
+    default = KMedoids(metric=PRECOMPUTED, n_init=STARTS) if apart else KMeans(n_init=STARTS)
+    model = default if estimator is None else clone(check_estimator(estimator))
+    if apart:
+        model = of_distances(model)
+    X = _checked(X, distances=is_pairwise(model))
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -173,7 +182,6 @@ def choose_k(
     check_flag("gate", gate)
     check_flag("warm_start", warm_start)
     check_function("progress", progress)
-    model = KMeans(n_init=STARTS) if estimator is None else clone(check_estimator(estimator))
     parameter = count_parameter(model, parameter)
     weight_params(model, weights)
     if warm_start:
@@ -193,8 +201,9 @@ def choose_k(
     rows = [_draw(n, size, rng) for _ in range(n_repeats)]
     seeds = rng.randint(2**31 - 1, size=n_repeats) if reseed else [None] * n_repeats
     seed = int(rng.randint(2**31 - 1))
-    halved = KMeans(n_init=HALF_STARTS) if estimator is None else model
-    rough = KMeans(n_init=GAP_STARTS) if estimator is None else None
+    own = estimator is None and not apart
+    halved = KMeans(n_init=HALF_STARTS) if own else model
+    rough = KMeans(n_init=GAP_STARTS) if own else None
     job = _Job(
         X=X,
         scored=scored,
@@ -498,9 +507,11 @@ def _common(first, second):
     return i, j
 
 
-def _checked(X: Any) -> Any:
+def _checked(X: Any, *, distances: bool) -> Any:
     """X as an array that rows can be taken from; frames keep no names here."""
-    X = check_data(X, sparse=True)
+    if isinstance(X, PairSpace):
+        return X.matrix()
+    X = check_data(X, sparse=True, distances=distances)
     return to_numpy(X) if is_frame(X) else X
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
+SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
 
 
@@ -94,7 +95,10 @@ def rows_of(prepared: Any, at: Any = None) -> Rows:
 
 def square_lengths(X: Any, zero: Any, xp: Any) -> Any:
     """(n,) squared lengths; a zero row has length one along an axis of its own."""
-    square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
+    if hasattr(X, "multiply"):  # sparse rows
+        square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+    else:
+        square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
     return square if zero is None else square + xp.astype(zero, square.dtype)
 
 
@@ -125,6 +129,8 @@ def product_squares(X: Any, Y: Any, lengths: Any) -> Any:
 
 def squares(i: Rows, j: Rows, xp: Any) -> Any:
     """‖x‖² + ‖y‖² − 2xy, and exactly 0 from an object to itself or to its equal."""
+    if hasattr(i.X, "multiply"):  # sparse rows
+        return sparse_squares(i, j)
     lengths = i.square[:, None] + j.square[None, :]
     table = product_squares(i.X, j.X, lengths)
     close = table < CLOSE[table.dtype != xp.float64] * lengths
@@ -132,6 +138,19 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
         table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)
     table = xp.where(table > 0, table, xp.zeros_like(table))
     return _clear_diagonal(table, xp) if same_objects(i, j) else table
+
+
+def sparse_squares(i: Rows, j: Rows) -> np.ndarray:
+    """The same of sparse rows: the block alone is dense."""
+    lengths = i.square[:, None] + j.square[None, :]
+    table: np.ndarray = lengths - 2 * (i.X @ j.X.T).toarray()
+    r, c = np.nonzero(table < CLOSE[0] * lengths)
+    for start in range(0, len(r), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        gap = i.X[r[part]] - j.X[c[part]]
+        table[r[part], c[part]] = np.asarray(gap.multiply(gap).sum(axis=1)).reshape(-1)
+    np.maximum(table, 0.0, out=table)
+    return _clear_diagonal(table, np) if same_objects(i, j) else table
 
 
 def _from_differences(left: Any, right: Any, pairs: Any, dtype: Any, xp: Any) -> Any:
@@ -284,21 +303,60 @@ def find(metric: Any) -> Metric:
 
 @functools.cache
 def _known_elsewhere(metric: str) -> str:
-    """The name of a metric that scikit-learn has, tried on a few rows."""
-    from sklearn.metrics import pairwise_distances
-
+    """The name of a metric that scikit-learn or SciPy has, tried on a few rows."""
     rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            pairwise_distances(rows, metric=metric)
-    except ValueError:
+            elsewhere(rows, rows, metric)
+    except (ValueError, TypeError):
         listed = ", ".join(map(repr, METRICS))
         raise ValueError(
-            f"metric must be one of {listed}, a metric of scikit-learn or a function of two rows, "
-            f"got {shown(metric)}."
+            f"metric must be one of {listed}, a metric of scikit-learn or SciPy that two rows "
+            f"decide, or a function of two rows, got {shown(metric)}; compute other distances "
+            "yourself and pass wellsep.Distances."
         ) from None
     return metric
+
+
+def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
+    """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
+    from sklearn.metrics import pairwise_distances
+
+    if isinstance(metric, str) and metric in SCIPY_ONLY:
+        return cdist(X, Y, metric)
+    found: np.ndarray = pairwise_distances(X, Y, metric=metric)
+    return found
+
+
+def standardized_rows(space: Space, wide: bool) -> Prepared:
+    """Rows over the standard deviations of all objects: Euclidean then, whatever is cut out."""
+    X = to_numpy(space.centred).astype(np.float64)
+    spread = X.std(axis=0, ddof=1)
+    if not (spread > 0).all():
+        raise ValueError(
+            "X must have no constant column for this metric, got column "
+            f"{int((spread > 0).argmin())}; drop it."
+        )
+    return _beside(space, X / spread, wide)
+
+
+def whitened_rows(space: Space, wide: bool) -> Prepared:
+    """Rows turned so that all objects have the unit covariance: Euclidean distances then."""
+    X = to_numpy(space.centred).astype(np.float64)
+    covariance = np.atleast_2d(np.cov(X.T))
+    values, vectors = np.linalg.eigh(covariance)
+    if not values[0] > 1e-12 * values[-1]:
+        raise ValueError(
+            "X must have a covariance that can be inverted for this metric, got one of lower rank; "
+            "drop columns that follow from others, or give more objects."
+        )
+    return _beside(space, X @ vectors / np.sqrt(values), wide)
+
+
+def _beside(space: Space, X: np.ndarray, wide: bool) -> Prepared:
+    dtype = space.xp.float64 if wide else space.X.dtype
+    return Prepared(space.asarray(X, dtype=dtype))
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
@@ -360,10 +418,8 @@ def distance_matrix(space: Space, wide: bool) -> Prepared:
 
 
 def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
-    """Whatever scikit-learn computes, on the host."""
-    from sklearn.metrics import pairwise_distances
-
-    table = pairwise_distances(to_numpy(i.X), to_numpy(j.X), metric=metric)
+    """Whatever scikit-learn or SciPy computes, on the host."""
+    table = elsewhere(to_numpy(i.X), to_numpy(j.X), metric)
     if same_objects(i, j):
         np.fill_diagonal(table, 0)
     return table if xp is np else xp.asarray(table, device=_device(i.X))
@@ -476,6 +532,9 @@ add_metric(
         opens=_open_mixed,
     )
 )
+# The matrix of these two is that of all objects, before subsets.
+add_metric(Metric("seuclidean", prepare=standardized_rows, finish=root, whole=True))
+add_metric(Metric("mahalanobis", prepare=whitened_rows, finish=root, whole=True))
 add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
 PRECOMPUTED = METRICS["precomputed"].name

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex
+from wellsep._checks import UndefinedIndex, to_numpy
 from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather
@@ -34,10 +34,13 @@ MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
 def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
     """Whether an index grows trees, which no half-sample shares."""
     wanted = INDICES[index].wants(**params).values()
-    return any(
-        want.name in ("density_trees", "minimax") or find(want.get("metric", "euclidean")).whole
-        for want in wanted
-    )
+    return any(want.name in ("density_trees", "minimax") or _needs_all(want) for want in wanted)
+
+
+def _needs_all(want: Want) -> bool:
+    """Whether distances are made anew in every half-sample."""
+    metric = find(want.get("metric", "euclidean"))
+    return metric.whole and metric.finish is None
 
 
 def draws_of_index(index: str, params: Mapping[str, Any], n_draws: int) -> int:
@@ -193,7 +196,12 @@ def _half_values(
     wanted = {w.name for w in INDICES[index].wants(**params).values()}
     if wanted <= {"clusters", "within", "radii"}:
         return _centroid_values(task, index, params, halves)
-    space, spec = task.space, ((index, params),)
+    space = task.space
+    if "metric" in params and find(params["metric"]).whole and find(params["metric"]).finish:
+        # The matrix of all objects is in the prepared rows; that of a half would be another.
+        space = open_space(to_numpy(space.prepared(params["metric"], wide=True).X))
+        params = {**params, "metric": "euclidean"}
+    spec = ((index, params),)
     values = []
     for objects in map(halves.objects, range(len(halves.chosen))):
         part, X = task.partitions.take(objects), space.some(objects)

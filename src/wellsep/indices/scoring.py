@@ -19,7 +19,7 @@ from wellsep._checks import (
 )
 from wellsep._matrices import PairSpace
 from wellsep.compute.gather import gather
-from wellsep.compute.metrics import find
+from wellsep.compute.metrics import find, root
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.indices.partition_scores import PartitionScores
@@ -239,7 +239,8 @@ def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
 
 def _refuse_sparse(asked: list[ParsedIndex]) -> None:
     for index, params in asked:
-        summed = index.sparse_sums and find(params["metric"]).sums is not None
+        entry = find(params["metric"]) if index.sparse_sums else None
+        summed = entry is not None and (entry.sums is not None or entry.finish is root)
         if not index.sparse and not summed:
             usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
             raise TypeError(
