@@ -95,7 +95,8 @@ class MixedTable(PairSpace):
         if n < 1:
             raise ValueError("frame must have at least one row and one column, got none.")
         asymmetric = tuple(check_names("asymmetric", asymmetric))
-        ordered = dict(check_mapping("ordered", ordered or {}) or ordered or {})
+        check_mapping("ordered", ordered or {})
+        ordered = dict(ordered or {})
         given = dict(weights or {})
         for what, names in (("asymmetric", asymmetric), ("ordered", ordered), ("weights", given)):
             for name in names:
@@ -255,7 +256,7 @@ def _read_column(series: Any, name: str) -> Any:
 def _own_levels(series: Any) -> list[Any] | None:
     """Levels of a pandas categorical that says it is ordered."""
     native = series.to_native()
-    dtype = getattr(native, "dtype", None)
+    dtype: Any = getattr(native, "dtype", None)
     return list(dtype.categories) if getattr(dtype, "ordered", False) else None
 
 

@@ -95,7 +95,7 @@ def rows_of(prepared: Any, at: Any = None) -> Rows:
 
 def square_lengths(X: Any, zero: Any, xp: Any) -> Any:
     """(n,) squared lengths; a zero row has length one along an axis of its own."""
-    if hasattr(X, "multiply"):  # sparse rows
+    if sparse_usable(X):
         square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
     else:
         square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
@@ -129,7 +129,7 @@ def product_squares(X: Any, Y: Any, lengths: Any) -> Any:
 
 def squares(i: Rows, j: Rows, xp: Any) -> Any:
     """‖x‖² + ‖y‖² − 2xy, and exactly 0 from an object to itself or to its equal."""
-    if hasattr(i.X, "multiply"):  # sparse rows
+    if sparse_usable(i.X):
         return sparse_squares(i, j)
     lengths = i.square[:, None] + j.square[None, :]
     table = product_squares(i.X, j.X, lengths)
@@ -138,6 +138,11 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
         table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)
     table = xp.where(table > 0, table, xp.zeros_like(table))
     return _clear_diagonal(table, xp) if same_objects(i, j) else table
+
+
+def sparse_usable(rows: Any) -> bool:
+    """Whether rows are a sparse matrix."""
+    return sp.issparse(rows)
 
 
 def sparse_squares(i: Rows, j: Rows) -> np.ndarray:

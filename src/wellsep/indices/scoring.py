@@ -325,8 +325,8 @@ def one_task(
         given = given[np.isin(partitions.classes[0], counted.classes[0])]
     space = open_space(data, device=device)
     given = None if given is None else given / space.unit
-    task = Task(space, counted, weights, None if given is None else (given,))
-    return task, index, index.in_space(full, space.own_metric)
+    here = Task(space, counted, weights, None if given is None else (given,))
+    return here, index, index.in_space(full, space.own_metric)
 
 
 def refuse_empty(task: AnyTask) -> None:
