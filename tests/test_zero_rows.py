@@ -15,7 +15,10 @@ SPECS = [
     (name, {"metric": "cosine", **more})
     for name in ws.INDICES
     if "cosine" in ws.INDICES[name].metrics and "metric" in ws.INDICES[name].params
-    for more in ([{"variant": "hubert-levin"}, {"variant": "nbclust"}] if "c_in" in name else [{}])
+    for more in {
+        "c_index": [{"variant": "hubert-levin"}, {"variant": "nbclust"}],
+        "dbcv": [{"d": 4}],
+    }.get(name, [{}])
 ]
 
 
@@ -64,7 +67,13 @@ def _label(spec):
 
 
 def test_every_index_with_a_metric_is_tried():
-    assert {name for name, _ in SPECS} == {"silhouette", "dunn", "generalized_dunn", "c_index"}
+    assert {name for name, _ in SPECS} == {
+        "silhouette",
+        "dunn",
+        "generalized_dunn",
+        "c_index",
+        "dbcv",
+    }
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=_label)
