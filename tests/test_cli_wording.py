@@ -92,9 +92,9 @@ MISTAKES = [
     (
         "explain runs",
         "RESULT must hold a saved record",
-        "with wellsep rank or choose-k and --save.",
+        "rank or choose-k and --save.",
     ),
-    ("report runs", "RESULT must hold a saved record", "with wellsep rank or choose-k and --save."),
+    ("report runs", "RESULT must hold a saved record", "rank or choose-k and --save."),
     ("score x.csv", "LABELS must be at least one file", ""),
     ("score x.csv no.csv", "LABELS must be an existing file", ""),
     ("score no.csv y.csv", "DATA must be an existing file", ""),

@@ -60,6 +60,7 @@ _HOME = {
     "KMeans": "cluster",
     "KMedoids": "cluster",
     "LOFKMeans": "cluster",
+    "RobustKMeans": "cluster",
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",

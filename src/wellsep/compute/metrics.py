@@ -11,10 +11,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
@@ -26,13 +25,15 @@ from wellsep.compute.preparing import (
     centred_rows,
     directions,
     distance_matrix,
+    half_lengths,
+    less_products,
+    missing_length,
+    sparse_usable,
+    square_lengths,
     standardized_rows,
-    unit_rows,
+    unit_block,
     whitened_rows,
 )
-
-if TYPE_CHECKING:
-    from wellsep.compute.space import Space
 
 # Pairs closer than this share of their squared lengths are computed again from differences, in
 # double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
@@ -96,15 +97,6 @@ def rows_of(prepared: Any, at: Any = None) -> Rows:
     return Rows(X, square_lengths(X, zero, np), zero, at)
 
 
-def square_lengths(X: Any, zero: Any, xp: Any) -> Any:
-    """(n,) squared lengths; a zero row has length one along an axis of its own."""
-    if sparse_usable(X):
-        square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
-    else:
-        square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
-    return square if zero is None else square + xp.astype(zero, square.dtype)
-
-
 def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
     """(b_i, b_j) what zero rows add to squared differences; 0 where there are none."""
     found: Any = 0.0
@@ -141,11 +133,6 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
         table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)
     table = xp.where(table > 0, table, xp.zeros_like(table))
     return _clear_diagonal(table, xp) if same_objects(i, j) else table
-
-
-def sparse_usable(rows: Any) -> bool:
-    """Whether rows are a sparse matrix."""
-    return sp.issparse(rows)
 
 
 def sparse_squares(i: Rows, j: Rows) -> np.ndarray:
@@ -402,39 +389,6 @@ def _device(array: Any) -> Any:
     return device(array)
 
 
-def _unit_block(space: Space, rows: slice) -> Any:
-    """z; about an axis also its squared length, in a column of its own."""
-    unit, zero = unit_rows(space.X[rows, :], space.xp)
-    if space.axis is None:
-        return unit
-    unit = unit - space.asarray(space.axis)
-    return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
-
-
-def _half_lengths(space: Space, rows: Any, sums: Any, mass: Any) -> Any:
-    """½Σ(‖z‖² + ‖z'‖²) over the members z' of a cluster; its mass where all lengths are one."""
-    if space.axis is None:
-        return mass[:, None]
-    return 0.5 * (mass[:, None] * rows[None, :, -1] + sums[:, -1:])
-
-
-def _less_products(space: Space, rows: Any, sums: Any, lengths: Any) -> Any:
-    """½Σ‖z − z'‖² is the half lengths less z·Σz'."""
-    if space.axis is not None:
-        rows, sums = rows[:, :-1], sums[:, :-1]
-    table = (-sums) @ rows.T
-    table += lengths  # in place: the table is large
-    return table
-
-
-def _missing_length(space: Space, rows: Any) -> Any:
-    """‖z‖² − z·z: 1 for a zero row, rounding for all others."""
-    if space.axis is not None:
-        return rows[:, -1] - square_lengths(rows[:, :-1], None, space.xp)
-    product = rows * rows
-    return 1 - (product.sum(axis=1) if sp.issparse(rows) else space.xp.sum(product, axis=1))
-
-
 add_metric(Metric("euclidean", prepare=centred_rows, finish=root))
 add_metric(Metric("sqeuclidean", prepare=centred_rows, finish=whole, linear=True))
 add_metric(
@@ -444,7 +398,7 @@ add_metric(
         prepare=directions,
         finish=half,
         linear=True,
-        sums=Sums(_unit_block, _half_lengths, _less_products, _missing_length),
+        sums=Sums(unit_block, half_lengths, less_products, missing_length),
     )
 )
 add_metric(

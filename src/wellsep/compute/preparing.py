@@ -93,3 +93,50 @@ def whitened_rows(space: Space, wide: bool) -> Prepared:
 def _beside(space: Space, X: np.ndarray, wide: bool) -> Prepared:
     dtype = space.xp.float64 if wide else space.X.dtype
     return Prepared(space.asarray(X, dtype=dtype))
+
+
+def square_lengths(X: Any, zero: Any, xp: Any) -> Any:
+    """(n,) squared lengths; a zero row has length one along an axis of its own."""
+    if sparse_usable(X):
+        square = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).reshape(-1)
+    else:
+        square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
+    return square if zero is None else square + xp.astype(zero, square.dtype)
+
+
+def sparse_usable(rows: Any) -> bool:
+    """Whether rows are a sparse matrix."""
+    return sp.issparse(rows)
+
+
+def unit_block(space: Space, rows: slice) -> Any:
+    """z; about an axis also its squared length, in a column of its own."""
+    unit, zero = unit_rows(space.X[rows, :], space.xp)
+    if space.axis is None:
+        return unit
+    unit = unit - space.asarray(space.axis)
+    return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
+
+
+def half_lengths(space: Space, rows: Any, sums: Any, mass: Any) -> Any:
+    """½Σ(‖z‖² + ‖z'‖²) over the members z' of a cluster; its mass where all lengths are one."""
+    if space.axis is None:
+        return mass[:, None]
+    return 0.5 * (mass[:, None] * rows[None, :, -1] + sums[:, -1:])
+
+
+def less_products(space: Space, rows: Any, sums: Any, lengths: Any) -> Any:
+    """½Σ‖z − z'‖² is the half lengths less z·Σz'."""
+    if space.axis is not None:
+        rows, sums = rows[:, :-1], sums[:, :-1]
+    table = (-sums) @ rows.T
+    table += lengths  # in place: the table is large
+    return table
+
+
+def missing_length(space: Space, rows: Any) -> Any:
+    """‖z‖² − z·z: 1 for a zero row, rounding for all others."""
+    if space.axis is not None:
+        return rows[:, -1] - square_lengths(rows[:, :-1], None, space.xp)
+    product = rows * rows
+    return 1 - (product.sum(axis=1) if sp.issparse(rows) else space.xp.sum(product, axis=1))

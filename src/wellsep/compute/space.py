@@ -15,7 +15,7 @@ from wellsep._checks import is_torch, to_numpy
 from wellsep._display import shown
 from wellsep._matrices import PairSpace, check_matrix, clean_matrix
 from wellsep.compute.engine import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
-from wellsep.compute.metrics import Prepared, find, unit_rows
+from wellsep.compute.metrics import Prepared, find
 from wellsep.compute.nearest import (
     Nearest,
     NearestTwo,
@@ -26,6 +26,7 @@ from wellsep.compute.nearest import (
     row_blocks,
     sparse_products,
 )
+from wellsep.compute.preparing import unit_rows
 from wellsep.compute.units import in_safe_units
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
