@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PHRASES = {
     "(rank_confidence, or --draws)": "(--draws)",
@@ -118,3 +119,22 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     text = re.sub(r"\((\w+_\w+)\)", bare, text)
     text = re.sub(r"(?:^|(?<=: )|(?<=\. ))(\w+)(?= must )", bare, text)
     return re.sub(r" \(in the shell: ([^)]*)\)", shell_only, text)
+
+
+def command_of(context: Any) -> str:
+    """The command line of a context again: its arguments, and every option that was given."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        source = context.get_parameter_source(parameter.name)
+        if value is None or source is None or source.name != "COMMANDLINE":
+            continue
+        if parameter.param_type_name == "argument":
+            words += map(str, value if isinstance(value, list | tuple) else [value])
+        elif isinstance(value, bool):
+            off = parameter.secondary_opts or parameter.opts
+            words.append((parameter.opts if value else off)[0])
+        else:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [max(parameter.opts, key=len), str(one)]
+    return shlex.join(words)
