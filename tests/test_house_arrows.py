@@ -27,6 +27,7 @@ LEAVES = {
     "table_writer",
     "_display",
     "_words",
+    "_callbacks",
 }
 BELOW = {
     "_checks": {"_display"},
@@ -43,6 +44,7 @@ BELOW = {
     "table_writer": {"_files", "_replace"},
     "_display": set(),
     "_words": set(),
+    "_callbacks": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",
