@@ -32,6 +32,7 @@ ORDER = (
     "bench_judge",
     "bench_consensus",
     "bench_consensus_partition",
+    "bench_stability",
     "bench_all_indices",
     "bench_recorded_r",
     "bench_kmeans",

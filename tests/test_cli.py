@@ -226,7 +226,7 @@ def test_the_module_can_be_run(files):
     command = [sys.executable, "-m", "wellsep.cli.main", "score", "data.csv", "absent.csv"]
     done = subprocess.run(command, cwd=files[0], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "Error: path must be an existing file, got 'absent.csv'.\n"
+    assert done.stderr == "Error: LABELS must be an existing file, got 'absent.csv'.\n"
 
 
 def test_a_closed_pipe_is_not_an_error(files):

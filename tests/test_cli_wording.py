@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import wellsep as ws
@@ -58,5 +61,71 @@ def test_names_of_runs_that_read_like_arguments_stay():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_tells_its_flags(command):
-    assert all(flag.yes.startswith("--") for flag in flags_of(command).values())
+    flags = flags_of(command).values()
+    assert all(flag.yes.startswith("--") or flag.yes.isupper() for flag in flags)
     assert flags_of("no command") == flags_of(None) == {}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("x.npy", rng.normal(size=(30, 2)))
+    pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"]).to_csv("x.csv", index=False)
+    pd.DataFrame({"k2": np.arange(30) % 2, "k3": np.arange(30) % 3}).to_csv("y.csv", index=False)
+    Path("empty").mkdir()
+    ws.save_run("runs", rng.normal(size=(30, 2)), np.arange(30) % 3, name="a")
+    ws.save_run("runs", rng.normal(size=(30, 2)), np.arange(30) % 2, name="b")
+
+
+MISTAKES = [
+    ("rank runs -i silhouete", "--index must be among", "did you mean 'silhouette'?"),
+    ("rank runs -i silhouette,cfq", "--index must read name", "repeat --index."),
+    ("rank nowhere", "SOURCE must be a folder", "got 'nowhere'."),
+    ("rank x.npy", "SOURCE must be a folder of runs", "AnnData, MLflow and Optuna are read too."),
+    ("rank runs --truth no.csv", "--truth must be an existing file", "got 'no.csv'."),
+    ("rank runs --input no.csv", "--input must be an existing file", "got 'no.csv'."),
+    ("rank runs --truth=no", "--truth must end in one of .csv", "got 'no'."),
+    ("rank runs --convention x", "--convention must be one of 'ace', got 'x'.", ""),
+    ("rank runs --device gpu", "--device must be 'cpu', 'cuda' or 'cuda:N', got 'gpu'.", ""),
+    ("rank runs --write-back", "--write-back must end in .h5ad", "got 'runs'."),
+    (
+        "explain runs",
+        "RESULT must hold a saved record",
+        "rank or choose-k and --save.",
+    ),
+    ("report runs", "RESULT must hold a saved record", "rank or choose-k and --save."),
+    ("score x.csv", "LABELS must be at least one file", ""),
+    ("score x.csv no.csv", "LABELS must be an existing file", ""),
+    ("score no.csv y.csv", "DATA must be an existing file", ""),
+    ("score x.csv y.csv --labels k22", "--labels must name columns of y.csv", "did you mean 'k2'?"),
+    ("score x.csv y.csv --columns c", "--columns must name columns of x.csv", "it has 'a', 'b'."),
+    ("score x.csv y.csv --ids id", "--ids must be in one of x.csv, y.csv", ""),
+    ("choose-k x.csv --k 20:40", "--k must not exceed the number of objects (30)", ""),
+    ("choose-k x.csv --k 2:3 --repeats 0", "--repeats must be at least 1", ""),
+    ("cluster x.csv -k 50", "--clusters must be at most", ""),
+    ("train --data digts -m dec -k 3 -o o", "--data must be a file or a named", "'digits'"),
+    ("train --data no.npy -m dec -k 3 -o o", "--data must be an existing file", ""),
+    ("train --data x.npy -m dec -k 3 -o x.npy", "--out must be a folder", ""),
+    ("demo x.npy", "FOLDER must be a folder, got the file x.npy.", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "begin", "end"), MISTAKES)
+def test_a_mistake_is_told_in_the_words_of_the_shell(files, capsys, line, begin, end):
+    if line.startswith("train"):
+        pytest.importorskip("torch", reason="needs the extra deep")
+    assert main(line.split()) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"Error: {begin}")
+    assert said.endswith(end) or end in said
+    for word in ("None", "ValueError", "TypeError", "list_datasets", "wellsep.", "path must"):
+        assert word not in said
+
+
+def test_a_failed_training_is_told_in_the_words_of_the_shell(files, capsys):
+    pytest.importorskip("torch", reason="needs the extra deep")
+    assert main(["train", "--data", "x.npy", "-m", "dec", "-k", "0", "-o", "out"]) == 1
+    shown = capsys.readouterr()
+    assert "every trial failed. --clusters must be at least 1, got 0." in shown.err
+    assert "ValueError" not in shown.err + shown.out

@@ -243,11 +243,69 @@ def test_three_objects_have_no_halves():
         rank_confidence(runs, scores, ace(scores, dip=False))
 
 
+WRONG = tuple(i / 20 for i in range(12))
+
+
+def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
+    from wellsep.evaluate.confidence import FEWEST_RUNS
+    from wellsep.evaluate.correlation import ranks
+    from wellsep.evaluate.options import ConfidenceOptions
+    from wellsep.evaluate.plans import draw_panels, draw_plan
+
+    runs, scores, _ = made(wrong=WRONG)
+    result = ace(scores, dip=False)
+    found = rank_confidence(runs, scores, result, n_draws=8)
+    assert (found.runs_per_draw, found.spaces_left_out) == (6, 1)
+    parts = Partitions.from_labels(dict(runs.partitions))
+    plan = draw_plan(parts, scores.spaces, ConfidenceOptions(n_draws=8), 0)
+    panels = draw_panels(parts.codes, 8, least=FEWEST_RUNS, seed=plan.seed)
+    assert len({tuple(panel) for panel in panels}) > 1
+    spaces = [np.asarray(X) for X in runs.spaces.values()]
+    for draw in range(8):
+        objects = plan.halves.objects(draw)
+        half = parts.take(objects)
+        values = np.stack(
+            [
+                ws.score_partitions(spaces[i][objects], half, ["silhouette"]).values[:, 0]
+                for i in plan.kept[draw]
+            ]
+        )
+        told = ace(Scores.from_matrix(values[:, panels[draw]], paired=False), dip=False)
+        expected = told.weights @ values[list(told.winning_spaces)]
+        assert found.ranks[draw].tolist() == ranks(expected).tolist()
+
+
+def test_few_runs_all_choose_the_spaces():
+    runs, scores, result = made(wrong=WRONG[:5])
+    assert rank_confidence(runs, scores, result, n_draws=4).runs_per_draw == 0
+
+
+def test_drawing_runs_changes_neither_order_nor_scores():
+    runs, _, _ = made(wrong=WRONG)
+    without, drawn = (ws.judge(runs, n_draws=n, judge="ace", details=False) for n in (0, 10))
+    assert drawn.ranking.score.tolist() == without.ranking.score.tolist()
+    assert drawn.ranking.order.tolist() == without.ranking.order.tolist()
+    assert drawn.confidence.runs_per_draw == 6
+    assert "let 6 different partitions choose the spaces" in drawn.explain()
+
+
+def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
+    runs, _, _ = made(wrong=WRONG)
+    spaces, labels = dict(runs.spaces), {k: np.asarray(v) for k, v in runs.partitions.items()}
+    plain = ws.judge(Runs.from_parts(spaces, labels), n_draws=10, judge="ace", details=False)
+    turned = {f"{i:02d}": (labels[k] + 1) % 3 for i, k in enumerate(reversed(labels))}
+    turned = {"a copy": labels["10% wrong"], **turned}
+    other = ws.judge(Runs.from_parts(spaces, turned), n_draws=10, judge="ace", details=False)
+    mine = plain.confidence.probability_best[::-1]
+    np.testing.assert_array_equal(other.confidence.probability_best[1:], mine)
+    np.testing.assert_array_equal(other.confidence.interval[1:], plain.confidence.interval[::-1])
+
+
 def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.contingency import count_pairs
-    from wellsep.evaluate.confidence import draw_plan
     from wellsep.evaluate.options import Options
+    from wellsep.evaluate.plans import draw_plan
     from wellsep.evaluate.vote_draws import confidence_of_vote
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions
@@ -260,12 +318,12 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
     plan = draw_plan(partitions, (), Options(n_draws=6), 0)
     vote = ws.consensus(labels, near=None)
     found = confidence_of_vote(vote, partitions, plan, [None] * 6)
-    assert found.voters_per_draw == 4
+    assert found.runs_per_draw == 4
     keys = [
         np.unique(one, return_index=True)[1].argsort().argsort()[one] for one in partitions.codes
     ]
     by_content = sorted(range(7), key=lambda m: keys[m].astype(np.int32).tobytes())
-    drawn = np.random.default_rng(0)
+    drawn = np.random.default_rng(plan.seed)
     for draw in range(6):
         objects = plan.halves.objects(draw)
         agreement = adjusted_rand(count_pairs(partitions.take(objects).codes))

@@ -156,12 +156,15 @@ def test_equal_partitions_share_the_mean_of_their_own_spaces():
     np.testing.assert_allclose(own[[0, -3, -2, -1]], expected)
 
 
-def test_runs_that_are_all_the_same_partition_cannot_be_ranked():
+def test_runs_that_are_all_the_same_partition_are_not_ranked_by_a_vote():
     runs = list(made_runs())[:4]
     labels = np.arange(N) % 3
     same = [Run(f"same {i}", labels=(labels + i) % 3) for i in range(7)]
     with pytest.raises(NothingToRank, match="all 7 runs are the same partition"):
-        ws.judge(Runs([*runs, *same]))
+        ws.consensus(Runs([*runs, *same]))
+    scores = ws.score_runs(Runs([*runs, *same]))
+    with pytest.raises(NothingToRank, match="identical"):
+        ws.ace(scores)
 
 
 def test_the_page_says_the_best_partition_once():

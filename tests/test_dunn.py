@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from golden import labelled_cases, read_case
@@ -9,7 +11,7 @@ from libraries import converter
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
-from wellsep.compute import extremes
+from wellsep.compute import extremes, linkage
 from wellsep.compute.extremes import NAMES
 from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
@@ -360,3 +362,45 @@ def test_the_number_of_blocks_does_not_grow_with_the_clusters():
     covered = np.concatenate([np.arange(b.start, b.stop) for b in blocks])
     assert covered.tolist() == list(range(20 * 202))
     assert max(b.stop - b.start for b in blocks) <= extremes.ROWS
+
+
+@pytest.mark.parametrize("shape", ["small", "mixed", "lonely", "noisy", "alternating", "large"])
+def test_small_clusters_that_share_blocks_lie_apart_as_brute_force_says(shape, monkeypatch):
+    for module in (extremes, linkage):
+        monkeypatch.setattr(module, "ROWS", 40)
+    monkeypatch.setattr(extremes, "SMALL", 12)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) + 1e3
+    X[:4] = X[4:8]  # clusters in the same places
+    y = {
+        "small": np.arange(300) // 3,
+        "mixed": np.minimum(np.arange(300) // 5, 30),
+        "lonely": np.where(np.arange(300) < 290, 0, np.arange(300)),
+        "noisy": np.where(rng.random(300) < 0.2, -1, np.arange(300) // 4),
+        "alternating": np.repeat(np.arange(40), [2, 13] * 20),
+        "large": np.arange(300) % 3,
+    }[shape]
+    D = cdist(X, X)
+    groups = [np.flatnonzero(y == k) for k in np.unique(y[y >= 0])]
+    tables = [D[np.ix_(a, b)] for a, b in combinations(groups, 2)]
+    expected = {
+        "complete": min(t.max() for t in tables),
+        "hausdorff": min(max(t.min(axis=0).max(), t.min(axis=1).max()) for t in tables),
+    }
+    diameter = max(D[np.ix_(g, g)].max() for g in groups)
+    for separation, apart in expected.items():
+        found = ws.generalized_dunn_score(X, y, separation=separation, diameter="complete")
+        assert found == pytest.approx(apart / diameter, rel=1e-9)
+
+
+def test_the_work_for_clusters_apart_does_not_grow_with_their_number(monkeypatch):
+    products = []
+    whole = linkage._directed
+    monkeypatch.setattr(linkage, "_directed", lambda *a: (products.append(1), whole(*a))[1])
+    X = np.random.default_rng(0).normal(size=(2500, 4))
+    counts = []
+    for k in (50, 250, 1250):
+        products.clear()
+        ws.generalized_dunn_score(X, np.arange(2500) % k, separation="hausdorff")
+        counts.append(len(products))
+    assert max(counts) <= 2 * (2500 // extremes.ROWS + 2) ** 2

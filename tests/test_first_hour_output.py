@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,8 @@ COMMAND_LINES = {
     "rank": RANK,
     "choose-k": ["choose-k", "x.npy", "--k", "2:3"],
     "cluster": ["cluster", "x.npy", "-k", "3"],
+    "stability": ["stability", "x.npy", "-k", "3", "--draws", "3", "--splits", "0"],
+    "resolutions": ["resolutions", "runs"],
     "explain": ["explain", "result"],
 }
 
@@ -273,9 +276,50 @@ def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, 
     assert head[:4] == ["rank", "partition", "clusters", "score"]
     assert max(map(len, table)) <= width
     truth = out.split("Agreement with the true labels")[1]
-    assert all(word in truth for word in ("mean_admitted", "nmi_of_pick", "acc_of_pick", "pick"))
+    assert all(word in truth for word in ("mean_admitted", "ari_of_pick", "nmi_of_pick", "pick"))
     _, out, _ = run(capsys, "choose-k", "x.npy", "--k", "2:4")
     head = next(line for line in out.splitlines() if "votes" in line)
     assert all(f"{name} " in head for name in ("silhouette", "calinski_harabasz", "cfq"))
     _, out, _ = run(capsys, "indices")
     assert all(any(line.split()[:1] == [name] for line in out.splitlines()) for name in ws.INDICES)
+    Path("y.csv").write_text("a_long_name_of_labels\n" + "\n".join(map(str, np.arange(60) % 3)))
+    _, out, _ = run(capsys, "score", "x.npy", "y.csv")
+    heads = [line for line in out.splitlines() if line.strip().startswith("partition")]
+    words = " ".join(heads).split()
+    assert {"silhouette", "calinski_harabasz", "davies_bouldin", "cfq", "coverage"} <= set(words)
+    assert max(map(len, out.splitlines())) <= width
+    assert len(heads) == (2 if width == 80 else 1)
+
+
+def test_help_keeps_the_lines_of_its_glossary_at_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = run(capsys, "rank", "--help")
+    lines = out.partition("Words in the table:")[2].partition("Arguments")[0].splitlines()
+    places = {re.search(r"\S  +(\S)", line).start(1) for line in lines[1:] if "  " in line.strip()}
+    assert len(places) == 1
+    examples = out.partition("Examples:")[2].partition("Words in")[0].split("\n")
+    assert all(line.split()[:2] == ["wellsep", "rank"] for line in examples if line.strip())
+
+
+def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):
+    from wellsep.cli import output
+
+    sentence = "calinski_harabasz must have several clusters " * 5
+    output.print_error(sentence)
+    assert capsys.readouterr().err == sentence.strip() + "\n"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    output.print_error(sentence)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 5 and max(map(len, lines)) <= 40
+    assert " ".join(lines).split() == sentence.split()
+
+
+def test_the_page_says_for_how_many_objects_the_truth_is_known(files):
+    runs = ws.load_runs("runs")
+    truth = [str(y) if i % 4 else "" for i, y in enumerate(np.load("y.npy"))]
+    for classes, some in ((truth, "(known for 45 of 60 objects)"), (np.load("y.npy"), "")):
+        judgement = ws.judge(runs, n_draws=0)
+        page = ws.render_report(judgement, "page.html", runs=runs, truth=classes)
+        title = re.search(r'id="truth-title">(.*?)</h2>', page.read_text(encoding="utf-8"))[1]
+        assert title == f"Agreement with the true labels {some}".strip()

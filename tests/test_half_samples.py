@@ -13,7 +13,7 @@ from wellsep._checks import is_torch
 from wellsep.compute import half_sums, sums, twins
 from wellsep.compute.metrics import find
 from wellsep.compute.space import open_space
-from wellsep.evaluate import judgement
+from wellsep.evaluate import judging
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -194,7 +194,7 @@ def test_a_judgement_passes_once_over_each_space(seen, monkeypatch):
     monkeypatch.setattr(sums, "strips", lambda *a: passes.append(1) or whole(*a))
     monkeypatch.setattr(half_sums, "PairSums", lambda *a: strips.append(1) or part(*a))
     # The clouds without structure have passes of their own.
-    monkeypatch.setattr(judgement, "structure_of", lambda *_: None)
+    monkeypatch.setattr(judging, "structure_of", lambda *_: None)
     ws.judge(runs, n_draws=20, details=False)
     assert len(passes) == len(strips) == len(runs.spaces)
 

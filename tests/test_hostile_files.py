@@ -168,7 +168,7 @@ def test_a_run_with_endless_json_is_named(tmp_path):
     saved(tmp_path)
     (tmp_path / "a" / "run.json").write_text("[" * 100_000)
     with pytest.raises(ValueError, match="run.json of run folder 'a'"):
-        ws.load_runs(tmp_path)
+        ws.load_runs(tmp_path, damaged="raise")
 
 
 # -- what is no file -----------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_a_pipe_in_a_folder_of_runs_is_named_and_not_waited_for(tmp_path, name):
     (tmp_path / name).unlink(missing_ok=True)
     os.mkfifo(tmp_path / name)
     with pytest.raises(ValueError, match=r"must be a file, got a pipe \(FIFO\)"):
-        ws.load_runs(tmp_path)
+        ws.load_runs(tmp_path, damaged="raise")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no such device here")

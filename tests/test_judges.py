@@ -147,7 +147,8 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     ("labels", "said"),
     [
         ({"one": [0, 0, 1, 1]}, "at least 2 partitions to compare, got 1"),
-        ({"a": [0, 0, 1, 1], "b": [5, 5, 2, 2]}, "all 2 runs are the same partition"),
+        ({"a": [0, 0, 0, 0], "b": [5, 5, 5, 5]}, "All 2 runs find one cluster only; add runs"),
+        ({"a": [-1, -1, -1], "b": [-1, -1, -1]}, r"All 2 runs call every object noise \(-1\)"),
     ],
 )
 def test_labels_alone_that_leave_nothing_to_compare_get_a_sentence(labels, said):
@@ -160,8 +161,8 @@ def test_certainty_is_that_of_the_vote(runs):
     by_vote = ws.judge(runs, judge="consensus", n_draws=10).confidence
     assert by_ace.ranks.shape == by_vote.ranks.shape
     assert by_ace.ranks.tolist() != by_vote.ranks.tolist()
-    assert by_ace.voters_per_draw == 0
-    assert by_vote.voters_per_draw == 3
+    assert by_ace.runs_per_draw == 5
+    assert by_vote.runs_per_draw == 3
     again = ws.judge(runs, judge="consensus", n_draws=10, random_state=0).confidence
     assert again.ranks.tolist() == by_vote.ranks.tolist()
 

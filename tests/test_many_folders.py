@@ -106,3 +106,38 @@ def test_a_page_of_several_sources_names_them_again(folder, capsys, tmp_path, mo
     words = ["report", "result", "--runs", sources[0], "--runs", sources[1]]
     assert main(words) == 0
     assert "wrote report.html" in capsys.readouterr().err
+
+
+def space_of(runs):
+    return {run.name: run.space for run in runs if run.labels is not None}
+
+
+def test_pairs_are_looked_for_in_each_of_several_sources(tmp_path, capsys):
+    for folder in ("dec", "idec"):
+        save(tmp_path / folder, "leiden_pca_2", "leiden_scvi_3", space="X_pca")
+        save(tmp_path / folder, space="X_scvi")
+    save(tmp_path / "other", "louvain_2", space="X_umap")
+    sources = [tmp_path / "dec", tmp_path / "idec", tmp_path / "other"]
+    expected = {
+        f"{folder}/leiden_{space}_{k}": f"{folder}/X_{space}"
+        for folder in ("dec", "idec")
+        for space, k in (("pca", 2), ("scvi", 3))
+    } | {"louvain_2": "X_umap"}
+    assert space_of(load_any(sources, pairs="leiden_{space}_*")) == expected
+    by_mapping = {"leiden_pca_*": "X_pca", "leiden_scvi_*": "X_scvi"}
+    assert space_of(load_any(sources, pairs=by_mapping)) == expected
+    words = ["rank", *map(str, sources), "--pairs", "leiden_{space}_*", "--draws", "0"]
+    assert main([*words, "--no-cache", "--json"]) == 0
+    ranked = json.loads(capsys.readouterr().out)["ranking"]
+    assert all(row["rank_own_space"] is not None for row in ranked)
+
+
+def test_pairs_between_sources_are_found_and_what_fits_in_none_is_refused(tmp_path):
+    save(tmp_path / "spaces", space="X_pca")
+    save(tmp_path / "labels", "leiden_pca_2", space="X_scvi")
+    sources = [tmp_path / "spaces", tmp_path / "labels"]
+    assert space_of(load_any(sources, pairs="leiden_{space}_*")) == {"leiden_pca_2": "X_pca"}
+    with pytest.raises(ValueError, match="pairs must fit a partition, got 'louvain_{space}'"):
+        load_any(sources, pairs="louvain_{space}")
+    with pytest.raises(ValueError, match="pairs must name partitions, got 'typo'"):
+        load_any(sources, pairs={"leiden_*": "X_pca", "typo": "X_pca"})

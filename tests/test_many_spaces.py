@@ -11,6 +11,7 @@ import wellsep as ws
 from wellsep.cli import ranking
 from wellsep.cli.main import main
 from wellsep.cli.ranking import _show_progress, _time_left
+from wellsep.evaluate import duration
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,56 @@ def test_a_long_ranking_is_announced_after_its_first_space(monkeypatch, capsys):
     )
 
 
+class Stopped(Exception):
+    """Raised before the first space is scored."""
+
+
+def _stop(done, total, space):
+    raise Stopped
+
+
+@pytest.fixture(scope="module")
+def two_thousand():
+    rng = np.random.default_rng(0)
+    spaces = {f"s{i}": rng.normal(size=(40, 2)) for i in range(2000)}
+    return ws.Runs.from_parts(spaces, {f"p{i}": rng.integers(0, 3, 40) for i in range(2000)})
+
+
+@pytest.mark.parametrize("call", [ws.score_runs, ws.judge])
+def test_the_time_of_2000_runs_is_said_before_the_first_space_is_scored(two_thousand, call):
+    said = r"Scoring 2,000 partitions in 2,000 spaces will take about \d+ (seconds|minutes)\. .*"
+    with pytest.warns(UserWarning, match=said + r"\(max_spaces\)"), pytest.raises(Stopped):
+        call(two_thousand, progress=_stop)
+
+
+def test_nothing_is_said_of_a_few_seconds(runs, two_thousand, recwarn):
+    with pytest.raises(Stopped):
+        ws.judge(runs, progress=_stop)
+    with pytest.raises(Stopped):
+        ws.judge(two_thousand, max_spaces=3, progress=_stop)
+    assert not [w for w in recwarn if "will take about" in str(w.message)]
+
+
+def test_the_command_says_the_time_first_and_offers_fewer_spaces(
+    runs, tmp_path, capsys, monkeypatch
+):
+    runs.save(tmp_path / "runs")
+    monkeypatch.setattr(duration, "WORTH_A_TRIAL", 0)
+    monkeypatch.setattr(duration, "LONG", 0)
+    monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: _stop)
+    assert main(["rank", str(tmp_path / "runs"), "--no-cache"]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("Warning: Scoring 8 partitions in 8 spaces will take about 0 seconds.")
+    assert "take less time (--max-spaces)." in text
+
+
+def test_a_space_that_cannot_be_tried_is_refused_by_its_own_error(monkeypatch):
+    monkeypatch.setattr(duration, "WORTH_A_TRIAL", 0)
+    bad = ws.Runs.from_parts({"bad": np.full((9, 2), np.nan)}, {"p": np.arange(9) % 2})
+    with pytest.raises(ValueError, match="'bad' must be finite"):
+        ws.score_runs(bad)
+
+
 def test_a_short_ranking_is_not_announced():
     assert _time_left(0.5, 1, 20) is None and _time_left(1.0, 0, 9) is None
 
@@ -86,7 +137,7 @@ def test_the_time_of_an_index_that_grows_trees_is_said_first(
     text = capsys.readouterr().err
     # three clusterings took 3 s: six take 6 s, and twenty halves of the objects a third each
     sentence = (
-        "dbcv grows trees in every cluster: about 46 seconds for 6 clusterings in 1 embedding and "
+        "dbcv grows trees over the objects: about 46 seconds for 6 clusterings in 1 embedding and "
         "20 half-samples, not 100, of the objects. --draws 0 leaves the half-samples out.\n"
     )
     assert text == (sentence if said else "")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dc_oracle import explicit
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
@@ -72,6 +73,8 @@ def _truth(X, name):
     if name == "precomputed":
         return X.astype(np.float64)
     X = X.astype(np.float64)
+    if name == "dc":
+        return explicit(X)
     if name == "euclidean":  # theirs loses digits between rows that are close
         return np.sqrt(pairwise_distances(X, metric="sqeuclidean"))
     return pairwise_distances(X, metric=name)

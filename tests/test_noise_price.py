@@ -34,6 +34,9 @@ EXCLUDED = {
     "davies_bouldin": 0.1,
     "cfq": 101.0,
     "dbcv": 0.7111111111111111,
+    # min_points = 5 reaches the farthest of all: core distances 50, 49, 40, 39, 50. Then dc(0, ·) =
+    # dc(50, ·) = 50, dc(1, ·) = 49, dc(10, 11) = 40, and the noise object counts (50 − 50)/50.
+    "disco": (0 - 1 / 50 + 2 * (49.5 - 40) / 49.5 + 0) / 5,
 }
 BY_HAND = {
     "silhouette": 0.8 * EXCLUDED["silhouette"],
@@ -42,6 +45,7 @@ BY_HAND = {
     "davies_bouldin": 1.1 / 0.8 - 1,
     "cfq": 101 * 0.8 / 1981.25,
     "dbcv": EXCLUDED["dbcv"],  # n in its weights counts noise already
+    "disco": EXCLUDED["disco"],  # noise objects have values of their own
 }
 
 
@@ -167,13 +171,18 @@ def test_noise_without_weight_costs_nothing(name):
     )
 
 
-@pytest.mark.parametrize("name", list(ws.INDICES))
+@pytest.mark.parametrize("name", [n for n in ws.INDICES if ws.INDICES[n].minimum_clusters > 0])
 def test_all_noise_is_undefined_with_its_reason(name):
     scores = ws.score_partitions(
         LINE, [-1] * 5, [name], noise="priced" if name in PRICED else "exclude"
     )
     assert np.isnan(scores.values[0, 0])
     assert scores.why("labels", scores.indices[0]) == "no object is counted"
+
+
+def test_all_noise_is_the_worst_value_of_an_index_that_judges_noise():
+    judges = [name for name in ws.INDICES if ws.INDICES[name].minimum_clusters == 0]
+    assert {name: value(name, LINE, [-1] * 5) for name in judges} == {"disco": -1}
 
 
 def test_all_noise_alone_raises():

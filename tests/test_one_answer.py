@@ -108,5 +108,7 @@ def test_the_command_the_demo_prints_gives_the_answer_of_the_demo(tmp_path, caps
     command = shlex.split(re.search(r"The same by hand: wellsep rank (.*)", shown)[1])
     shell = in_the_shell(capsys, *command)
     assert f"Best: {shell['best'][0]!r}" in shown
+    assert "7 spaces (embeddings)" in " ".join(shown.split())
+    assert "were judged in 7 spaces" in " ".join(shown.split())
     runs = ws.load_runs("wellsep-demo/runs")
     assert shell["best"] == list(ws.judge(runs).ranking.winners)

@@ -142,7 +142,7 @@ def test_a_new_option_is_one_field():
     ],
 )
 def test_a_wrong_option_is_refused_before_a_space_is_opened(wrong, sentence, monkeypatch):
-    monkeypatch.setattr("wellsep.evaluate.judgement.score_spaces", lambda *_: pytest.fail("opened"))
+    monkeypatch.setattr("wellsep.evaluate.judging.score_spaces", lambda *_: pytest.fail("opened"))
     with pytest.raises(ValueError, match=sentence):
         ws.judge(made(), **wrong)
 

@@ -66,6 +66,8 @@ SPECS: dict[str, Spec] = {
     "cdbw": ("cdbw", {}),
     "cdbw fpc": ("cdbw", {"flavour": "fpc", "order": "first", "n_representatives": 4}),
     "dbcv": ("dbcv", {}),
+    **{f"{index} dc": (index, {"metric": "dc"}) for index in ("silhouette", "dunn", "c_index")},
+    "disco": ("disco", {}),
     "lcd": ("lcd", {}),
     "lcd maximum": ("lcd", {"n_neighbors": 3, "aggregate": "max"}),
 }
@@ -211,8 +213,10 @@ class Way(NamedTuple):
 
 def in_chunks(spec: Spec) -> bool:
     name, options = spec
-    whole = ("cdbw", "dbcv", "lcd", "cfq_mixture")
-    return name not in whole and options.get("separation") not in ("complete", "hausdorff")
+    whole = ("cdbw", "dbcv", "disco", "lcd", "cfq_mixture")
+    if name in whole or options.get("metric") == "dc":
+        return False
+    return options.get("separation") not in ("complete", "hausdorff")
 
 
 def sparse_too(spec: Spec) -> bool:

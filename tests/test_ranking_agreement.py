@@ -61,6 +61,23 @@ def test_each_way_of_ranking_tells_what_it_would_have_picked():
     assert columns["acc_of_pick"][0] == 1.0
 
 
+def test_the_ari_with_the_truth_comes_before_nmi_and_accuracy():
+    scores = Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["few", "many"], paired=False)
+    # As many objects as clusters: NMI praises it, ARI does not.
+    labels = {"few": [0, 0, 0, 1, 1, 0], "many": [0, 1, 2, 3, 4, 5]}
+    found = agreement(rank(ace(scores, dip=False)), labels, [0, 0, 0, 1, 1, 1])
+    assert list(found.external) == ["ari", "nmi", "acc"]
+    few, many = found.external["ari"]
+    assert (few, many) == (ws.ari_score([0, 0, 0, 1, 1, 1], labels["few"]), 0.0)
+    assert found.external["nmi"][1] > found.external["nmi"][0]
+    assert found.correlations["ace"]["spearman_ari"] == 1.0
+    assert found.correlations["ace"]["spearman_nmi"] == -1.0
+    columns = list(found.table())
+    assert columns[1:3] == ["spearman_ari", "kendall_ari"]
+    assert columns.index("ari_of_pick") < columns.index("nmi_of_pick")
+    assert found.to_frame()["ari_of_pick"][0] == few
+
+
 def test_values_that_differ_in_the_last_digit_are_tied():
     row = [0.3, 0.1 + 0.2, 0.9]
     scores = Scores.from_matrix([row, row], partitions=["a", "b", "c"], paired=False)

@@ -207,13 +207,16 @@ def test_two_runs_are_ranked(tmp_path, capsys):
     assert "Best: '0% wrong'" in out
 
 
-def test_identical_partitions_have_nothing_to_rank(tmp_path, capsys):
+def test_identical_partitions_are_one_answer_that_leaves_nothing_to_choose(tmp_path, capsys):
     runs = example()
     same = [Run(r.name, labels=np.arange(90) % 3, embedding=r.embedding) for r in runs]
     Runs(same).save(tmp_path / "runs")
-    code, _, err = run(capsys, "rank", tmp_path / "runs", *QUICK)
-    assert code == 1
-    assert "identical" in err
+    report = tmp_path / "r.html"
+    code, out, _ = run(capsys, "rank", tmp_path / "runs", *QUICK, "--report", report)
+    assert code == 0
+    said = f"All {len(runs)} runs found the same clustering, '0% wrong' (K = 3)"
+    assert said in " ".join(out.split())
+    assert "No judge had to decide" in report.read_text(encoding="utf-8")
 
 
 def test_a_partition_with_one_cluster_is_ranked_last_with_the_reason(folder, capsys):
@@ -292,7 +295,7 @@ def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--index", "beauty"], "indices must be among"),
+        (["--index", "beauty"], "--index must be among"),
         (["--alpha", "high"], "alpha must be a number or none"),
         (["--grouping", "kmeans"], "grouping must be one of"),
         (["--noise", "ignore"], "noise must be one of"),

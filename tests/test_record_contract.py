@@ -43,6 +43,9 @@ def results():
         ws.consensus(runs, first_judge={"true": 2.0, EVIL: 1.0, "mixed": 0.0}),
         ws.consensus_partition(runs),
         ws.choose_k(X, range(2, 5), indices=indices, random_state=0),
+        ws.stability(ws.KMeans(3), X, runs.partitions[EVIL], n_draws=4, n_splits=2),
+        ws.describe_clusters(X, truth, [EVIL, "b"], ids=[EVIL] * len(X)),
+        ws.resolution_tree(runs),
         ws.score_partitions(X, runs.partitions),
         ws.local_connectivity(X, truth),
         ws.membership_report(X, truth, ids=[EVIL] * len(X)),
@@ -57,8 +60,9 @@ def results():
 
 
 RECORDS = [
-    "AceResult", "Agreement", "ChosenK", "Consensus", "ConsensusPartition", "EmbeddingRanking",
-    "Judgement", "PartitionDetails", "RankConfidence", "Ranking", "Scores",
+    "AceResult", "Agreement", "ChosenK", "ClusterDescription", "Consensus", "ConsensusPartition",
+    "EmbeddingRanking", "Judgement", "PartitionDetails", "RankConfidence", "Ranking",
+    "ResolutionTree", "Scores", "Stability",
 ]  # fmt: skip
 PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",

@@ -52,7 +52,7 @@ def test_a_saved_choice_of_k_becomes_a_page(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere"], "result must be a folder that was saved"),
+        (["nowhere"], "RESULT must be a folder that was saved"),
         (["result", "--truth", "truth.npy"], "truth must come with runs"),
         (["result", "--layout", "mds"], "layout must be one of"),
         (["."], "must hold a saved record"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from wellsep import NoRuns, load_runs, save_run
+from wellsep.cli.main import main
 
 LABELS = np.array([0, 0, 1, 1])
 SPACE = np.arange(8.0).reshape(4, 2)
@@ -61,7 +62,7 @@ def test_a_path_that_is_not_there_or_not_known_is_refused(tmp_path):
 def test_a_missing_file_is_named_with_its_run(folder, kind):
     (folder / "bad" / f"{kind}.npy").unlink()
     with pytest.raises(FileNotFoundError, match=f"{kind} of run 'bad' must exist, got no file"):
-        load_runs(folder)
+        load_runs(folder, damaged="raise")
 
 
 def test_a_wrong_number_of_objects_names_the_run(tmp_path):
@@ -147,7 +148,7 @@ def test_a_truncated_npy_is_refused(folder, keep):
     file = folder / "bad" / "embedding.npy"
     file.write_bytes(file.read_bytes()[:keep])
     with pytest.raises(ValueError, match="embedding of run 'bad' must be .*truncated"):
-        load_runs(folder)
+        load_runs(folder, damaged="raise")
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -234,8 +235,47 @@ def test_a_saved_run_whose_folder_was_renamed_to_bytes_keeps_its_name(tmp_path):
 def test_a_bad_manifest_is_refused_with_its_folder(folder, text, sentence):
     (folder / "bad" / "run.json").write_bytes(text)
     with pytest.raises((ValueError, TypeError), match=sentence) as caught:
-        load_runs(folder)
+        load_runs(folder, damaged="raise")
     assert "bad" in str(caught.value)
+
+
+def test_a_damaged_run_is_named_and_left_out(folder):
+    (folder / "bad" / "run.json").write_text('{"name": ')
+    with pytest.warns(
+        UserWarning, match=r"left out: .*bad\. run\.json of run folder 'bad'"
+    ) as told:
+        runs = load_runs(folder)
+    assert runs.names == ("good",) and len(told) == 1
+    assert runs.notes == (str(told[0].message),)
+
+
+def test_damaged_files_of_every_kind_are_left_out_in_one_sentence(folder):
+    (folder / "bad" / "labels.npy").write_bytes(b"\x93NUMPY")
+    (folder / "archive.npz").write_bytes(b"PK")
+    (folder / "table.labels.csv").write_text("")
+    (folder / "below" / "deep").mkdir(parents=True)
+    (folder / "below" / "deep" / "run.json").write_text("[")
+    with pytest.warns(UserWarning, match="^4 runs that cannot be read were left out") as told:
+        assert load_runs(folder).names == ("good",)
+    for place in ("bad", "archive.npz", "table.labels.csv", os.path.join("below", "deep")):
+        assert str(folder / place) in str(told[0].message)
+
+
+def test_where_no_run_can_be_read_the_first_error_stands(folder):
+    for name in ("bad", "good"):
+        (folder / name / "run.json").write_text("[")
+    with pytest.raises(ValueError, match="run.json of run folder 'bad' must be valid JSON"):
+        load_runs(folder)
+
+
+def test_the_command_ranks_the_runs_that_can_be_read(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        save_run(tmp_path, rng.normal(size=(30, 2)), rng.integers(0, 2, 30), name=f"r{i}")
+    (tmp_path / "r1" / "labels.npy").write_bytes(b"")
+    assert main(["rank", str(tmp_path), "--draws", "0", "--no-cache"]) == 0
+    told = capsys.readouterr()
+    assert f"left out: {tmp_path / 'r1'}" in told.err and "r0" in told.out
 
 
 def test_files_that_a_manifest_points_elsewhere_are_not_followed(folder):
@@ -244,7 +284,7 @@ def test_files_that_a_manifest_points_elsewhere_are_not_followed(folder):
     (folder / "bad" / "run.json").write_text(json.dumps(manifest))
     (folder / "bad" / "labels.npy").unlink()
     with pytest.raises(FileNotFoundError, match="labels of run 'bad' must exist"):
-        load_runs(folder)
+        load_runs(folder, damaged="raise")
 
 
 def test_an_array_that_was_exchanged_is_noticed(folder):
@@ -252,7 +292,7 @@ def test_an_array_that_was_exchanged_is_noticed(folder):
     with pytest.raises(
         ValueError, match="embedding of run 'bad' must have the dtype <f8 its run.json"
     ):
-        load_runs(folder)
+        load_runs(folder, damaged="raise")
 
 
 def test_verify_notices_one_changed_value(folder):
@@ -261,7 +301,7 @@ def test_verify_notices_one_changed_value(folder):
     np.save(folder / "bad" / "embedding.npy", changed)
     assert len(load_runs(folder)) == 2
     with pytest.raises(ValueError, match="embedding of run 'bad' must have the checksum"):
-        load_runs(folder, verify=True)
+        load_runs(folder, verify=True, damaged="raise")
 
 
 def test_a_file_that_shrinks_after_loading_is_noticed(folder):

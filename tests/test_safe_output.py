@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,30 @@ def test_a_csv_file_holds_no_formula(files):
     assert main(["score", "x.npy", "y.csv", "-o", "s.csv"]) == 0
     cells = [line.split(",")[0] for line in (files / "s.csv").read_text().splitlines()]
     assert cells[2] == "'=1+1"
+
+
+def test_a_csv_file_holds_no_character_that_steers_a_terminal(files):
+    assert main(["score", "x.npy", "y.csv", "-o", "s.csv"]) == 0
+    text = (files / "s.csv").read_text()
+    assert "\x1b" not in text and "\\x1b[31mred" in text
+
+
+def test_words_of_any_script_are_written_to_csv_as_they_are(tmp_path):
+    words = ["naïve\xa0鳥", "👩\u200d🔬", "two\nlines", "a\tb"]
+    write_table(tmp_path / "t.csv", {"id": words, "turned\u202eback": [1, 2, 3, 4]})
+    with open(tmp_path / "t.csv", encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows[0] == ["id", "turned\\u202eback"]
+    assert [row[0] for row in rows[1:]] == words
+
+
+def test_a_warning_shows_escape_sequences_as_text(files, capsys):
+    ws.save_run("runs", np.eye(12), np.arange(12) % 2, name="a")
+    (files / "runs" / RED).mkdir()
+    (files / "runs" / RED / "run.json").write_text("[")
+    main(["rank", "runs", "--no-cache", "--draws", "0"])
+    told = capsys.readouterr().err
+    assert "left out" in told and "\x1b" not in told
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+a", "-b", "@c", "'=d", "'plain", "a=b"])

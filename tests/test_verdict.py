@@ -98,6 +98,56 @@ def test_runs_that_are_one_partition_are_one_certain_answer():
     assert found.facts["first_in"] == 1
 
 
+def same_runs(n_runs, spaces=True, gap=6):
+    rng = np.random.default_rng(0)
+    truth = np.arange(150) % 3
+    made = {s: rng.normal(size=(150, 2)) + gap * np.eye(3)[truth, :2] for s in "abc"}
+    labels = KMeans(3, n_init=2, random_state=0).fit_predict(made["a"])
+    names = {f"run {i}": (labels + i) % 3 for i in range(n_runs)}
+    return Runs.from_parts(made if spaces else None, names)
+
+
+@pytest.mark.parametrize("spaces", [True, False], ids=["spaces", "labels"])
+def test_runs_that_are_all_equal_leave_nothing_to_choose(spaces, tmp_path):
+    judgement = judged(same_runs(15, spaces))
+    said = judgement.verdict
+    assert said.kind == "clear"
+    assert said.headline == (
+        "All 15 runs found the same clustering, 'run 0' (K = 3), so there is nothing to choose "
+        "between."
+    )
+    assert said.next == "Next: look at its clusters, and add runs with other settings to compare."
+    assert (said.facts["found_by"], said.facts["different_runs"]) == (15, 1)
+    assert (said.facts["above_structureless"] is None) is not spaces
+    assert judgement.explain().startswith(said.headline)
+    assert "No judge had to decide: all runs are the same clustering." in judgement.explain()
+    assert judgement.ranking.rank.tolist() == [1] * 15
+    page = ws.render_report(judgement, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "found the same clustering" in page
+    again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    assert again.verdict.sentences == said.sentences
+
+
+def test_two_equal_runs_are_called_both():
+    assert judged(same_runs(2)).verdict.headline.startswith("Both runs found the same clustering")
+
+
+def test_equal_runs_in_noise_are_still_nothing_to_cluster():
+    said = judged(same_runs(15, gap=0)).verdict
+    assert said.kind == "nothing to cluster"
+    assert said.second[0].startswith("All 15 runs found the same clustering, 'run 0'")
+
+
+def test_a_tie_says_how_many_runs_found_the_first():
+    runs = square(1)
+    labels = dict(runs.partitions)
+    labels |= {f"left or right, again {i}": 1 - labels["left or right"] for i in range(14)}
+    said = judged(Runs.from_parts(dict(runs.spaces), labels)).verdict
+    assert said.kind == "practically tied"
+    assert "'left or right' (found by 15 runs) and 'up or down'" in said.headline
+    assert "runs found it" not in " ".join(said.second)
+
+
 def test_a_copy_changes_neither_verdict_nor_certainty():
     one, many = judged(equals(1)), judged(equals(15))
     assert one.verdict.kind == many.verdict.kind

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ace import open_tables, voting_tables
+from experiments.ace import open_tables, verdict_tables, voting_tables
 from experiments.ace.beating import (
     DEFAULTS,
     HYPOTHESIS,
@@ -146,6 +146,7 @@ def blocks(place: Path) -> dict[str, str]:
         "families": families(rows),
         **voting_tables.blocks(place),
         **open_tables.blocks(place),
+        **verdict_tables.blocks(place),
     }
     for task in ("tuning", "clusters"):
         found[f"{task}-nmi"] = averages(numbers, task, "nmi", (*MAIN, *OTHERS, "cfq"))

@@ -62,7 +62,7 @@ def score_file(path: Path, archive: Path = ARCHIVE) -> Entry:
     counts = cluster_counts(labels)
     tried = counts_tried(counts, min(CLOUD, labels.shape[1]))
     kept = {
-        "plane": silhouettes(plane, labels),
+        "plane": silhouettes(plane, labels),  # in a UMAP layout, as in arXiv:2406.02465
         "input": silhouettes(X, labels),
         "learned": np.array([learned(labels, Z) for Z in spaces.values()], np.int16),
         "cloud_counts": tried,

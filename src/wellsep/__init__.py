@@ -28,6 +28,8 @@ _HOME = {
     "ccc_score": "indices",
     "dbcv_score": "indices",
     "dbcv_clusters": "indices",
+    "disco_score": "indices",
+    "disco_samples": "indices",
     "gap_statistic": "indices",
     "GapStatistic": "indices",
     "cfq_score": "indices",
@@ -46,6 +48,7 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
+    "dc_metric": "compute.minimax",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",
@@ -56,6 +59,8 @@ _HOME = {
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",
+    "stability": "cluster.resampling",
+    "Stability": "cluster.stability_record",
     "membership_report": "cluster.membership",
     "MembershipReport": "cluster.membership",
     # runs
@@ -87,9 +92,14 @@ _HOME = {
     "RankConfidence": "evaluate",
     "rank_embeddings": "evaluate",
     "EmbeddingRanking": "evaluate",
+    "resolution_tree": "evaluate",
+    "ResolutionTree": "evaluate",
     "partition_details": "evaluate",
     "PartitionDetails": "evaluate",
     "NothingToRank": "evaluate",
+    # what is in a cluster
+    "describe_clusters": "evaluate",
+    "ClusterDescription": "evaluate",
     # report page
     "render_report": "report",
     # tests of a space

@@ -5,11 +5,15 @@ from wellsep.cluster import CFMeans, KMeans, LOFKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
+from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
+from wellsep.cluster.stability_record import Stability
+from wellsep.compute.minimax import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.evaluate import (
     AceResult,
     Agreement,
+    ClusterDescription,
     Consensus,
     ConsensusPartition,
     EmbeddingRanking,
@@ -18,11 +22,13 @@ from wellsep.evaluate import (
     PartitionDetails,
     RankConfidence,
     Ranking,
+    ResolutionTree,
     Scores,
     ace,
     agreement,
     consensus,
     consensus_partition,
+    describe_clusters,
     input_scores,
     judge,
     mean_scores,
@@ -31,6 +37,7 @@ from wellsep.evaluate import (
     rank,
     rank_confidence,
     rank_embeddings,
+    resolution_tree,
     score_runs,
 )
 from wellsep.indices import (
@@ -51,6 +58,8 @@ from wellsep.indices import (
     davies_bouldin_score,
     dbcv_clusters,
     dbcv_score,
+    disco_samples,
+    disco_score,
     dunn_score,
     gap_statistic,
     generalized_dunn_score,
@@ -86,6 +95,7 @@ __all__ = [
     "Agreement",
     "CFMeans",
     "ChosenK",
+    "ClusterDescription",
     "ClusterSearch",
     "Consensus",
     "ConsensusPartition",
@@ -107,10 +117,12 @@ __all__ = [
     "Partitions",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Run",
     "Runs",
     "Scores",
     "SilhouetteEstimate",
+    "Stability",
     "UndefinedIndex",
     "__version__",
     "ace",
@@ -130,8 +142,12 @@ __all__ = [
     "davies_bouldin_score",
     "dbcv_clusters",
     "dbcv_score",
+    "dc_metric",
+    "describe_clusters",
     "dip_statistic",
     "dip_test",
+    "disco_samples",
+    "disco_score",
     "dunn_score",
     "gap_statistic",
     "generalized_dunn_score",
@@ -156,6 +172,7 @@ __all__ = [
     "rank_embeddings",
     "register_index",
     "render_report",
+    "resolution_tree",
     "s_dbw_score",
     "save_run",
     "score_partitions",
@@ -164,6 +181,7 @@ __all__ = [
     "silhouette_samples",
     "silhouette_score",
     "simplified_silhouette_score",
+    "stability",
 ]
 
 __version__: str

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._display import meant, quoted, shown
+from wellsep._mapped import in_memory
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
@@ -237,7 +238,7 @@ def check_data(
     elif not _is_array(X):
         X = _as_array(X, name)
     if isinstance(X, np.ndarray):
-        X = _numeric(_plain(X, name), name)
+        X = _numeric(in_memory(_plain(X, name)), name)
         _check_shape(X, name, minimum)
         X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
         _check_finite(X, name, names)
@@ -247,7 +248,7 @@ def check_data(
 
 def to_table(X: Any, name: str = "X") -> np.ndarray:
     """X as an array of at least one dimension; scikit-learn's checks follow."""
-    array = to_numpy(X, name)
+    array: np.ndarray = in_memory(to_numpy(X, name))
     if array.ndim == 0:
         raise ValueError(
             f"{name} must be a table of objects and features, got {shown(X)}. "

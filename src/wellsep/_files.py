@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
 import math
 import numbers
 import os
-import platform
 import struct
 import tokenize
 import zipfile
@@ -18,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from types import SimpleNamespace
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.lib import format as npy_format
 
+from wellsep._mapped import Version, map_file
 from wellsep._reading import check_depth, check_member, check_packed, check_regular, short_header
 
 _VALUES = 1 << 22  # values of an array processed at a time
@@ -158,34 +157,6 @@ def read_json(text: bytes | str, what: str) -> Any:
         raise ValueError(f"{what} must be valid JSON, got {error}.") from None
 
 
-class Version(NamedTuple):
-    """Which version of a file was seen; another machine may number the same file otherwise."""
-
-    path: str
-    size: int
-    time: int
-    number: int
-    machine: str
-
-    @classmethod
-    def of(cls, path: str | os.PathLike[str], seen: os.stat_result | None = None) -> Version:
-        seen = os.stat(path) if seen is None else seen
-        number, machine = seen.st_ino, platform.node()
-        return cls(os.path.abspath(path), seen.st_size, seen.st_mtime_ns, number, machine)
-
-    def is_of(self, other: Version) -> bool:
-        same_content = (self.size, self.time) == (other.size, other.time)
-        return same_content and (self.number == other.number or self.machine != other.machine)
-
-    def check_whole(self) -> None:
-        """Refuse a file that was written anew in place; one put in its place does no harm."""
-        with contextlib.suppress(FileNotFoundError):
-            now = Version.of(self.path)
-            if now.number == self.number and not now.is_of(self):
-                text = "the file was changed since it was loaded"
-                raise OSError(errno.ESTALE, text, self.path)
-
-
 class Stored:
     """An array whose shape and dtype are known and whose data are opened when asked for.
 
@@ -233,7 +204,7 @@ def stored_npy(path: str | os.PathLike[str], what: str) -> Stored:
     except OSError as error:
         raise OSError(error.errno, f"{what} could not be read: {error.strerror}.") from None
     _check_complete(version.size - offset, shape, dtype, what)
-    return Stored(shape, dtype, partial(_map, version, dtype, shape, order, offset), version)
+    return Stored(shape, dtype, partial(map_file, version, dtype, shape, order, offset), version)
 
 
 def members(path: str | os.PathLike[str], what: str) -> list[str]:
@@ -268,7 +239,7 @@ def stored_member(path: str | os.PathLike[str], member: str, what: str) -> Store
     start = _data_offset(path, info) if info.compress_type == zipfile.ZIP_STORED else None
     if start is None:
         return Stored(shape, dtype, partial(_read_member, version, member, what))
-    opener = partial(_map, version, dtype, shape, order, start + head)
+    opener = partial(map_file, version, dtype, shape, order, start + head)
     return Stored(shape, dtype, opener, version)
 
 
@@ -342,27 +313,6 @@ def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str
         )
 
 
-def _map(
-    version: Version, dtype: Any, shape: tuple[int, ...], order: Any, offset: int
-) -> np.ndarray:
-    if 0 in shape or dtype.itemsize == 0:  # nothing to map
-        return np.empty(shape, dtype)
-    with open(version.path, "rb") as stream:
-        _check_version(stream, version)
-        return np.memmap(stream, dtype=dtype, shape=shape, order=order, mode="r", offset=offset)
-
-
-def _check_version(stream: IO[bytes], version: Version) -> None:
-    """A record holds one version of its files: what was put in their place since is refused."""
-    now = Version.of(version.path, os.fstat(stream.fileno()))
-    if now.size < version.size:
-        text = "the file is shorter than when it was loaded"
-        raise OSError(errno.ESTALE, text, version.path)
-    if not now.is_of(version):
-        text = "the file was replaced since it was loaded"
-        raise OSError(errno.ESTALE, text, version.path)
-
-
 def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | None:
     """Where a member's bytes begin: the local header has its own name and extra lengths."""
     with open(path, "rb") as stream:
@@ -377,7 +327,7 @@ def _data_offset(path: str | os.PathLike[str], info: zipfile.ZipInfo) -> int | N
 def _read_member(version: Version, member: str, what: str) -> np.ndarray:
     try:
         with open(version.path, "rb") as whole:
-            _check_version(whole, version)
+            version.check_same(whole.fileno())
             with zipfile.ZipFile(whole) as archive, archive.open(member) as stream:
                 return npy_format.read_array(stream, allow_pickle=False)
     except MemoryError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from wellsep._replace import replace_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets compute
+# Steer a terminal, or turn the direction of text; tabs and ends of lines are quoted as they are.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any]]) -> None:
@@ -47,16 +50,18 @@ def write_table(path: str | os.PathLike[str], columns: Mapping[str, Sequence[Any
 def guarded(cell: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: such a text gets an apostrophe before it.
 
-    `read_table` takes it away again. Numbers stay as they are, also as text.
+    `read_table` takes it away again. Numbers stay as they are, also as text. Characters that steer
+    a terminal or turn the direction of text are written as ``\\x1b``.
 
     Examples
     --------
-    >>> guarded("=1+1"), guarded("-1"), guarded(-1.0), guarded("a=b")
-    ("'=1+1", '-1', -1.0, 'a=b')
+    >>> guarded("=1+1"), guarded("-1"), guarded(-1.0), guarded("a=b"), guarded("\\x1b[31mred")
+    ("'=1+1", '-1', -1.0, 'a=b', '\\\\x1b[31mred')
     """
-    if isinstance(cell, str) and cell.startswith(FORMULAS) and not is_number(cell):
-        return f"'{cell}"
-    return cell
+    if not isinstance(cell, str):
+        return cell
+    text = _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)
+    return f"'{text}" if text.startswith(FORMULAS) and not is_number(text) else text
 
 
 def unguarded(cell: str) -> str:

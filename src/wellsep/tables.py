@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wellsep._display import quoted
+from wellsep._display import meant, quoted
 from wellsep._files import (
     members,
     read_npz,
@@ -257,8 +257,8 @@ def _places_of_ids(
         found = _matching(choice.ids, names)
         if len(found) != 1:
             raise ValueError(
-                f"ids must name one column of {what}, got {choice.ids!r}; it has {quoted(names)}, "
-                f"and {NO_IDS!r} says that no column holds ids."
+                f"ids must name one column of {what}, got {choice.ids!r}; it has "
+                f"{quoted(filter(None, names))}, and {NO_IDS!r} says that no column holds ids."
             )
         return found
     places = [
@@ -283,7 +283,8 @@ def _chosen(names: list[str], ids: list[int], choice: TableChoice, what: str) ->
         found = [place for place in _matching(pattern, names) if place not in chosen]
         if not _matching(pattern, names):
             raise ValueError(
-                f"columns must name columns of {what}, got {pattern!r}; it has {quoted(names)}."
+                f"columns must name columns of {what}, got {pattern!r}; it has "
+                f"{quoted(filter(None, names))}{meant(pattern, names)}"
             )
         # A pattern such as * means values; a name means what it says.
         chosen += found if pattern in names else [place for place in found if place not in ids]

@@ -14,6 +14,7 @@ import numpy as np
 from wellsep._arguments import check_names, check_path
 from wellsep._display import listing, quoted
 from wellsep._files import Stored, to_json
+from wellsep._mapped import Version, map_file
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
 from wellsep.runs import Runs
@@ -199,9 +200,7 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         if layouts:
             notes.append(_about_layouts(layouts))
     values, left_out = _clusterings(labels, matching(labels, columns, "labels"), open_labels)
-    if left_out:
-        what = listing(f"{name!r} ({why})" for name, why in left_out.items())
-        notes.append(f"Left out, because they are no clusterings: {what}.")
+    notes += _about_left_out(left_out)
     base = Runs.from_parts(
         {key: opened[key] for key in chosen},
         values,
@@ -214,6 +213,25 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         layouts={key: opened[key] for key in layouts},
         notes=tuple(notes),
     )
+
+
+def clusterings_of(source: Any, labels: Any) -> Runs:
+    """The chosen columns of obs as runs without embeddings; AnnData may have none."""
+    with opened_anndata(source) as parts:
+        if labels is None:
+            raise ValueError(_without_labels(parts.columns, parts.open_labels))
+        chosen = matching(labels, parts.columns, "labels")
+        values, left_out = _clusterings(labels, chosen, parts.open_labels)
+        return Runs(
+            tuple(Runs.from_parts(None, values, ids=parts.ids)), notes=_about_left_out(left_out)
+        )
+
+
+def _about_left_out(left_out: Mapping[str, str]) -> tuple[str, ...]:
+    if not left_out:
+        return ()
+    what = listing(f"{name!r} ({why})" for name, why in left_out.items())
+    return (f"Left out, because they are no clusterings: {what}.",)
 
 
 def _clusterings(
@@ -275,12 +293,9 @@ def _stored(path: Path, dataset: Any) -> Stored:
     place = str(path.absolute())
     if offset is None:
         return Stored(dataset.shape, dataset.dtype, partial(_read, place, dataset.name))
-    opener = partial(_map, place, dataset.dtype, dataset.shape, offset)
-    return Stored(dataset.shape, dataset.dtype, opener)
-
-
-def _map(path: str, dtype: Any, shape: tuple[int, ...], offset: int) -> np.ndarray:
-    return np.memmap(path, dtype=dtype, shape=shape, mode="r", offset=offset)
+    version = Version.of(place)
+    opener = partial(map_file, version, dataset.dtype, dataset.shape, "C", offset)
+    return Stored(dataset.shape, dataset.dtype, opener, version)
 
 
 def _read(path: str, name: str) -> np.ndarray:

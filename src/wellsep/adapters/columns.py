@@ -61,10 +61,13 @@ def propose(columns: Mapping[str, Any]) -> str:
     return ",".join(patterns)
 
 
-def made_in(pairs: Any, partitions: Iterable[str], spaces: Iterable[str]) -> dict[str, str]:
+def made_in(
+    pairs: Any, partitions: Iterable[str], spaces: Iterable[str], *, partly: bool = False
+) -> dict[str, str]:
     """Partition → space, from a pattern with {space} or from a mapping of patterns to spaces.
 
-    In a pattern {space} stands for the name of a space, with or without the X_ before it.
+    In a pattern {space} stands for the name of a space, with or without the X_ before it. What
+    fits nothing is refused, unless ``partly``: then other sources may have it.
 
     >>> made_in("leiden_{space}_*", ["leiden_pca_1", "leiden_scvi_1"], ["X_pca", "X_scvi"])
     {'leiden_pca_1': 'X_pca', 'leiden_scvi_1': 'X_scvi'}
@@ -73,11 +76,13 @@ def made_in(pairs: Any, partitions: Iterable[str], spaces: Iterable[str]) -> dic
     """
     partitions, spaces = list(partitions), list(spaces)
     if isinstance(pairs, str):
-        return _by_pattern(pairs, partitions, spaces)
+        return _by_pattern(pairs, partitions, spaces, partly)
     check_mapping("pairs", pairs)
     found: dict[str, str] = {}
     for pattern, space in pairs.items():
         fits = [pattern] if pattern in partitions else fnmatch.filter(partitions, str(pattern))
+        if partly and not (fits and space in spaces):
+            continue
         if not fits:
             near = meant(pattern, partitions)
             raise ValueError(
@@ -93,7 +98,9 @@ def made_in(pairs: Any, partitions: Iterable[str], spaces: Iterable[str]) -> dic
     return found
 
 
-def _by_pattern(pattern: str, partitions: list[str], spaces: list[str]) -> dict[str, str]:
+def _by_pattern(
+    pattern: str, partitions: list[str], spaces: list[str], partly: bool
+) -> dict[str, str]:
     if SPACE not in pattern:
         raise ValueError(
             f"pairs must hold {SPACE}, where the name of the embedding stands, got {pattern!r}; "
@@ -106,7 +113,7 @@ def _by_pattern(pattern: str, partitions: list[str], spaces: list[str]) -> dict[
             exact = re.sub(r"([*?[])", r"[\1]", word)
             fits = fnmatch.filter(partitions, pattern.replace(SPACE, exact))
             found |= dict.fromkeys(fits, space)
-    if not found:
+    if not found and not partly:
         raise ValueError(
             f"pairs must fit a partition, got {pattern!r}; there are the partitions "
             f"{quoted(partitions)} and the embeddings {quoted(spaces)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import os
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_names, check_path, check_text
-from wellsep.adapters.anndata import runs_from_anndata
+from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
 from wellsep.adapters.columns import made_in
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
@@ -85,8 +86,8 @@ def load_any(
     if isinstance(source, list | tuple) and len(source) == 1:
         source = source[0]
     if isinstance(source, list | tuple):
-        runs = _load_several(source, spaces, labels, {"name": name, "artifacts": artifacts})
-        return _paired(runs, pairs)
+        options = {"name": name, "artifacts": artifacts}
+        return _load_several(source, spaces, labels, pairs, options)
     kind, place, fragment = _kind_of(source)
     name = name or fragment
     if kind == "anndata":
@@ -109,11 +110,11 @@ def load_any(
     return _paired(runs, pairs)
 
 
-def _paired(runs: Runs, pairs: str | Mapping[str, str] | None) -> Runs:
+def _paired(runs: Runs, pairs: str | Mapping[str, str] | None, *, partly: bool = False) -> Runs:
     """The runs, each with the space that it was made in."""
     if pairs is None:
         return runs
-    made = made_in(pairs, runs.partitions, runs.spaces)
+    made = made_in(pairs, runs.partitions, runs.spaces, partly=partly)
     return replace(runs, runs=tuple(run._with(space=made.get(run.name, run.space)) for run in runs))
 
 
@@ -121,15 +122,19 @@ def _load_several(
     sources: Sequence[Any],
     spaces: str | Iterable[str] | None,
     labels: str | Iterable[str] | None,
+    pairs: str | Mapping[str, str] | None,
     options: Mapping[str, Any],
 ) -> Runs:
-    """All runs of the sources. A pattern must match in one of them, not in each."""
+    """All runs of the sources. A pattern must match in one of them, not in each.
+
+    Pairs are looked for in each source, by the names that it has there, and then between them.
+    """
     if not sources:
         raise ValueError("source must name at least one source, got none.")
     parts = {}
     for path, part in zip(_short_paths(sources), sources, strict=True):
-        chosen = (spaces, labels) if _kind_of(part)[0] == "anndata" else (None, None)
-        parts[path] = load_any(part, spaces=chosen[0], labels=chosen[1], **options)
+        chosen = _for_anndata(part, spaces, labels) if _kind_of(part)[0] == "anndata" else {}
+        parts[path] = load_any(part, **chosen, **options)
     kinds = {"spaces": (spaces, "spaces"), "labels": (labels, "partitions")}
     kept = {
         kind: None
@@ -142,7 +147,28 @@ def _load_several(
         for kind, (wanted, attribute) in kinds.items()
     }
     smaller = {path: _only(runs, kept["spaces"], kept["labels"]) for path, runs in parts.items()}
-    return join_runs({path: runs for path, runs in smaller.items() if runs is not None})
+    left = {path: runs for path, runs in smaller.items() if runs is not None}
+    paired = {path: _paired(runs, pairs, partly=True) for path, runs in left.items()}
+    notes = dict.fromkeys(note for runs in left.values() for note in runs.notes)
+    joined = replace(join_runs(paired), notes=tuple(notes))
+    for entry in [{p: s} for p, s in pairs.items()] if isinstance(pairs, Mapping) else [pairs]:
+        fits = entry is not None and any(
+            made_in(entry, runs.partitions, runs.spaces, partly=True) for runs in left.values()
+        )
+        joined = _paired(joined, entry, partly=fits)
+    return joined
+
+
+def _for_anndata(source: Any, spaces: Any, labels: Any) -> dict[str, Any]:
+    """The patterns that fit something in AnnData; all of them where none does, to be refused."""
+    with opened_anndata(source) as parts:
+        names = {"spaces": [*parts.keys, "X"], "labels": parts.columns}
+    chosen = {}
+    for kind, wanted in (("spaces", spaces), ("labels", labels)):
+        words = wanted.split(",") if isinstance(wanted, str) else wanted
+        fits = [word for word in words or () if fnmatch.filter(names[kind], word.strip())]
+        chosen[kind] = fits or wanted
+    return chosen
 
 
 def _only(runs: Runs, spaces: list[str] | None, labels: list[str] | None) -> Runs | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ from wellsep.cli.output import (
     print_line,
     print_table,
     refuse_inputs,
+    show_progress,
     wrote,
 )
 from wellsep.cli.scoring import parse_index
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from wellsep.cluster.chosen import ChosenK
     from wellsep.tables import TableChoice
 
+ONE_CLUSTER = 3  # exit code of choose-k
 METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
 
 MethodOption = Annotated[
@@ -51,22 +54,35 @@ SeedOption = Annotated[int, typer.Option(help="Random seed. The same seed gives 
 def choose_k(
     data: DataArgument,
     k: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--k",
             "-k",
-            help="Numbers of clusters to try: 2:12 (both ends included), 2:20:2 or 3,5,8.",
+            help="Numbers of clusters to try: 2:12 (both ends included), 2:20:2 or 3,5,8. By "
+            "default 2:15, extended to 25 if an index wants more.",
         ),
-    ] = "2:12",
+    ] = None,
     method: MethodOption = "k-means",
     index: Annotated[
         list[str] | None,
         typer.Option(
             "--index",
             "-i",
-            help="Index that votes, such as cfq or davies_bouldin(q=2). Repeat for more.",
+            help="Index that votes, such as cfq or davies_bouldin(q=2), or elbow, log_elbow, gap, "
+            "prediction_strength, mixture_bic. Repeat for more. By default silhouette, "
+            "prediction_strength and mixture_bic.",
         ),
     ] = None,
+    gate: Annotated[
+        bool, typer.Option(help="Test first whether there is more than one cluster.")
+    ] = True,
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
+            "falls), exclude, cluster, singletons or error."
+        ),
+    ] = "priced",
     repeats: Annotated[
         int, typer.Option(help="Number of fits for each K, each with another seed.")
     ] = 1,
@@ -96,15 +112,20 @@ def choose_k(
     columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the number of clusters: fit every K and let validity indices vote.
+    """Find the number of clusters: test for more than one, then let indices vote on K.
+
+    The exit code is 3 if there is no structure beyond one cluster.
 
     \b
     Examples:
       wellsep choose-k data.csv
+      wellsep choose-k data.csv -i elbow -i gap -i silhouette
       wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
       wellsep choose-k data.npy --method ward --scale -o labels.csv --json
       wellsep choose-k data.h5ad --space X_pca
     """
+    from sklearn.exceptions import FitFailedWarning
+
     from wellsep.cluster.choosing import choose_k as choose
 
     refuse_inputs("output", output, data)
@@ -119,16 +140,22 @@ def choose_k(
     (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
     reader = TableReader()
     X, names = _read(reader, data, scale, choice, space)
-    chosen = choose(
-        X,
-        parse_range(k),
-        estimator=_estimator(method, None),
-        n_repeats=repeats,
-        subsample=subsample,
-        random_state=seed,
-        n_jobs=jobs,
-        **options,
-    )
+    with warnings.catch_warnings():
+        # The numbers of clusters that could not be fitted are named in the output.
+        warnings.simplefilter("ignore", FitFailedWarning)
+        chosen = choose(
+            X,
+            None if k is None else parse_range(k),
+            estimator=None if method == METHODS[0] else _estimator(method, None),
+            gate=gate,
+            noise=noise,
+            n_repeats=repeats,
+            subsample=subsample,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=show_progress(),
+            **options,
+        )
     reader.tell()
     if as_json:
         print_json(_chosen_record(chosen))
@@ -140,6 +167,8 @@ def choose_k(
     if output is not None:
         _write_labels(output, chosen.labels_for(), names)
         wrote(output)
+    if chosen.best == 1:
+        raise typer.Exit(ONE_CLUSTER)
 
 
 def _print_chosen(chosen: ChosenK) -> None:
@@ -258,12 +287,16 @@ def _read(
     from wellsep._checks import check_data
 
     matrix, ids = reader.data(path, choice, space)
-    X = check_data(matrix, name=path.name)
+    return _scaled(check_data(matrix, name=path.name), scale), ids
+
+
+def _scaled(X: np.ndarray, scale: bool) -> np.ndarray:
     if not scale:
-        return X, ids
+        return X
     from sklearn.preprocessing import StandardScaler
 
-    return StandardScaler().fit_transform(X), ids
+    scaled: np.ndarray = StandardScaler().fit_transform(X)
+    return scaled
 
 
 def _estimator(
@@ -325,8 +358,14 @@ def _chosen_record(chosen: ChosenK) -> dict[str, Any]:
     """Return what ``--json`` prints."""
     return {
         "best": chosen.best,
+        "structure": chosen.structure,
+        "gain": None if chosen.gain is None else {"value": chosen.gain[0], "k": chosen.gain[1]},
+        "not_tested": chosen.not_tested or None,
+        "best_above_one": chosen.best_above_one,
         "picks": chosen.picks,
         "votes": chosen.votes,
+        "wants_more": chosen.wants_more,
+        "failures": chosen.failures,
         "indices": [
             {"name": name, "direction": int(sign), **chosen.curves()[name]}
             for name, sign in zip(chosen.indices, chosen.directions, strict=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, print_json, print_line, progress
+from wellsep.cli.output import JsonOption, check_folder, print_json, print_line, progress
 
 CLUSTERS = (6, 10, 14)
 
@@ -30,6 +30,7 @@ def demo(
     from wellsep.cli.answers import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
+    check_folder("folder", folder)
     runs = make_runs(digits.X, folder / "runs")
     judgement = ws.judge(runs, ["silhouette", "calinski_harabasz", "cfq"], X=digits.X)
     known = ws.agreement(judgement.ranking, runs, digits.y)

@@ -53,7 +53,8 @@ def choices(
     for name in wanted:
         if name != "none" and not any(name in there for there in found):
             files = ", ".join(path.name for path in paths)
-            raise ValueError(f"columns must be in one of {files}, got {name!r} in none of them.")
+            option = "columns" if name in (names or ()) else "ids"
+            raise ValueError(f"{option} must be in one of {files}, got {name!r} in none of them.")
     return [
         dataclasses.replace(
             choice,
@@ -65,10 +66,15 @@ def choices(
 
 
 class TableReader:
-    """Reads the files of one command; `tell` then says what was taken for what."""
+    """Reads the files of one command; `tell` then says what was taken for what.
+
+    ``features`` and ``objects`` are the names in the data that were read last, None without names.
+    """
 
     def __init__(self) -> None:
         self.said: list[str] = []
+        self.features: tuple[str, ...] | None = None
+        self.objects: np.ndarray | None = None
 
     def data(
         self, path: Path, choice: TableChoice, space: str | None = None
@@ -79,9 +85,13 @@ class TableReader:
         if space is not None or is_anndata(path) or not is_table(path):
             _refuse_columns(path, choice)
             matrix, ids, more = read_data(path, space), None, []
+            self.features = None
         else:
             table = read_table(path, None, choice)
             matrix, ids, more = table.matrix(path.name).astype(float), table.ids, _notes(table)
+            named = table.header and len(table.names) == matrix.shape[1]
+            self.features = table.names if named else None
+        self.objects = ids
         self._say(path, len(matrix), [_count(matrix.shape[1], "feature"), *more])
         return matrix, ids
 

@@ -21,6 +21,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
+from wellsep.cli.output import print_error
+
 COMMANDS = {
     "indices": "scoring",
     "score": "scoring",
@@ -29,6 +31,9 @@ COMMANDS = {
     "report": "reporting",
     "choose-k": "clustering",
     "cluster": "clustering",
+    "stability": "stability",
+    "resolutions": "resolutions",
+    "describe": "describing",
     "train": "training",
     "demo": "demo",
 }
@@ -107,14 +112,17 @@ def build_app(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input."""
+    """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input.
+
+    ``choose-k`` ends with 3 if there is no structure beyond one cluster.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))
     named = next((word for word in arguments if not word.startswith("-")), None)
     try:
         # A single command would lose its name in typer, hence the callback in build_app.
         app = build_app(named if named in COMMANDS else None)
-        with _plain_warnings(), _whole_output():
+        with _plain_warnings(named), _whole_output():
             app(arguments, prog_name="wellsep")
     except SystemExit as end:
         if interruption := _interruption_behind(end):
@@ -130,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         else:
-            sys.stderr.write(f"Error: {_sentence(error, named)}\n")
+            print_error(f"Error: {_sentence(error, named, arguments)}")
         return getattr(error, "exit_code", MISUSED if isinstance(error, BAD_INPUT) else FAILED)
     return DONE
 
@@ -144,8 +152,7 @@ def _interruption_behind(end: BaseException) -> KeyboardInterrupt | None:
 
 
 def _interrupted(error: KeyboardInterrupt) -> int:
-    text = str(error) or "Interrupted. Files that were complete are kept."
-    sys.stderr.write(f"{text}\n")
+    print_error(str(error) or "Interrupted. Files that were complete are kept.")
     return INTERRUPTED
 
 
@@ -174,33 +181,36 @@ def _drop_output() -> None:
 
 
 @contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print a warning as one line, without the line of code that raised it."""
+def _plain_warnings(command: str | None) -> Iterator[None]:
+    """Print a warning as one line in the words of the shell, without the line that raised it."""
 
     def show(message: Warning | str, *details: object) -> None:
-        sys.stderr.write(f"Warning: {' '.join(str(message).split())}\n")
+        from wellsep.cli.wording import flags_of, in_shell_words
+
+        text = in_shell_words(" ".join(str(message).split()), flags_of(command))
+        print_error(f"Warning: {text}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]
         yield
 
 
-def _sentence(error: Exception, command: str | None) -> str:
+def _sentence(error: Exception, command: str | None, arguments: Sequence[str]) -> str:
     """Put the error on one line, with the flags of the command in the place of arguments.
 
     An error in the program, not in the input, shows its class.
     """
-    from wellsep._display import printable
-    from wellsep.cli.wording import flags_of, in_shell_words
+    from wellsep.cli.wording import flags_of, in_shell_words, with_its_flag
 
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, OSError) and error.strerror and error.filename is None:
         text = error.strerror  # without its number
     elif isinstance(error, OSError) and error.strerror and error.filename is not None:
         text = f"{error.filename2 or error.filename} cannot be used: {error.strerror}."
-    text = printable(" ".join(str(text).split()))
+    text = " ".join(str(text).split())
     if isinstance(error, BAD_INPUT) and text:
-        return in_shell_words(text, flags_of(command))
+        flags = flags_of(command)
+        return in_shell_words(with_its_flag(text, arguments, flags), flags)
     return f"{type(error).__name__}: {text} (wellsep --debug ... shows where)"
 
 

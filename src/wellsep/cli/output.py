@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,6 +86,15 @@ def print_columns(table: Mapping[str, Sequence[Any]], *, title: str | None = Non
     )
 
 
+def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:
+    """Print all columns; those that do not fit go into further tables, beside the first one."""
+    (name, first), *rest = table.items()
+    while rest:
+        shown = that_fit({name: first, **dict(rest)})
+        print_table(list(zip(*shown.values(), strict=True)), list(shown))
+        rest = rest[len(shown) - 1 :]
+
+
 def print_line(text: str = "") -> None:
     """Print one line as it is; [brackets] are no markup."""
     from wellsep._display import printable_lines
@@ -95,10 +105,14 @@ def print_line(text: str = "") -> None:
 
 
 def print_error(text: str) -> None:
-    """Print one line of stderr as it is; nothing in it moves the cursor."""
+    """Print one line on stderr, wrapped between words in a terminal; no cursor is moved."""
     from wellsep._display import printable
 
-    sys.stderr.write(printable(" ".join(text.split())) + "\n")
+    line = printable(" ".join(text.split()))
+    if sys.stderr.isatty():
+        width = max(20, console(stderr=True).width)
+        line = textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False)
+    sys.stderr.write(line + "\n")
 
 
 def cell(value: Any) -> str:
@@ -201,3 +215,21 @@ def progress(description: str, total: int | None = None) -> Iterator[Callable[[i
     with Progress(console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+def show_progress() -> Callable[[int, int, str], None]:
+    """A function ``(done, total, what)`` that shows one bar after another on stderr."""
+    bar = contextlib.ExitStack()
+    state: dict[str, Any] = {"what": None, "advance": None, "done": 0}
+
+    def told(done: int, total: int, what: str) -> None:
+        if state["what"] != what:
+            bar.close()
+            state.update(what=what, advance=bar.enter_context(progress(what, total)), done=0)
+        state["advance"](done - state["done"])
+        state["done"] = done
+        if done == total:
+            bar.close()
+            state["what"] = None
+
+    return told

@@ -204,16 +204,16 @@ def rank(
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
 
-    All judges can be wrong together, and agreement between clusterings sees no number of clusters
-    beyond those that were tried.
+    All judges can be wrong together, and agreement between clusterings sees no
+    number of clusters beyond those that were tried.
 
-    After an interruption the same command continues; finished embeddings (spaces) are kept.
+    After an interruption the same command continues; finished embeddings are kept.
 
     \b
     Examples:
       wellsep rank runs/
-      wellsep rank runs/ --index silhouette --index calinski_harabasz --report report.html
-      wellsep rank data.h5ad --spaces X_pca,X_scvi --labels 'leiden_*' --json > out.json
+      wellsep rank runs/ -i silhouette -i calinski_harabasz --report page.html
+      wellsep rank data.h5ad --spaces X_pca --labels 'leiden_*' --json > out.json
       wellsep rank runs/ --truth labels.npy --save result/
       wellsep rank labels.csv
       wellsep rank runs-dec/ runs-idec/
@@ -223,16 +223,16 @@ def rank(
 
     \b
     Words in the table:
-      partition           a clustering: one label per object
-      space               an embedding: the coordinates a clustering is scored in
-      rank_own_space      rank by the score in the embedding the clustering was made in
-      rank_mean_admitted  rank by the average over the embeddings that pass the dip test
-      rank_mean_all       rank by the average over all embeddings
-      rank_ace            rank by ACE, where the consensus decides
-      rank_consensus      rank by the average agreement with the others, weighed by ACE
+      partition             a clustering: one label per object
+      space                 an embedding: where a clustering is scored
+      rank_own_space        rank by the score in the embedding it was made in
+      rank_mean_admitted    rank by the mean over embeddings that pass the test
+      rank_mean_all         rank by the mean over all embeddings
+      rank_ace              rank by ACE, where the consensus decides
+      rank_consensus        rank by agreement with the others, weighed by ACE
       rank_plain_consensus  the same with all clusterings weighed alike
-      rank_low, rank_high lowest and highest rank in 90 % of the half-samples
-      p_best              share of the half-samples in which it is best
+      rank_low, rank_high   lowest and highest rank in 90 % of the half-samples
+      p_best                share of the half-samples in which it is best
     """
     import wellsep as ws
     from wellsep.adapters import load_any
@@ -246,8 +246,8 @@ def rank(
         check_folder("save", save)
         if write_back:
             if len(source) > 1:
-                raise ValueError(f"write-back must have one source, got {len(source)}.")
-            check_file("write-back", Path(source[0]), (".h5ad",))
+                raise ValueError(f"write_back must have one source, got {len(source)}.")
+            check_file("write_back", Path(source[0]), (".h5ad",))
         runs = load_any(
             source, spaces=spaces, labels=labels, name=name, artifacts=artifacts, pairs=pairs
         )
@@ -387,16 +387,15 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     ('100 minutes', None)
     """
     rest = spent / done * (total - done) if done else 0.0
-    return _in_words(rest) if rest > 20 else None
+    from wellsep.evaluate.duration import in_words
 
-
-def _in_words(seconds: float) -> str:
-    return f"{seconds / 60:,.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+    return in_words(rest) if rest > 20 else None
 
 
 def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
     """Say first how long an index takes that grows trees; a few clusterings are tried for it."""
     from wellsep._display import count
+    from wellsep.evaluate.duration import in_words
     from wellsep.evaluate.halves import draws_of_index, grows_trees
     from wellsep.indices import INDICES, score_partitions
 
@@ -414,7 +413,7 @@ def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
     if seconds > 10:
         fewer = f", not {n_draws}," if draws < n_draws else ""
         print_error(
-            f"{index} grows trees in every cluster: about {_in_words(seconds)} for "
+            f"{index} grows trees over the objects: about {in_words(seconds)} for "
             f"{count(len(runs.partitions), 'clustering')} in "
             f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
             "the objects. --draws 0 leaves the half-samples out."

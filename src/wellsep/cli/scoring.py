@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,9 +27,9 @@ from wellsep.cli.output import (
     check_file,
     print_columns,
     print_error,
+    print_in_parts,
     print_json,
     print_line,
-    print_table,
     refuse_inputs,
     wrote,
 )
@@ -157,7 +159,10 @@ def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
     """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
     if match is None:
-        raise ValueError(f"index must read name or name(parameter=value, ...), got {text!r}.")
+        raise ValueError(
+            f"index must read name or name(parameter=value, ...), got {text!r}; for several "
+            "indices repeat --index."
+        )
     name, inside = match[1].replace("-", "_"), match[2]
     if not (inside or "").strip():
         return name
@@ -204,7 +209,8 @@ def _read_all(
     of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
     read = []
     for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):
-        found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
+        with _called_labels():
+            found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
         check_order(objects, others, path)
         read += [(path, name, vector) for name, vector in found.items()]
     called = [name for _, name, _ in read]
@@ -212,6 +218,17 @@ def _read_all(
         name if called.count(name) == 1 else f"{path.stem}:{name}": vector
         for path, name, vector in read
     }
+
+
+@contextlib.contextmanager
+def _called_labels() -> Iterator[None]:
+    """Blame --labels, which names the columns of label files here, and not --columns."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("columns must name"):
+            raise
+        raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
 
 
 def scores_record(scores: PartitionScores) -> dict[str, Any]:
@@ -249,11 +266,12 @@ def print_scores(scores: PartitionScores) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
     arrows = ["↑" if sign > 0 else "↓" for sign in scores.directions]
     columns = [f"{name} {arrow}" for name, arrow in zip(scores.indices, arrows, strict=True)]
-    rows = [
-        [name, int(scores.n_clusters[m]), float(scores.coverage[m]), *scores.values[m].tolist()]
-        for m, name in enumerate(scores.names)
-    ]
-    print_table(rows, ["partition", "K", "coverage", *columns])
+    facts = {
+        "partition": list(scores.names),
+        "K": scores.n_clusters.tolist(),
+        "coverage": scores.coverage.tolist(),
+    }
+    print_in_parts(facts | dict(zip(columns, scores.values.T.tolist(), strict=True)))
     if len(scores.names) > 1:
         for index in scores.indices:
             print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")

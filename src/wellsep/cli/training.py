@@ -14,6 +14,7 @@ import typer
 from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
 from wellsep.cli.output import (
     JsonOption,
+    check_folder,
     console,
     print_error,
     print_json,
@@ -21,6 +22,7 @@ from wellsep.cli.output import (
     print_table,
     told_when_interrupted,
 )
+from wellsep.cli.wording import flags_of, in_shell_words
 
 METHODS = {
     "deep-k-means": "DeepKMeans",
@@ -112,6 +114,7 @@ def train(
     from wellsep._checks import check_choice
 
     check_choice("method", method, METHODS)
+    check_folder("out", out)
     from wellsep import deep
 
     options: dict[str, Any] = {"device": device, "preset": preset, "random_state": seed}
@@ -146,8 +149,14 @@ def train(
     else:
         _show(result)
     if result.trials and len(result.failed) == len(result.trials):
-        print_error(f"Error: every trial failed. {result.failed[0].error}")
+        print_error(f"Error: every trial failed. {_why(result.failed[0])}")
         raise typer.Exit(1)
+
+
+def _why(trial: Any) -> str:
+    """Why a trial failed, in the words of the shell."""
+    sentence = re.sub(r"^(Value|Type)Error: ", "", trial.error or "")
+    return in_shell_words(sentence, flags_of("train"))
 
 
 def _what_is_kept(folder: Path) -> str:
@@ -172,7 +181,7 @@ class _Bar:
     def ended(self, trial: Any) -> None:
         self.done += 1
         if self.bar is None:
-            why = f": {trial.error}" if trial.error else ""
+            why = f": {_why(trial)}" if trial.error else ""
             print_error(
                 f"{self.done} of {self.total} runs: {trial.name} {trial.status} "
                 f"({trial.seconds:.1f} s){why}"
@@ -294,8 +303,7 @@ def _product(settings: dict[str, Any]) -> int:
 
 def _show(result: Any) -> None:
     rows = [
-        (trial.name, trial.status, round(trial.seconds, 1), trial.error or "")
-        for trial in result.trials
+        (trial.name, trial.status, round(trial.seconds, 1), _why(trial)) for trial in result.trials
     ]
     print_table(rows, ["run", "status", "seconds", "error"])
     running = sum(trial.status == "running" for trial in result.trials)

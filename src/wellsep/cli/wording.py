@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-PHRASES = {"(rank_confidence, or --draws)": "(--draws)"}
+PHRASES = {
+    "(rank_confidence, or --draws)": "(--draws)",
+    "one of list_datasets()": "a file or a named data set",
+    "wellsep.adapters reads AnnData, MLflow and Optuna": "AnnData, MLflow and Optuna are read too",
+    "one of None, ": "one of ",
+    "must be None, ": "must be ",
+    "got None": "got none",
+    "with save or in the shell with --save": "with wellsep rank or choose-k and --save",
+}
+# What the library calls an argument → what a command calls it, where it has such a flag.
+SYNONYMS = {
+    "indices": "index",
+    "k_range": "k",
+    "n_clusters": "k",
+    "n_repeats": "repeats",
+    "column": "truth",
+    "name": "data",
+}
 # noise='priced', 'exclude' or 'cluster'; not inside a quoted name
 _TEXTS = r"(?<!['\"\w=,.])(\w+)=('[^']*'(?:(?:, | or | and )'[^']*')*)"
 _FLAGS = r"(?<!['\"\w=,.])(\w+)=(True|False)\b"
@@ -31,10 +48,32 @@ def flags_of(command: str | None) -> dict[str, Flag]:
     found = {}
     for parameter in app.commands[command].params:  # type: ignore[attr-defined]
         long = [text for text in parameter.opts if text.startswith("--")]
-        if long:
-            no = parameter.secondary_opts
-            found[str(parameter.name)] = Flag(long[0], no[0] if no else None)
-    return found
+        no = parameter.secondary_opts
+        called = long[0] if long else str(parameter.name).upper()  # as the usage line calls it
+        found[str(parameter.name)] = Flag(called, no[0] if no else None)
+    words = {word: found[name] for word, name in SYNONYMS.items() if name in found}
+    return words | found
+
+
+def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]) -> str:
+    """The text with the flag before which a file was given, where it only says path.
+
+    Examples
+    --------
+    >>> words = ["rank", "runs", "--truth", "no.csv"]
+    >>> with_its_flag("path must be an existing file, got 'no.csv'.", words, {})
+    "--truth must be an existing file, got 'no.csv'."
+    """
+    match = re.match(r"path must .*?got [^']*'([^']*)'", text)
+    words = [part for word in arguments for part in word.split("=", 1)]
+    if match is None or match[1] not in words:
+        return text
+    place = words.index(match[1])
+    given = [flag.yes for flag in flags.values() if flag.yes.isupper()]
+    called = words[place - 1]
+    if not called.startswith("-"):
+        called = (given[0] if place == 1 else given[-1]) if given else "the file"
+    return called + text.removeprefix("path")
 
 
 def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
@@ -58,7 +97,8 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
         name, values = match.groups()
         if name not in flags:
             return match[0]
-        return f"{flags[name].yes} {values}".replace("'", "")
+        # What the shell would expand or split stays in quotation marks.
+        return f"{flags[name].yes} " + re.sub(r"'([^'*?\[{ ]*)'", r"\1", values)
 
     def switch(match: re.Match[str]) -> str:
         flag = flags.get(match[1])
@@ -70,7 +110,11 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
         name = match[1]
         return match[0].replace(name, flags[name].yes) if name in flags else match[0]
 
+    def shell_only(match: re.Match[str]) -> str:
+        return "" if match[1] in text[: match.start()] else f" ({match[1]})"
+
     text = re.sub(_TEXTS, choice, text)
     text = re.sub(_FLAGS, switch, text)
     text = re.sub(r"\((\w+_\w+)\)", bare, text)
-    return re.sub(r"^(\w+)(?= must )", bare, text)
+    text = re.sub(r"(?:^|(?<=: )|(?<=\. ))(\w+)(?= must )", bare, text)
+    return re.sub(r" \(in the shell: ([^)]*)\)", shell_only, text)

@@ -34,6 +34,42 @@ def fit_labels(estimator: Any, X: Any, fit_params: dict[str, Any] | None = None)
     return Fitted(estimator, labels, time.perf_counter() - start)
 
 
+def fit_each(
+    model: Any,
+    parameter: str,
+    ks: Iterable[int],
+    X: Any,
+    weights: Any = None,
+    seed: int | None = None,
+    warm: bool = False,
+) -> list[Fitted | Exception]:
+    """Fit a clusterer for every K and keep the labels; a K that fails comes back as its error."""
+    model = clone(model) if seed is None else seeded(clone(model), int(seed))
+    params = weight_params(model, weights)
+    ks = list(ks)
+    if is_tree(model):
+        try:
+            return list(fit_tree(model, parameter, ks, X, params))
+        except Exception as error:  # a clusterer may raise what it likes
+            return [error] * len(ks)
+    found: list[Fitted | Exception] = []
+    before = None
+    for k in ks:
+        candidate = clone(model).set_params(**{parameter: k})
+        try:
+            if warm and before is not None:
+                start = grown_start(before, k, X, np.random.RandomState(seed))
+                candidate.set_params(**{f"{prefix_of(model)}init": start})
+            fitted = fit_labels(candidate, X, params)
+        except Exception as error:
+            error.add_note(f"while fitting {parameter} = {k}")
+            found.append(error)
+            continue
+        before = fitted.estimator if warm else None
+        found.append(fitted._replace(estimator=None))
+    return found
+
+
 def labels_of(estimator: Any, X: Any) -> np.ndarray:
     """Labels of the data a fitted clusterer, mixture or pipeline was fitted on."""
     for holder in (estimator, last_step(estimator)):

@@ -1,16 +1,25 @@
-"""Choosing the number of clusters: fit every K, score all at once, let the indices vote."""
+"""Choosing the number of clusters: is there more than one, and which K do indices vote for?"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 
-from wellsep._arguments import check_flag, check_items, check_jobs, check_random_state
+from wellsep._arguments import (
+    check_flag,
+    check_function,
+    check_items,
+    check_jobs,
+    check_random_state,
+)
 from wellsep._checks import (
     check_count,
     check_data,
@@ -18,35 +27,50 @@ from wellsep._checks import (
     is_frame,
     to_numpy,
 )
+from wellsep._display import count
 from wellsep.cluster.candidates import (
     Fitted,
     check_estimator,
     count_parameter,
-    fit_labels,
-    fit_tree,
-    grown_start,
+    fit_each,
     is_tree,
     last_step,
     prefix_of,
     scoring_space,
-    seeded,
     weight_params,
 )
 from wellsep.cluster.chosen import ChosenK
+from wellsep.cluster.criteria import VOTERS, Voter, parse_voters
+from wellsep.cluster.evidence import (
+    GapCurve,
+    Sample,
+    cut_rows,
+    draw_sample,
+    gap_curve,
+    is_pairwise,
+    mixture_bics,
+    strengths,
+    takes_distances,
+)
 from wellsep.cluster.kmeans import KMeans
-from wellsep.cluster.workers import ending_with_parent
+from wellsep.cluster.workers import Progress, in_workers
 from wellsep.indices.external import ari_score
-from wellsep.indices.partition_scores import PartitionScores
+from wellsep.indices.gap import within_sums
 from wellsep.indices.scoring import score_partitions
-from wellsep.indices.specs import DEFAULT_INDICES, parse_indices
+
+RANGE = range(2, 16)  # tried by default, and extended once
+STARTS = 10  # of the default k-means, for the partitions
+HALF_STARTS, GAP_STARTS = 3, 2  # for the halves of the prediction strength, for the gap statistic
+NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
 
 
 def choose_k(
     X: Any,
-    k_range: Iterable[int] = range(2, 13),
+    k_range: Iterable[int] | None = None,
     *,
     estimator: Any = None,
-    indices: Sequence[Any] | str = DEFAULT_INDICES,
+    indices: Sequence[Any] | str = VOTERS,
+    gate: bool = True,
     n_repeats: int = 1,
     subsample: int | float | None = None,
     warm_start: bool = False,
@@ -56,23 +80,31 @@ def choose_k(
     noise: str = "priced",
     random_state: Any = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> ChosenK:
-    """Fit a clusterer for every K, score all partitions by all indices, and let them vote.
+    """Find the number of clusters: is there more than one, and which K do the indices vote for?
 
-    Each index picks the K where its mean score is best and has one vote, shared out over the
-    repeats. An agglomerative clustering is fitted once and its tree is cut at every K.
+    First the gap statistic decides whether any K is better than one cluster. If none beats
+    one cluster by more than 3 standard errors, the answer is 1. Otherwise every index votes for a
+    K, and the median of the votes is the answer. An index that picks the largest K tried has no
+    vote, but wants more: the default range is then extended once.
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Objects.
-    k_range : iterable of int
-        The numbers of clusters to try.
+    X : array-like of shape (n, d), or distances of shape (n, n)
+        Objects; distances for an estimator with ``metric="precomputed"``.
+    k_range : iterable of int, optional
+        The numbers of clusters to try. By default 2 to 15, extended to 25 if an index wants more,
+        and never beyond n − 1, when extended n / 5. A range that is given is not extended.
     estimator : clusterer, optional
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one; by default
-        ``KMeans(n_init=10)``.
+        ``KMeans(n_init=10)``. An agglomerative clustering is fitted once and its tree is cut.
     indices : sequence of str or (str, dict)
-        As in ``score_partitions``.
+        What votes: validity indices as in ``score_partitions``, and by name "elbow" (inertia and
+        its knee), "log_elbow" (the knee of its logarithm), "gap" (gap statistic),
+        "prediction_strength" and "mixture_bic" (BIC of a Gaussian mixture).
+    gate : bool
+        Whether to test for one cluster. If False, the answer is the vote alone.
     n_repeats : int
         Fits per K, each with another seed or subsample; their scores give a spread, their
         partitions a stability.
@@ -88,43 +120,68 @@ def choose_k(
     parameter : str, optional
         The estimator's parameter that holds K; "n_clusters" or "n_components" are found.
     sample_weight : array-like of shape (n,), optional
-        Used in fitting and in scoring.
+        Used in fitting and in scoring. Gap statistic and mixture have no weights.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
         lowers the score, and an index that has no price for it is refused where a partition has
         noise.
     random_state : int, RandomState instance or None
-        Seeds the estimator, unless it is None and there is one repeat, and the subsamples.
+        Seeds the estimator, unless it is None and there is one repeat, and all that is drawn.
     n_jobs : int, optional
         Fits at a time, through joblib.
+    progress : callable, optional
+        Called as ``progress(done, total, what)`` before each task and after the last.
 
     Returns
     -------
     ChosenK
-        ``best``, ``picks``, ``votes``, ``to_frame()``, ``explain()``, ``curves()``, ``save()``.
+        ``best``, ``structure``, ``picks``, ``votes``, ``to_frame()``, ``explain()``, ``curves()``,
+        ``save()``.
+
+    Notes
+    -----
+    The gate asks for max over K of (Gap(K) − Gap(1)) / s(K) > 3, with 20 references. Gap
+    statistic, prediction strength and mixture are computed on at most 2,000 objects.
+
+    References
+    ----------
+    Tibshirani, Walther & Hastie (2001), Journal of the Royal Statistical Society B 63, 411-423
+    (gap statistic). Tibshirani & Walther (2005), Journal of Computational and Graphical
+    Statistics 14, 511-528 (prediction strength).
 
     Examples
     --------
     >>> import wellsep as ws
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(200, 3, centers=4, random_state=1)
-    >>> chosen = ws.choose_k(X, range(2, 8), indices=["silhouette", "cfq"], random_state=0)
+    >>> chosen = ws.choose_k(X, range(2, 8), random_state=0)
     >>> chosen.best, chosen.picks
-    (4, {'silhouette': 4, 'cfq': 4})
+    (4, {'silhouette': 4, 'prediction_strength': 4, 'mixture_bic': 4})
     """
     X = _checked(X)
     n = X.shape[0]
-    size = _sample_size(subsample, n)
+    if n < 3:
+        raise ValueError(
+            f"X must have at least 3 objects to choose a number of clusters, got {n}; "
+            "with fewer there is nothing to choose."
+        )
+    size = sample_size(subsample, n)
     ks = _check_range(k_range, size or n)
-    parse_indices(indices)
     n_repeats = check_count("n_repeats", n_repeats)
     weights = check_weights(sample_weight, n)
     check_jobs(n_jobs)
+    check_flag("gate", gate)
     check_flag("warm_start", warm_start)
-    model = KMeans(n_init=10) if estimator is None else clone(check_estimator(estimator))
+    check_function("progress", progress)
+    model = KMeans(n_init=STARTS) if estimator is None else clone(check_estimator(estimator))
     parameter = count_parameter(model, parameter)
+    weight_params(model, weights)
     if warm_start:
         _check_warm(model)
+    pairwise = is_pairwise(model)
+    if pairwise and X.shape[1] != n:
+        raise ValueError(f"X must be square for a clusterer of distances, got shape {X.shape}.")
+    voters = parse_voters(indices, distances=takes_distances(model) and space is None)
     scored = scoring_space(space, X)
     if scored is not X:
         scored = check_data(scored, name="space", sparse=True)
@@ -135,90 +192,287 @@ def choose_k(
     reseed = random_state is not None or n_repeats > 1
     rows = [_draw(n, size, rng) for _ in range(n_repeats)]
     seeds = rng.randint(2**31 - 1, size=n_repeats) if reseed else [None] * n_repeats
-    together = warm_start or is_tree(model)
-    jobs = [
-        (repeat, group)
-        for repeat in range(n_repeats)
-        for group in ([ks] if together else [[k] for k in ks])
-    ]
-    fit = ending_with_parent(_fit)
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit)(model, parameter, group, X, rows[r], weights, seeds[r], warm_start)
-        for r, group in jobs
+    seed = int(rng.randint(2**31 - 1))
+    halved = KMeans(n_init=HALF_STARTS) if estimator is None else model
+    rough = KMeans(n_init=GAP_STARTS) if estimator is None else None
+    job = _Job(
+        X=X,
+        scored=scored,
+        model=model,
+        parameter=parameter,
+        voters=voters,
+        rows=rows,
+        seeds=list(seeds),
+        weights=weights,
+        noise=noise,
+        warm=warm_start,
+        pairwise=pairwise,
+        square_space=space is None and X.shape[0] == X.shape[1],
+        sample=draw_sample(X, halved, parameter, weights, pairwise, rng, rough=rough),
+        gate=gate,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
     )
-    flat = [fitted for group in fits for fitted in group]
-    runs = [flat[r * len(ks) : (r + 1) * len(ks)] for r in range(n_repeats)]
-    scores = _score(scored, rows, runs, ks, indices, weights, noise, n_jobs)
-    return _record(model, parameter, ks, rows, runs, scores)
+    if all_equal(X) and not pairwise:
+        return _record(job, [_equal_part(job, ks)], NO_GAP, ks[-1], all_equal=True)
+    gap = _gap(job, ks)
+    parts = [_try(job, ks, gap)]
+    chosen = _record(job, parts, gap, ks[-1])
+    more = _more(ks[-1], n if size is None else size) if k_range is None else []
+    if more and chosen.structure is not False and chosen.wants_more:
+        wider = _gap(job, [*ks, *more]) if "gap" in chosen.indices else gap
+        parts = (
+            [_try(job, ks, wider), _try(job, more, wider)]
+            if wider is not gap
+            else [*parts, _try(job, more, wider)]
+        )
+        chosen = _record(job, parts, wider, ks[-1])
+    if chosen.failures:
+        warnings.warn(
+            f"K = {', '.join(map(str, chosen.failures))} could not be fitted. The other "
+            f"{count(len(chosen.k), 'number')} of clusters are kept. See failures for the reasons.",
+            FitFailedWarning,
+            stacklevel=2,
+        )
+    return chosen
 
 
-def _fit(model, parameter, ks, X, rows, weights, seed, warm) -> list[Fitted]:
-    """Fit one repeat for some K, naming the K that fails."""
-    data = X if rows is None else X[rows]
-    own = weights if rows is None or weights is None else weights[rows]
-    model = clone(model) if seed is None else seeded(clone(model), int(seed))
-    params = weight_params(model, own)
-    if is_tree(model):
-        return fit_tree(model, parameter, ks, data, params)
-    found: list[Fitted] = []
-    before = None
-    for k in ks:
-        candidate = clone(model).set_params(**{parameter: k})
-        if warm and before is not None:
-            start = grown_start(before, k, data, check_random_state(seed))
-            candidate.set_params(**{f"{prefix_of(model)}init": start})
-        try:
-            fitted = fit_labels(candidate, data, params)
-        except Exception as error:
-            error.add_note(f"while fitting {parameter} = {k}")
-            raise
-        before = fitted.estimator if warm else None
-        found.append(fitted._replace(estimator=None))
-    return found
+class _Job(NamedTuple):
+    """What one call asks for, checked."""
+
+    X: Any
+    scored: Any
+    model: Any
+    parameter: str
+    voters: list[Voter]
+    rows: list[np.ndarray | None]
+    seeds: list[Any]
+    weights: np.ndarray | None
+    noise: str
+    warm: bool
+    pairwise: bool
+    square_space: bool
+    sample: Sample
+    gate: bool
+    seed: int
+    n_jobs: int | None
+    progress: Progress | None
 
 
-def _score(space, rows, runs, ks, indices, weights, noise, n_jobs) -> list[PartitionScores]:
-    """Scores of all partitions: one pass over the space, or one per subsample."""
-    options = {"indices": indices, "noise": noise, "n_jobs": n_jobs}
-    if rows[0] is None:
-        labels = {
-            f"{r}/{k}": fitted.labels
-            for r, run in enumerate(runs)
-            for k, fitted in zip(ks, run, strict=True)
-        }
-        return [score_partitions(space, labels, sample_weight=weights, **options)]
-    return [
-        score_partitions(
-            space[chosen],
-            {f"{r}/{k}": fitted.labels for k, fitted in zip(ks, run, strict=True)},
-            sample_weight=None if weights is None else weights[chosen],
+class _Part(NamedTuple):
+    """Some numbers of clusters, fitted and scored."""
+
+    ks: list[int]
+    runs: list[list[Fitted]]  # by repeat and K
+    values: np.ndarray  # (R, nK, I)
+    at_one: np.ndarray  # (I,)
+    n_clusters: np.ndarray  # (R, nK)
+    coverage: np.ndarray  # (R, nK)
+    reasons: dict[tuple[int, str], str]
+    failures: dict[int, str]
+
+
+def _more(end: int, n: int) -> list[int]:
+    """The numbers of clusters by which a range is extended."""
+    return list(range(end + 1, min(math.ceil(5 * end / 3), n // 5) + 1))
+
+
+def _gap(job: _Job, ks: list[int]) -> GapCurve:
+    if not (job.gate or any(voter.name == "gap" for voter in job.voters)):
+        return NO_GAP
+    if job.sample.untestable or max(ks) < 2:
+        return NO_GAP
+    return gap_curve(job.sample, ks, job.seed, job.n_jobs, job.progress)
+
+
+def _try(job: _Job, ks: list[int], gap: GapCurve) -> _Part:
+    """Fit some numbers of clusters in every repeat, and compute what the voters say on them."""
+    together = job.warm or is_tree(job.model)
+    groups = [ks] if together else [[k] for k in ks]
+    tasks = [
+        (
+            job.model,
+            job.parameter,
+            group,
+            cut_rows(job.X, job.rows[r], job.pairwise),
+            _of_rows(job.weights, job.rows[r]),
+            job.seeds[r],
+            job.warm,
+        )
+        for r in range(len(job.rows))
+        for group in groups
+    ]
+    found = in_workers(fit_each, tasks, job.n_jobs, job.progress, "fits")
+    flat = [fitted for group in found for fitted in group]
+    fits = [flat[r * len(ks) : (r + 1) * len(ks)] for r in range(len(job.rows))]
+    failures: dict[int, str] = {}
+    for at, k in enumerate(ks):
+        errors = [run[at] for run in fits if isinstance(run[at], Exception)]
+        if errors:
+            failures[k] = f"{type(errors[0]).__name__}: {errors[0]}"
+    kept = [at for at, k in enumerate(ks) if k not in failures]
+    if not kept:
+        raise next(one for one in flat if isinstance(one, Exception))
+    ks, runs = [ks[at] for at in kept], [[run[at] for at in kept] for run in fits]
+    values = np.full((len(runs), len(ks), len(job.voters)), np.nan)
+    n_clusters, coverage, reasons = _score(job, ks, runs, values)
+    at_one = _criteria(job, ks, runs, gap, values, reasons)
+    return _Part(ks, runs, values, at_one, n_clusters, coverage, reasons, failures)
+
+
+def _score(
+    job: _Job, ks: list[int], runs: list[list[Fitted]], values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, str], str]]:
+    """Put the scores of validity indices into the table: one pass, or one per subsample."""
+    asked = [at for at, voter in enumerate(job.voters) if voter.index is not None]
+    # Without any, clusters and coverage are still counted.
+    specs = [job.voters[at].spec for at in asked] or ["calinski_harabasz"]
+    options = {"indices": specs, "noise": job.noise, "n_jobs": job.n_jobs}
+    repeats = range(len(runs))
+    groups = [list(repeats)] if job.rows[0] is None else [[r] for r in repeats]
+    shape = (len(runs), len(ks))
+    n_clusters, coverage = np.zeros(shape, dtype=int), np.zeros(shape)
+    reasons: dict[tuple[int, str], str] = {}
+    for group in groups:
+        rows = job.rows[group[0]]
+        scores = score_partitions(
+            cut_rows(job.scored, rows, job.pairwise and job.square_space),
+            {f"{r}/{k}": one.labels for r in group for k, one in zip(ks, runs[r], strict=True)},
+            sample_weight=_of_rows(job.weights, rows),
             **options,
         )
-        for r, (chosen, run) in enumerate(zip(rows, runs, strict=True))
-    ]
+        if asked:
+            table = scores.values.reshape(len(group), len(ks), -1)
+            values[np.ix_(group, range(len(ks)), asked)] = table
+            for (name, index), why in scores.reasons.items():
+                reasons.setdefault((int(name.partition("/")[2]), index), why)
+        n_clusters[group] = scores.n_clusters.reshape(len(group), -1)
+        coverage[group] = scores.coverage.reshape(len(group), -1)
+    return n_clusters, coverage, reasons
 
 
-def _record(model, parameter, ks, rows, runs, scores) -> ChosenK:
-    shape = (len(runs), len(ks))
-    reasons: dict[tuple[int, str], str] = {}
-    for one in scores:
-        for (name, index), why in one.reasons.items():
-            reasons.setdefault((int(name.partition("/")[2]), index), why)
+def _criteria(
+    job: _Job,
+    ks: list[int],
+    runs: list[list[Fitted]],
+    gap: GapCurve,
+    values: np.ndarray,
+    reasons: dict[tuple[int, str], str],
+) -> np.ndarray:
+    """Put the values of the criteria into the table; return those for one cluster."""
+    at_one = np.full(len(job.voters), np.nan)
+    calling = (job.seed, job.n_jobs, job.progress)
+    for position, (name, index) in enumerate(job.voters):
+        if index is not None:
+            continue
+        why: dict[int, str] = {}
+        if name == "prediction_strength":
+            values[0, :, position], why = strengths(job.sample, ks, *calling)
+            at_one[position] = 1.0
+        elif name == "mixture_bic":
+            none = _no_table(job)
+            if none:
+                why = dict.fromkeys(ks, none)
+            else:
+                found, why = mixture_bics(job.sample, [1, *ks], *calling)
+                at_one[position], values[0, :, position] = found[0], found[1:]
+        elif name == "gap":
+            known = dict(zip(gap.k.tolist(), gap.gap.tolist(), strict=True))
+            values[0, :, position] = [known.get(k, np.nan) for k in ks]
+            at_one[position] = known.get(1, np.nan)
+            why = {k: job.sample.untestable or "too few objects" for k in ks if k not in known}
+        else:
+            at_one[position], values[:, :, position], why = _inertias(job, ks, runs)
+        reasons.update({(k, name): text for k, text in why.items()})
+    return at_one
+
+
+def _no_table(job: _Job) -> str:
+    if isinstance(job.sample.dense, str):
+        return job.sample.dense
+    return "objects have weights" if job.weights is not None else ""
+
+
+def _inertias(
+    job: _Job, ks: list[int], runs: list[list[Fitted]]
+) -> tuple[float, np.ndarray, dict[int, str]]:
+    """The inertia of one cluster, of each partition of each repeat, and why some have none."""
+    values = np.full((len(runs), len(ks)), np.nan)
+    if job.pairwise and job.square_space:
+        return np.nan, values, dict.fromkeys(ks, "X holds distances, not coordinates")
+    totals, why = [], {}
+    for r, run in enumerate(runs):
+        X = cut_rows(job.scored, job.rows[r], False)
+        labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
+        noisy = [at for at, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
+        why |= {ks[at]: "noise has no inertia" for at in noisy}
+        sums = within_sums(X, labels, _of_rows(job.weights, job.rows[r]))
+        values[r], total = sums[1:], sums[0]
+        values[r, noisy] = np.nan
+        totals.append(total)
+    return float(np.mean(totals)), values, why
+
+
+def _record(
+    job: _Job, parts: list[_Part], gap: GapCurve, first_end: int, *, all_equal: bool = False
+) -> ChosenK:
+    runs = [[one for part in parts for one in part.runs[r]] for r in range(len(job.rows))]
+    untested = "" if job.gate else "gate=False"
     return ChosenK(
-        k=np.array(ks),
-        indices=scores[0].indices,
-        directions=scores[0].directions,
-        values=np.concatenate([one.values for one in scores]).reshape(*shape, -1),
-        n_clusters=np.concatenate([one.n_clusters for one in scores]).reshape(shape),
-        coverage=np.concatenate([one.coverage for one in scores]).reshape(shape),
+        k=np.array([k for part in parts for k in part.ks]),
+        indices=tuple(voter.name for voter in job.voters),
+        directions=np.array([voter.direction for voter in job.voters]),
+        values=np.concatenate([part.values for part in parts], axis=1),
+        at_one=parts[0].at_one,
+        n_clusters=np.concatenate([part.n_clusters for part in parts], axis=1),
+        coverage=np.concatenate([part.coverage for part in parts], axis=1),
         seconds=np.array([[fitted.seconds for fitted in run] for run in runs]),
-        stability=_stability(rows, runs),
+        stability=_stability(job.rows, runs),
         labels=np.stack([fitted.labels for fitted in runs[0]]),
-        objects=np.arange(len(runs[0][0].labels)) if rows[0] is None else rows[0],
-        estimator=" ".join(repr(model).split()),
-        parameter=parameter,
-        reasons=reasons,
+        objects=np.arange(job.X.shape[0]) if job.rows[0] is None else job.rows[0],
+        estimator=" ".join(repr(job.model).split()),
+        parameter=job.parameter,
+        gap_k=gap.k,
+        gap=gap.gap,
+        gap_error=gap.error,
+        not_tested=untested or job.sample.untestable,
+        first_end=first_end,
+        n_sampled=job.sample.n,
+        skewness=job.sample.skewness,
+        all_equal=all_equal,
+        reasons={key: why for part in parts for key, why in part.reasons.items()},
+        failures={k: why for part in parts for k, why in part.failures.items()},
     )
+
+
+def _equal_part(job: _Job, ks: list[int]) -> _Part:
+    """Nothing to fit: all objects are equal, and in one cluster whatever K is."""
+    shape = (len(job.rows), len(ks))
+    sizes = [job.X.shape[0] if rows is None else len(rows) for rows in job.rows]
+    one = [[Fitted(None, np.zeros(n, dtype=np.int32), 0.0)] * len(ks) for n in sizes]
+    why = "all objects are equal"
+    return _Part(
+        ks=ks,
+        runs=one,
+        values=np.full((*shape, len(job.voters)), np.nan),
+        at_one=np.full(len(job.voters), np.nan),
+        n_clusters=np.ones(shape, dtype=int),
+        coverage=np.ones(shape),
+        reasons={(k, voter.name): why for k in ks for voter in job.voters},
+        failures={},
+    )
+
+
+def all_equal(X: Any) -> bool:
+    """Whether all rows are equal; those of distances are where all are 0."""
+    if sp.issparse(X):
+        return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
+    return bool((X[:1] == X).all())
+
+
+def _of_rows(weights: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
+    return weights if weights is None or rows is None else weights[rows]
 
 
 def _stability(rows, runs) -> np.ndarray:
@@ -250,7 +504,9 @@ def _checked(X: Any) -> Any:
     return to_numpy(X) if is_frame(X) else X
 
 
-def _check_range(k_range: Iterable[int], n: int) -> list[int]:
+def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
+    if k_range is None:
+        return [k for k in RANGE if k < n]
     ks = sorted({check_count("k_range", k, 1) for k in check_items("k_range", k_range, "integers")})
     if not ks:
         raise ValueError("k_range must hold at least one number, got none.")
@@ -259,7 +515,8 @@ def _check_range(k_range: Iterable[int], n: int) -> list[int]:
     return ks
 
 
-def _sample_size(subsample: Any, n: int) -> int | None:
+def sample_size(subsample: Any, n: int) -> int | None:
+    """Objects of a subsample, from a share or a number."""
     if subsample is None:
         return None
     if isinstance(subsample, float):

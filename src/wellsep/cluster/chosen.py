@@ -1,4 +1,4 @@
-"""ChosenK: every index's opinion on every number of clusters, and what follows from them."""
+"""ChosenK: what every index says on every number of clusters, and the answer that follows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ import numpy as np
 from wellsep._checks import check_count
 from wellsep._display import html_box, html_table
 from wellsep._records import Record
+from wellsep.cluster.criteria import CRITERIA, Curve, median_vote
+from wellsep.indices.gap import gain_over_one
+
+GATE = 3.0  # standard errors of the gap statistic by which some K must beat one cluster
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenK(Record):
-    """What `choose_k` found; R repeats, nK numbers of clusters, I indices.
+    """What `choose_k` found; R repeats, nK numbers of clusters, I indices that vote.
 
     ``save(folder)`` writes it like every other record: ``record.json`` and one archive of arrays.
     ``load(folder)`` reads it back. Folders with ``chosen-k.json``, written before, are refused.
@@ -23,13 +27,16 @@ class ChosenK(Record):
     Attributes
     ----------
     k : ndarray of shape (nK,)
-        The numbers of clusters tried.
+        The numbers of clusters tried, without those that could not be fitted.
     indices : tuple of str
         The indices, with their parameters.
     directions : ndarray of shape (I,)
         1 where greater is better, -1 where smaller is.
     values : ndarray of shape (R, nK, I)
-        Scores as computed; NaN where undefined (`reasons` says why).
+        Scores as computed; NaN where undefined (`reasons` says why). Prediction strength, gap and
+        the mixture's BIC are computed once and stand in the first repeat.
+    at_one : ndarray of shape (I,)
+        The value for one cluster, where an index has one, else NaN.
     n_clusters, coverage, seconds : ndarray of shape (R, nK)
         Clusters found, share of objects counted, time of the fit.
     stability : ndarray of shape (nK,)
@@ -38,16 +45,31 @@ class ChosenK(Record):
         The partitions of the first repeat.
     objects : ndarray of shape (n,)
         The rows of X these labels belong to; all of them unless subsampled.
-    reasons : mapping (K, index) -> str
-        Why a score is undefined.
     estimator, parameter : str
         What was fitted, and its parameter that holds K.
+    gap_k, gap, gap_error : ndarray of shape (nG,)
+        The gap statistic with K = 1 first, and its standard errors; empty if it was not computed.
+    not_tested : str
+        Why it was not tested whether there is more than one cluster; empty if it was.
+    first_end : int
+        The largest K of the range before it was extended.
+    n_sampled : int
+        Objects that gap statistic, prediction strength and mixture were computed on.
+    skewness : float
+        The largest skewness of a column, without its sign; 0 where X has no columns.
+    all_equal : bool
+        Whether all objects are equal.
+    reasons : mapping (K, index) -> str
+        Why a score is undefined.
+    failures : mapping K -> str
+        The numbers of clusters that could not be fitted, and why.
     """
 
     k: np.ndarray
     indices: tuple[str, ...]
     directions: np.ndarray
     values: np.ndarray
+    at_one: np.ndarray
     n_clusters: np.ndarray
     coverage: np.ndarray
     seconds: np.ndarray
@@ -56,7 +78,16 @@ class ChosenK(Record):
     objects: np.ndarray
     estimator: str
     parameter: str
+    gap_k: np.ndarray
+    gap: np.ndarray
+    gap_error: np.ndarray
+    not_tested: str
+    first_end: int
+    n_sampled: int
+    skewness: float = 0.0
+    all_equal: bool = False
     reasons: Mapping[tuple[int, str], str] = field(default_factory=dict)
+    failures: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def mean(self) -> np.ndarray:
@@ -78,42 +109,89 @@ class ChosenK(Record):
         return np.sqrt(variance)
 
     @property
+    def gain(self) -> tuple[float, int] | None:
+        """The largest (Gap(K) − Gap(1)) / s(K), and its K; None if it was not tested."""
+        gains = gain_over_one(self.gap, self.gap_error) if len(self.gap) else np.empty(0)
+        if self.not_tested or np.isnan(gains).all():
+            return None
+        at = int(np.nanargmax(gains))
+        return float(gains[at]), int(self.gap_k[1 + at])
+
+    @property
+    def structure(self) -> bool | None:
+        """Whether some K beats one cluster by more than 3 standard errors; None: not tested."""
+        if self.all_equal:
+            return False
+        return None if self.gain is None else self.gain[0] > GATE
+
+    @property
     def picks(self) -> dict[str, int | None]:
         """The K each index likes best by its mean; None where it is undefined for every K."""
-        found = _best(self.mean * self.directions)
-        return {name: self._k_at(p) for name, p in zip(self.indices, found, strict=True)}
+        return {name: self._pick(i, name) for i, name in enumerate(self.indices)}
 
     @property
     def picks_by_repeat(self) -> np.ndarray:
-        """(R, I): the K each index likes best in each repeat; 0 where undefined for every K."""
+        """(R, I): the K of each index's best value in each repeat; 0 where there is none."""
         found = np.stack([_best(values * self.directions) for values in self.values])
         return np.where(found >= 0, self.k[found], 0)
 
     @property
-    def votes(self) -> dict[int, float]:
-        """K -> votes: one per index, shared out over the repeats by what it picks in each."""
-        picks = self.picks_by_repeat
-        return {int(k): float((picks == k).mean(axis=0).sum()) for k in self.k}
+    def wants_more(self) -> tuple[str, ...]:
+        """Indices whose pick is the largest K tried: they have no vote, but want more."""
+        if len(self.k) < 2:
+            return ()
+        return tuple(name for name, k in self.picks.items() if k == self.k[-1])
 
     @property
-    def best(self) -> int:
-        """The K with most votes; of equals the one with the better mean rank, then the smaller."""
-        votes = np.array(list(self.votes.values()))
-        if not votes.any():
+    def voters(self) -> dict[str, int]:
+        """The K that each index votes for; indices that want more have no vote."""
+        more = self.wants_more
+        return {n: k for n, k in self.picks.items() if k is not None and n not in more}
+
+    @property
+    def votes(self) -> dict[int, int]:
+        """K -> number of indices that vote for it; 1 is there if an index votes for it."""
+        votes = list(self.voters.values())
+        tried = [*({1} & set(votes) - set(self.k.tolist())), *self.k.tolist()]
+        return {int(k): votes.count(k) for k in tried}
+
+    @property
+    def voted(self) -> int:
+        """The median of the votes, of two in the middle the smaller; without votes the end."""
+        if self.voters:
+            return median_vote(list(self.voters.values()))
+        if not self.wants_more:
             raise ValueError(
                 f"indices must be defined for some K of k_range, got none; "
                 f"{'; '.join(sorted(set(self.reasons.values())))}."
             )
-        order = np.lexsort((self.k, self._mean_rank(), -votes.round(12)))
-        return int(self.k[order[0]])
+        return int(self.k[-1])
+
+    @property
+    def best(self) -> int:
+        """1 if no K beats one cluster by more than 3 standard errors, else `voted`."""
+        return 1 if self.structure is False else self.voted
+
+    @property
+    def best_above_one(self) -> int:
+        """The K to look at if one cluster is no answer for you: the vote without votes for 1."""
+        above = [k for k in self.voters.values() if k > 1]
+        if above:
+            return median_vote(above)
+        if self.wants_more:
+            return int(self.k[-1])
+        return int(self.k[self.k > 1][0]) if (self.k > 1).any() else int(self.k[0])
 
     def labels_for(self, k: int | None = None) -> np.ndarray:
         """The partition of the first repeat with k clusters, of the best K by default."""
-        k = self.best if k is None else k
-        where = np.flatnonzero(self.k == check_count("k", k, 0))
-        if not len(where):
-            raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")
-        return self.labels[where[0]]
+        k = self.best if k is None else check_count("k", k, 0)
+        where = np.flatnonzero(self.k == k)
+        if len(where):
+            found: np.ndarray = self.labels[where[0]]
+            return found
+        if k == 1:
+            return np.zeros(self.labels.shape[1], dtype=self.labels.dtype)
+        raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row per K; per index its mean and, with repeats, its spread."""
@@ -133,7 +211,8 @@ class ChosenK(Record):
                 columns[f"{name} ±"] = self.spread[:, position].tolist()
         if repeated:
             columns["stability"] = self.stability.tolist()
-        columns["votes"] = list(self.votes.values())
+        votes = self.votes
+        columns["votes"] = [votes[k] for k in self.k.tolist()]
         columns["n_clusters"] = self.n_clusters.mean(axis=0).tolist()
         columns["coverage"] = self.coverage.mean(axis=0).tolist()
         columns["seconds"] = self.seconds.mean(axis=0).tolist()
@@ -155,66 +234,52 @@ class ChosenK(Record):
         }
 
     def explain(self) -> str:
-        """The choice in sentences: who picks what, how surely, and what to be wary of."""
-        best, votes = self.best, self.votes
-        lines = [
-            f"K = {best} has {votes[best]:.3g} of {len(self.indices)} votes "
-            f"({self.k[0]} to {self.k[-1]} tried, {len(self.values)} repeat(s))."
-        ]
-        for position, name in enumerate(self.indices):
-            lines.append(self._sentence(position, name))
-        lines += self._cautions(best)
-        return "\n".join(lines)
+        """The answer in sentences: is there more than one cluster, who votes for what, cautions."""
+        from wellsep.cluster import choice_words
 
-    def _sentence(self, position: int, name: str) -> str:
-        pick = self.picks[name]
-        if pick is None:
-            return f"{name} is undefined for every K: {self.reasons.get((int(self.k[0]), name))}."
-        at = int(np.flatnonzero(self.k == pick)[0])
-        text = f"{name} picks {pick} at {self.mean[at, position]:.4g}"
-        if len(self.values) > 1:
-            often = int((self.picks_by_repeat[:, position] == pick).sum())
-            text += f" ± {self.spread[at, position]:.2g}, in {often} of {len(self.values)} repeats"
-        signed = self.mean[:, position] * self.directions[position]
-        signed[at] = np.nan
-        if not np.isnan(signed).all():
-            second = int(np.nanargmax(signed))
-            text += f"; next is {self.k[second]} at {self.mean[second, position]:.4g}"
-        return text + "."
+        return "\n".join(choice_words.explanation(self))
 
-    def _cautions(self, best: int) -> list[str]:
-        found = []
-        if len(self.k) > 2 and best in (self.k[0], self.k[-1]):
-            found.append(f"K = {best} is an end of the range: try a wider one.")
-        at = int(np.flatnonzero(self.k == best)[0])
-        if self.stability[at] < 0.8:
-            found.append(
-                f"The repeats agree little at K = {best} (adjusted Rand index "
-                f"{self.stability[at]:.2f}): its clusters hang on the start or the sample."
-            )
-        covered = float(self.coverage[:, at].mean())
-        if covered < 0.5:
-            found.append(
-                f"K = {best} is judged on {covered:.0%} of the objects; the others are noise."
-            )
-        if (self.n_clusters[:, at] != best).any():
-            found.append(f"Asked for {best}, some fits found another number of clusters.")
-        return found
+    def answer(self) -> tuple[str, ...]:
+        """The answer in one or two sentences, the first lines of `explain`."""
+        from wellsep.cluster import choice_words
 
-    def _mean_rank(self) -> np.ndarray:
-        signed = np.where(np.isnan(self.mean), -np.inf, self.mean * self.directions)
-        better = (signed[:, None, :] < signed[None, :, :]).sum(axis=1)
-        return better.mean(axis=1)
+        return tuple(choice_words.answer(self))
 
-    def _k_at(self, position: int) -> int | None:
-        return int(self.k[position]) if position >= 0 else None
+    def cautions(self) -> tuple[str, ...]:
+        """What to be wary of, the last lines of `explain`."""
+        from wellsep.cluster import choice_words
+
+        return tuple(choice_words.cautions(self))
+
+    def _pick(self, position: int, name: str) -> int | None:
+        values = self.mean[:, position]
+        if name not in CRITERIA:
+            (at,) = _best((values * self.directions[position])[:, None])
+            return int(self.k[at]) if at >= 0 else None
+        curve = self.curve_of(name)
+        return CRITERIA[name].pick(curve) if len(curve.k) else None
+
+    def curve_of(self, name: str) -> Curve:
+        """The values of a criterion where it is defined, with those for one cluster first."""
+        position = self.indices.index(name)
+        above = self.k > 1
+        k = np.concatenate([[1], self.k[above]])
+        values = np.concatenate([[self.at_one[position]], self.mean[above, position]])
+        errors = dict(zip(self.gap_k.tolist(), self.gap_error.tolist(), strict=True))
+        error = np.array([errors.get(int(one), 0.0) for one in k])
+        defined = ~np.isnan(values)
+        if not defined[1:].any():
+            defined[:] = False
+        return Curve(k[defined], values[defined], error[defined])
 
     def __repr__(self) -> str:
         picks = ", ".join(f"{name}: {k}" for name, k in self.picks.items())
-        return f"ChosenK({picks})"
+        best = f"best: {self.best}" if self.voters or self.wants_more else "best: undefined"
+        return f"ChosenK({best}; {picks})"
 
     def _repr_html_(self) -> str:
         title = f"K = {self.best} chosen with {self.estimator}"
+        title = "No structure beyond one cluster" if self.best == 1 else title
         return html_box(title, self.explain().splitlines(), html_table(self.columns(), most=50))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from wellsep._checks import (
     check_choice,
     check_count,
     check_number,
+    to_numpy,
 )
 from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
 from wellsep.compute.engine import own_threads
@@ -181,3 +183,24 @@ def restarts(n_init: int | str, init: Any) -> int:
         check_choice("n_init", n_init, ("auto",))
         return 1 if init == "k-means++" else 10
     return check_count("n_init", n_init)
+
+
+@own_threads()
+def kmeans_labels(
+    model: KMeans, ks: Sequence[int], X: Any, weights: Any, seed: int
+) -> list[np.ndarray]:
+    """Labels of a k-means with each number of clusters; the points are made ready once."""
+    points = open_points(X, weights, check_choice("metric", model.metric, METRICS))
+    found = []
+    for k in ks:
+        ended = kmeans(
+            points,
+            k,
+            init=model.init,
+            n_init=restarts(model.n_init, model.init),
+            max_iter=model.max_iter,
+            tol=model.tol,
+            random_state=check_random_state(seed),
+        )
+        found.append(to_numpy(points.publish(ended.labels, np.int32)))
+    return found

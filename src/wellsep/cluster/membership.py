@@ -328,16 +328,29 @@ def _place_noise(
     t = min(t, len(counted))
     search = NearestNeighbors(n_neighbors=t, n_jobs=n_jobs).fit(X[counted])
     distances, found = search.kneighbors(X[free])
-    voted = codes[counted[found]]  # (noise, t), the nearest first
-    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2)  # for the cluster of each
-    chosen = votes.argmax(axis=1)
-    rows = np.arange(len(free))
-    best, share = voted[rows, chosen], votes[rows, chosen] / t
+    best, chosen, votes = most_voted(codes[counted[found]])
+    rows, share = np.arange(len(free)), votes / t
     planes = nearest_planes(X[free], best, prototypes)
     margin = planes.distances / (planes.gaps / 2)
     nearest = distances[rows, chosen]
     order = np.lexsort((nearest, -share))
     return _Placed(free[order], best[order], share[order], nearest[order], margin[order])
+
+
+class Voted(NamedTuple):
+    """The winner of each row, the place of its nearest voter, and its votes."""
+
+    codes: np.ndarray
+    places: np.ndarray
+    votes: np.ndarray
+
+
+def most_voted(voted: np.ndarray) -> Voted:
+    """The code that most neighbours of each object have; (n, t), the nearest neighbour first."""
+    votes = (voted[:, :, None] == voted[:, None, :]).sum(axis=2)  # for the code of each
+    places = votes.argmax(axis=1)
+    rows = np.arange(len(voted))
+    return Voted(voted[rows, places], places, votes[rows, places])
 
 
 def _first(values: np.ndarray, count: int) -> np.ndarray:

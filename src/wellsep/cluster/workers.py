@@ -1,4 +1,4 @@
-"""Worker processes of joblib: they end with the process that started them."""
+"""Tasks in worker processes of joblib, which end with the process that started them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,30 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from joblib import Parallel, delayed
+
 _PAUSE = 0.5  # seconds between two looks at the parent
+Progress = Callable[[int, int, str], Any]  # tasks done, their number, what they are
+
+
+def in_workers(
+    function: Callable[..., Any],
+    tasks: list[tuple[Any, ...]],
+    n_jobs: int | None,
+    progress: Progress | None = None,
+    what: str = "",
+) -> list[Any]:
+    """``function(*task)`` of every task, in their order; progress is told before each and after."""
+    done: list[Any] = []
+    watched = ending_with_parent(function)
+    made = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(watched)(*one) for one in tasks)
+    for count in range(len(tasks)):
+        if progress is not None:
+            progress(count, len(tasks), what)
+        done.append(next(made))
+    if progress is not None:
+        progress(len(tasks), len(tasks), what)
+    return done
 
 
 def ending_with_parent(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,9 @@ from wellsep.compute.clusters import provide_clusters
 from wellsep.compute.density import provide_density
 from wellsep.compute.density_trees import provide_density_trees
 from wellsep.compute.extremes import NAMES as EXTREMES
-from wellsep.compute.extremes import provide_extremes, provide_linkage
+from wellsep.compute.extremes import provide_extremes
+from wellsep.compute.linkage import provide_linkage
+from wellsep.compute.minimax import provide_minimax
 from wellsep.compute.moments import provide_spectrum
 from wellsep.compute.noise import provide_noise
 from wellsep.compute.quadrics import provide_quadric_separation
@@ -54,6 +56,7 @@ PROVIDERS: dict[str, Provider] = {
     "linkage": provide_linkage,
     "selected_sums": provide_selected,
     "density_trees": provide_density_trees,
+    "minimax": provide_minimax,
     "represented": provide_represented,
     "quadric_separation": provide_quadric_separation,
 }

@@ -200,6 +200,7 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
 def _compiled_loop(
     points: Points, centers: np.ndarray, max_iter: int, tol: float
 ) -> tuple[RowValues, np.ndarray, int]:
+    import sklearn
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -213,7 +214,10 @@ def _compiled_loop(
         # Their tol counts in the unweighted variance, ours in the weighted one.
         tol=tol * points.spread / unit if unit > 0.0 else 0.0,
     )
-    with warnings.catch_warnings(), one_openmp_thread():
+    # The points were checked when they were made. Checking them again takes longer than the loop
+    # where they are few: 2.3 ms against 1.0 for 700 points in the plane and 8 centres.
+    unchecked = sklearn.config_context(assume_finite=True, skip_parameter_validation=True)
+    with warnings.catch_warnings(), one_openmp_thread(), unchecked:
         # Fewer distinct clusters than asked for: the estimators say it in their own words.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(values, sample_weight=points.weights)

@@ -1,7 +1,7 @@
 """The table of metrics: how rows are made ready, and how far two blocks of them lie apart.
 
-A metric is one entry of ``METRICS``. "euclidean", "sqeuclidean", "cosine" and "precomputed" are
-there; a name of scikit-learn's or a function gets an entry made by ``find``.
+A metric is one entry of ``METRICS``. "euclidean", "sqeuclidean", "cosine", "dc" and "precomputed"
+are there; a name of scikit-learn's or a function gets an entry made by ``find``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from scipy.spatial.distance import cdist
 from wellsep._checks import to_numpy
 from wellsep._display import shown
 from wellsep.compute.matrices import refuse_other_matrices
+from wellsep.compute.minimax import MIN_POINTS, dc_fields
 
 if TYPE_CHECKING:
     from wellsep.compute.space import Space
@@ -222,6 +223,12 @@ class Metric:
         False where X holds distances: its columns are then objects, as its rows are.
     sums : Sums or None
         How distances to clusters are summed without pairs.
+    whole : bool
+        Whether rows are made ready from all objects together: parts of X would have other
+        distances.
+    cluster_sums : callable or None
+        ``cluster_sums(space, members (ΣK, n)) -> (ΣK, n)``: distances from all objects to clusters,
+        summed without pairs, on the host.
     """
 
     name: Any
@@ -232,6 +239,8 @@ class Metric:
     symmetric: bool = field(default=True, compare=False)
     coordinates: bool = field(default=True, compare=False)
     sums: Sums | None = field(default=None, compare=False)
+    whole: bool = field(default=False, compare=False)
+    cluster_sums: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if (self.finish is None) == (self.block is None):
@@ -291,8 +300,13 @@ def _known_elsewhere(metric: str) -> str:
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
-    """The entry of a metric, refused if X would hold distances."""
+    """The entry of a metric, refused if two rows do not tell their distance."""
     entry = find(metric)
+    if entry.whole:
+        raise error(
+            f"metric must be one that is computed from two rows {where}, got {entry.name!r}, which "
+            "needs all rows at once; pass X as a NumPy array to an index without sampling."
+        )
     if not entry.coordinates:
         raise error(f"metric must be one that is computed from rows {where}, got {entry.name!r}.")
     return entry
@@ -423,5 +437,6 @@ add_metric(
         coordinates=False,
     )
 )
+add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
 TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

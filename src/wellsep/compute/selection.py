@@ -14,7 +14,7 @@ import numpy as np
 
 from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics import Metric, Prepared, Rows, find, rows_of
-from wellsep.compute.space import Space, host
+from wellsep.compute.space import Space
 from wellsep.compute.tree import Dissimilarities
 from wellsep.compute.wants import Task, Want, by_counted
 
@@ -84,10 +84,10 @@ def _distances(space: Space, metric: Metric, rows: np.ndarray) -> tuple[Table, f
 
 
 def _any_distances(space: Space, metric: Metric, rows: np.ndarray) -> Table:
-    X = host(space.X)
+    X = space.on_host(metric).X
 
     def table(i: slice, j: slice) -> np.ndarray:
-        a, b = (Rows(X[rows[part]], at=rows[part]) for part in (i, j))
+        a, b = (Rows(X[rows[part], :], at=rows[part]) for part in (i, j))
         return np.ascontiguousarray(metric.distances(a, b, np), dtype=np.float64)
 
     return table

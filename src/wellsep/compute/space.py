@@ -76,6 +76,11 @@ class Space:
         return self.X.shape[1]
 
     @property
+    def in_file(self) -> bool:
+        """Whether X lies in a file and is not to be copied whole."""
+        return isinstance(self.X, np.memmap)
+
+    @property
     def host_jobs(self) -> int:
         """Threads for work that is done on the host whatever X is."""
         return self.n_jobs
@@ -124,7 +129,7 @@ class Space:
 
     def centred_rows(self, rows: slice) -> Any:
         """Some rows of ``centred``, without a copy of all."""
-        small = self.X.nbytes <= TABLES and not isinstance(self.X, np.memmap)
+        small = self.X.nbytes <= TABLES and not self.in_file
         if small or "centred" in self.__dict__:
             return self.centred[rows, :]
         return (self.X[rows, :] - self.shift).astype(self.X.dtype, copy=False)
@@ -144,6 +149,11 @@ class Space:
         if key not in self._views:
             self._views[key] = entry.prepare(self, wide)
         return self._views[key]
+
+    def prepared_rows(self, metric: Any, rows: slice) -> Prepared:
+        """Some rows as a metric wants them, without a copy of all."""
+        some = replace(self, X=self.X[rows, :], origin=self.shift, _views={})
+        return find(metric).prepare(some, False)
 
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         """The prepared rows in float64 on the host, for exact work on single distances."""

@@ -40,16 +40,18 @@ SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls 
 
 
 class Sides:
-    """The blocks of one space under one metric, made ready once."""
+    """The blocks of one space under one metric, made ready once; those of a file when asked."""
 
     def __init__(self, task: Task, metric: Any) -> None:
         space = task.space
         self.task, self.metric, self.space = task, find(metric), space
         self.blocks = cut_rows(space.n, space.block_rows)
-        self.view, self.zero = space.prepared(self.metric)
-        self.square = None
-        if self.metric.finish is not None:
-            self.square = square_lengths(self.view, self.zero, space.xp)
+        self.by_blocks = space.in_file and self.metric.coordinates
+        self.view, self.zero, self.square = space.X, None, None
+        if not self.by_blocks:
+            self.view, self.zero = space.prepared(self.metric)
+            if self.metric.finish is not None:
+                self.square = square_lengths(self.view, self.zero, space.xp)
         self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
         self._members = [self._memberships(rows) for rows in self.blocks]
 
@@ -63,6 +65,10 @@ class Sides:
 
     def side(self, b: int) -> Rows:
         rows = self.blocks[b]
+        if self.by_blocks:  # read again for each pair, which costs little next to its distances
+            X, zero = self.space.prepared_rows(self.metric, rows)
+            square = None if self.metric.finish is None else square_lengths(X, zero, np)
+            return Rows(X, square, zero, rows, self._members[b])
         return Rows(
             X=self.view[rows, :],
             square=None if self.square is None else self.square[rows],
@@ -250,6 +256,7 @@ def sorted_usable(task: Task, metric: Metric) -> bool:
     partitions, space = task.partitions, task.space
     return (
         len(partitions) == 1
+        and not space.in_file
         and numpy_usable(space.X, metric)
         and space.n >= SMALL * int(partitions.n_clusters[0])
     )
@@ -292,4 +299,30 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     return found
 
 
-TWINS[paired_strips] = (Twin(sorted_strips, sorted_usable),)
+def own_sums(task: Task, metric: Any = "euclidean") -> np.ndarray:
+    """(n,) distances from each object to those of its cluster, summed; NaN where not counted.
+
+    The smallest of a cluster is its medoid's.
+    """
+    codes = task.partitions.codes[0]
+    found = np.full(task.space.n, np.nan)
+    for rows, sums in strips(task, find(metric)):
+        at = np.flatnonzero(codes[rows] >= 0)
+        found[rows.start + at] = host(sums)[codes[rows][at], at]
+    return found
+
+
+def whole_usable(task: Task, metric: Metric) -> bool:
+    return metric.cluster_sums is not None
+
+
+def whole_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, Any]]:
+    """(rows, sums of those rows) without pairs, where the metric sums over all objects at once."""
+    partitions, space = task.partitions, task.space
+    members = sp.csr_array(one_hot(partitions.codes, partitions.n_clusters, task.weights).T)
+    sums = metric.cluster_sums(space, members)  # type: ignore[misc]
+    for rows in space.row_blocks(len(sums)):
+        yield rows, space.asarray(sums[:, rows])
+
+
+TWINS[paired_strips] = (Twin(whole_strips, whole_usable), Twin(sorted_strips, sorted_usable))

@@ -33,6 +33,8 @@ def _surely_safe(X: Any) -> bool:
     """Whether the root mean square says so, which takes half the time of the largest entry."""
     if not isinstance(X, np.ndarray) or not X.size or not X.flags.c_contiguous:
         return False
+    if isinstance(X, np.memmap):  # may be larger than memory; its extremes are found in blocks
+        return False
     flat = X.reshape(-1)
     with np.errstate(over="ignore"):
         square = float(flat @ flat)

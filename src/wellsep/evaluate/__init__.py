@@ -5,14 +5,19 @@ from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scor
 from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.combining import consensus_partition
 from wellsep.evaluate.confidence import RankConfidence, rank_confidence
+from wellsep.evaluate.contents import describe_clusters
+from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails, partition_details
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
-from wellsep.evaluate.judgement import Judgement, judge
+from wellsep.evaluate.judgement import Judgement
+from wellsep.evaluate.judging import judge
 from wellsep.evaluate.ranking import Ranking, rank
+from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring import score_runs
 from wellsep.evaluate.structure import Structure
+from wellsep.evaluate.tree_record import ResolutionTree
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.verdict import Verdict
 from wellsep.evaluate.voting import consensus
@@ -21,6 +26,7 @@ from wellsep.evaluate.voting_result import Consensus
 __all__ = [
     "AceResult",
     "Agreement",
+    "ClusterDescription",
     "Consensus",
     "ConsensusPartition",
     "Coordinates",
@@ -32,6 +38,7 @@ __all__ = [
     "PartitionDetails",
     "RankConfidence",
     "Ranking",
+    "ResolutionTree",
     "Scores",
     "Spectrum",
     "Structure",
@@ -41,6 +48,7 @@ __all__ = [
     "agreement",
     "consensus",
     "consensus_partition",
+    "describe_clusters",
     "input_scores",
     "judge",
     "mean_scores",
@@ -49,5 +57,6 @@ __all__ = [
     "rank",
     "rank_confidence",
     "rank_embeddings",
+    "resolution_tree",
     "score_runs",
 ]

@@ -59,6 +59,11 @@ class ConsensusPartition(Record):
     n_compared: int
 
     @property
+    def run_name(self) -> str:
+        """Its name where it is ranked with the others."""
+        return MADE_RUN
+
+    @property
     def n_objects(self) -> int:
         """Number of objects."""
         return len(self.labels)

@@ -25,7 +25,7 @@ from wellsep.compute.contingency import count_pairs
 from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.options import Options
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.votes import first_of_class, number_classes
+from wellsep.evaluate.votes import all_equal, first_of_class, number_classes
 from wellsep.evaluate.voting import labels_of, refuse_too_few
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import adjusted_rand
@@ -145,10 +145,16 @@ def consensus_partition(
 
 
 def add_consensus_run(runs: Runs, options: Options) -> tuple[Runs, ConsensusPartition | None]:
-    """The runs with their consensus partition as one more, where the options ask for it."""
+    """The runs with their consensus partition as one more, where the options ask for it.
+
+    Runs that are all equal are their own consensus partition, and stay as they are.
+    """
     if not options.consensus_run or not isinstance(runs, Runs):
         return runs, None
-    made = consensus_partition(runs, random_state=options.random_state)
+    partitions = _encoded(labels_of(runs), "cluster")
+    if all_equal(partitions.first_equal):  # they are their own consensus
+        return runs, None
+    made = consensus_partition(partitions, random_state=options.random_state)
     return made.added_to(runs), made
 
 

@@ -1,6 +1,7 @@
-"""How sure a ranking is: ranks over half-samples of the objects that also leave out spaces.
+"""How sure a ranking is: ranks over draws of half the objects, half the runs and most spaces.
 
-Where a vote decides, half of the partitions vote in each draw, see `vote_draws`.
+Where ACE decides, half of the runs choose the spaces that answer in each draw. Where a vote
+decides, half of the runs vote, see `vote_draws`. All runs stay candidates.
 """
 
 from __future__ import annotations
@@ -9,23 +10,22 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator, check_kind
+from wellsep._arguments import check_kind
 from wellsep._records import Record, freeze
-from wellsep.compute.half_sums import Halves
+from wellsep.evaluate.baselines import fill_undefined
 from wellsep.evaluate.correlation import ranks
 from wellsep.evaluate.halves import (
     MOST_TREE_DRAWS,
     Resampled,
     Resampling,
-    draw_halves,
-    draws_of_index,
     grows_trees,
 )
-from wellsep.evaluate.options import ConfidenceOptions, DrawOptions, Progress, takes_options
+from wellsep.evaluate.options import ConfidenceOptions, Progress, takes_options
+from wellsep.evaluate.plans import Plan, draw_panels, draw_plan
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring import resample_spaces
@@ -33,7 +33,8 @@ from wellsep.evaluate.sharing import tell
 from wellsep.evaluate.votes import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.runs.names import natural_key
+
+FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree significantly
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,8 @@ class RankConfidence(Record):
     partitions : tuple of str, names of the M partitions
     gap_sd : ndarray of shape (M,) or None, standard deviation over the draws of the gap between the
         score of the best partition and that of each one
-    voters_per_draw : int, distinct partitions that vote in each draw, where a vote decides
+    runs_per_draw : int, distinct partitions that take part in each draw: where ACE decides, they
+        choose the spaces that answer; where a vote decides, they vote. 0 if all take part
     """
 
     ranks: np.ndarray
@@ -70,7 +72,7 @@ class RankConfidence(Record):
     notes: tuple[str, ...] = ()
     partitions: tuple[str, ...] = ()
     gap_sd: np.ndarray | None = None
-    voters_per_draw: int = 0
+    runs_per_draw: int = 0
 
     def to_frame(self) -> Any:
         """A pandas frame: one row per partition, its chance of being best and its ranks."""
@@ -89,12 +91,16 @@ def rank_confidence(
 
     Each draw takes half of the objects without replacement (the spread of half-samples is that of
     the whole sample; drawing with replacement would make ties that the dip test takes for modes)
-    and leaves out some spaces at random. The objects are split once into `n_groups` random groups,
-    a half-sample is a choice of half of them, and its scores follow from sums kept per group: the
-    distances of a space are computed once for all draws. For a silhouette of more than 480
-    objects, a half-sample's value is the mean of the full sample's widths over its objects, plus
-    the change of width that the half brings about, estimated from 240 of them, or more where
-    there are more than 20 clusters.
+    and leaves out some spaces at random. Half of the runs, at least five, choose in each draw which
+    spaces answer and how much each counts; every run is then scored by that answer. So every run
+    has a rank in every draw, and it varies with the company that the run was judged in. With fewer
+    than five runs no agreement of spaces could be significant, so all of them choose.
+
+    The objects are split once into `n_groups` random groups, a half-sample is a choice of half of
+    them, and its scores follow from sums kept per group: the distances of a space are computed once
+    for all draws. For a silhouette of more than 480 objects, a half-sample's value is the mean of
+    the full sample's widths over its objects, plus the change of width that the half brings about,
+    estimated from 240 of them, or more where there are more than 20 clusters.
 
     Parameters
     ----------
@@ -113,11 +119,10 @@ def rank_confidence(
     Examples
     --------
     >>> import numpy as np, wellsep as ws
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
-    >>> halves = {"three": truth, "two": truth > 0, "random": rng.integers(0, 3, 120)}
-    >>> runs = ws.Runs.from_parts(spaces, halves)
+    >>> side = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(2, 60, 3)) + 9 * side[:, None]
+    >>> labels = {"sides": side, "thirds": np.arange(60) % 3, "halves": np.arange(60) < 30}
+    >>> runs = ws.Runs.from_parts({"first": X[0], "second": X[1]}, labels)
     >>> scores = ws.score_runs(runs)
     >>> sure = ws.rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
     >>> sure.probability_best.tolist(), sure.interval[0].tolist()
@@ -138,58 +143,23 @@ def rank_confidence(
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
     spec = scores.index_specs[result.index]
+    class_of = _classes(result)
     plan = draw_plan(partitions, scores.spaces, options, options.random_state, spec)
     test = result.options.dip and scores.dip is not None and options.redo_dip
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
     resampled = dict(resample_spaces(runs, partitions, job, options))
+    codes = partitions.codes[first_of_class(class_of)]
     return rank_draws(
-        plan, job, scores, result, resampled, options.level, begin=begin, progress=options.progress
+        plan,
+        job,
+        scores,
+        result,
+        resampled,
+        codes,
+        options.level,
+        begin=begin,
+        progress=options.progress,
     )
-
-
-class Plan(NamedTuple):
-    """What every draw takes, drawn before any space is opened."""
-
-    halves: Halves
-    kept: np.ndarray  # (B, L - left_out) spaces of each draw
-    left_out: int
-
-    def resampling(
-        self, index: str, params: Any, spaces: tuple[str, ...], projection: str, *, test: bool
-    ) -> Resampling:
-        """The work on each space; with ``test`` it is tested for modes in the draws it is in."""
-        kept_in = [np.flatnonzero((self.kept == i).any(axis=1)) for i in range(len(spaces))]
-        draws = dict(zip(spaces, kept_in, strict=True))
-        return Resampling(index, dict(params), self.halves, projection, test, draws)
-
-
-def draw_plan(
-    partitions: Partitions,
-    spaces: Sequence[str],
-    options: DrawOptions,
-    random_state: Any,
-    spec: tuple[str, Mapping[str, Any]] | None = None,
-) -> Plan:
-    """Draw the half-samples, then the spaces that each of them leaves out, by name.
-
-    The same spaces are left out in whatever order they come. ``spec``: the index that is computed
-    in every half-sample; one that grows trees takes fewer of them.
-    """
-    n_spaces = len(spaces)
-    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
-    n, leave_out = partitions.n_objects, options.leave_out
-    n_draws = options.n_draws if spec is None else draws_of_index(*spec, options.n_draws)
-    n_groups = min(options.n_groups, n)
-    n_groups -= n_groups % 2
-    if n < 4:
-        raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
-    most_clusters = int(partitions.n_clusters.max())
-    rng = check_generator(random_state)
-    halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
-    left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
-    drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
-    kept = np.stack([np.sort(ordered[some]) for some in drawn])
-    return Plan(halves, kept, left_out)
 
 
 def rank_draws(
@@ -198,20 +168,21 @@ def rank_draws(
     scores: Scores,
     result: AceResult,
     resampled: Mapping[str, Resampled],
+    codes: np.ndarray,
     level: float = 0.9,
     *,
     begin: float | None = None,
     progress: Progress | None = None,
 ) -> RankConfidence:
-    """Repeat ACE in every draw and summarise the ranks."""
+    """Repeat ACE in every draw and summarise the ranks.
+
+    ``codes`` are those of the distinct partitions; half of them choose the spaces in each draw.
+    """
     start = time.perf_counter()
-    class_of = result.class_of  # equal partitions were judged as one
-    if class_of is None:
-        class_of = np.arange(len(scores.partitions))
-    found = [
-        None if answer is None else answer.scores
-        for answer in ace_draws(plan, job, scores, result, resampled, class_of, progress)
-    ]
+    class_of = _classes(result)
+    drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
+    panels = drawn if drawn.shape[1] < len(codes) else None
+    found = list(ace_draws(plan, job, scores, result, resampled, class_of, progress, panels))
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(
         found,
@@ -223,7 +194,14 @@ def rank_draws(
         tolerance=result.options.tie_tolerance,
         seconds=spent if begin is None else time.perf_counter() - begin,
         partitions=scores.partitions,
+        runs_per_draw=0 if panels is None else panels.shape[1],
     )
+
+
+def _classes(result: AceResult) -> np.ndarray:
+    """(M,) which distinct partition each one is; equal ones may have been judged as one."""
+    found = result.class_of
+    return np.arange(len(result.partitions)) if found is None else found
 
 
 def ace_draws(
@@ -234,8 +212,12 @@ def ace_draws(
     resampled: Mapping[str, Resampled],
     class_of: np.ndarray,
     progress: Progress | None = None,
-) -> Iterator[AceResult | None]:
-    """ACE's answer on the distinct partitions in every draw; None where it tells none apart."""
+    panels: np.ndarray | None = None,
+) -> Iterator[np.ndarray | None]:
+    """ACE's scores of the distinct partitions in every draw; None where it tells none apart.
+
+    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
+    """
     from wellsep.evaluate.adaptive import judge_by_ace
     from wellsep.evaluate.copies import of_partitions
 
@@ -261,9 +243,15 @@ def ace_draws(
         spaces = np.flatnonzero(kept[draw])
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
-            yield judge_by_ace(part, result.options)
+            if panels is None:
+                yield judge_by_ace(part, result.options).scores
+                continue
+            told = judge_by_ace(of_partitions(part, panels[draw]), result.options)
         except NothingToRank:
             yield None
+            continue
+        matrix = fill_undefined(part, told.index, undefined=result.options.undefined).matrix
+        yield told.weights @ matrix[list(told.winning_spaces)]
     tell(progress, n_draws, n_draws, "half-samples")
 
 
@@ -279,7 +267,7 @@ def summarise_scores(
     seconds: float,
     partitions: tuple[str, ...],
     notes: tuple[str, ...] = (),
-    voters_per_draw: int = 0,
+    runs_per_draw: int = 0,
 ) -> RankConfidence:
     """Summarise the scores of the distinct partitions in all draws.
 
@@ -314,7 +302,7 @@ def summarise_scores(
     return dataclasses.replace(
         summary,
         gap_sd=freeze(gaps.std(axis=0)[class_of]),
-        voters_per_draw=voters_per_draw,
+        runs_per_draw=runs_per_draw,
     )
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import cell, count, html_box, html_table, listing
+from wellsep.evaluate.result import AceResult
 from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
-    from wellsep.evaluate.result import AceResult
     from wellsep.evaluate.voting_result import Consensus
 
 BASELINES = {
@@ -38,6 +38,12 @@ def explain_ace(
     votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
     """Explain the answer, one paragraph per step."""
+    answer = (_answer(result), _baselines(result, votes or {}), _how_sure(result, confidence))
+    return [*_spaces_chosen(result), *_paragraphs(answer)]
+
+
+def _spaces_chosen(result: AceResult) -> list[str]:
+    """How ACE came to the spaces that answer, one paragraph per step."""
     steps = (
         _question(result),
         _multimodality(result),
@@ -46,12 +52,12 @@ def explain_ace(
         _agreement(result),
         _groups(result),
         _winner(result),
-        _answer(result),
-        _baselines(result, votes or {}),
-        _how_sure(result, confidence),
     )
-    paragraphs = (" ".join(step) for step in steps)
-    return [paragraph for paragraph in paragraphs if paragraph]
+    return _paragraphs(steps)
+
+
+def _paragraphs(steps: Iterable[Iterable[str]]) -> list[str]:
+    return [paragraph for step in steps if (paragraph := " ".join(step))]
 
 
 def explain_vote(
@@ -64,19 +70,12 @@ def explain_vote(
     paragraphs = vote.explain().splitlines()
     baselines: dict[str, np.ndarray] = {}
     if ace is not None:
-        steps = (
-            _question(ace),
-            _multimodality(ace),
-            ace.notes,
-            _undefined(ace),
-            _agreement(ace),
-            _groups(ace),
-            _winner(ace),
-        )
-        told = [paragraph for step in steps if (paragraph := " ".join(step))]
+        told = _spaces_chosen(ace)
         told[0] = f"ACE, the first judge: {told[0]}"
         paragraphs += told
         baselines = {"ace": ace.scores, **ace.baselines}
+    if vote.n_distinct == 1:  # nothing was ranked
+        return paragraphs
     paragraphs.append(" ".join(_compare(vote, {**baselines, **(votes or {})}, "the vote")))
     sure: tuple[str, ...] = ("How often each run is best was not computed (--draws).",)
     if confidence is not None:
@@ -315,8 +314,9 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     also = " that also leave out spaces" if confidence.spaces_left_out else ""
-    if confidence.voters_per_draw:
-        voters = f"let {confidence.voters_per_draw} different partitions vote"
+    if confidence.runs_per_draw:
+        vote = "choose the spaces" if isinstance(answer, AceResult) else "vote"
+        voters = f"let {confidence.runs_per_draw} different partitions {vote}"
         also += f" and {voters}" if also else f" that {voters}"
     yield (
         f"Over {confidence.n_draws} half-samples of the objects{also}, "

@@ -36,6 +36,7 @@ class Facts:
         self.sure = self.ranking.confidence
         self.by_vote = judgement.judge == "consensus"
         self.n_distinct = len(np.unique(self.ranking.class_of))
+        self.unanimous = self.n_distinct == 1
 
     @property
     def gain(self) -> float | None:
@@ -87,6 +88,11 @@ class Facts:
         """(M,) whether a partition is the answer, or nearly so."""
         found: np.ndarray = self.likeness >= SAME
         return found
+
+    @property
+    def n_same(self) -> int:
+        """How many runs found the answer, or nearly so."""
+        return int(self.same.sum())
 
     @cached_property
     def close(self) -> np.ndarray:
@@ -173,7 +179,7 @@ class Facts:
         return {
             "judge": self.judgement.judge,
             "best": self.best,
-            "found_by": int(self.same.sum()),
+            "found_by": self.n_same,
             "different_runs": self.n_distinct,
             "k_tried": [int(self.ks[0]), int(self.ks[-1])] if len(self.ks) else None,
             "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},

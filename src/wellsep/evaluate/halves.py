@@ -17,6 +17,7 @@ from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather
 from wellsep.compute.half_moments import HalfMoments, half_moments
 from wellsep.compute.half_sums import Halves, half_widths, sums_known
+from wellsep.compute.metrics import find
 from wellsep.compute.noise import Noise
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
@@ -31,8 +32,12 @@ MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
 
 
 def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
-    """Whether an index grows trees inside clusters, which no half-sample shares."""
-    return any(want.name == "density_trees" for want in INDICES[index].wants(**params).values())
+    """Whether an index grows trees, which no half-sample shares."""
+    wanted = INDICES[index].wants(**params).values()
+    return any(
+        want.name in ("density_trees", "minimax") or find(want.get("metric", "euclidean")).whole
+        for want in wanted
+    )
 
 
 def draws_of_index(index: str, params: Mapping[str, Any], n_draws: int) -> int:

@@ -1,52 +1,29 @@
-"""The main job in one call, and all its records in one: scores, answers, confidence, details."""
+"""Judgement: scores, answers, confidence and details of some runs in one record."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wellsep._records import Record, freeze
-from wellsep.compute.contingency import Counted, count_labels
-from wellsep.evaluate.baselines import oriented_scores
-from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition
-from wellsep.evaluate.combining import add_consensus_run
+from wellsep._records import Record
+from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.confidence import (
-    Plan,
     RankConfidence,
-    ace_draws,
-    draw_plan,
-    rank_draws,
 )
-from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
-from wellsep.evaluate.details import PartitionDetails, details_of_best
-from wellsep.evaluate.door import open_runs
+from wellsep.evaluate.details import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
-from wellsep.evaluate.halves import Resampled, Resampling
-from wellsep.evaluate.options import AceOptions, Options, takes_options
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.evaluate.scoring import (
-    encode_labels,
-    encode_runs,
-    score_spaces,
-    scores_of_labels,
-    with_drawn_spaces,
-)
-from wellsep.evaluate.structure import Structure, structure_of
+from wellsep.evaluate.scores import Scores
+from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.verdict import Verdict, verdict
-from wellsep.evaluate.vote_draws import confidence_of_vote
-from wellsep.evaluate.votes import first_of_class, k_varies, number_classes
-from wellsep.evaluate.voting import VOTES, plain_votes, refuse_too_few, vote_by_ace
+from wellsep.evaluate.voting import VOTES
 from wellsep.evaluate.voting_result import Consensus
-from wellsep.partitions import Partitions
-from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +122,8 @@ class Judgement(Record):
     @property
     def why_this_judge(self) -> str:
         """A sentence on who decides, and why."""
+        if not np.any(self.ranking.class_of):
+            return "No judge had to decide: all runs are the same clustering."
         if self.by_ace is None:
             return "The consensus decides, with all votes alike: there are labels only."
         ks = self.scores.n_clusters
@@ -249,181 +228,3 @@ def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
         {"space": s, "statistic": float(d), "pvalue": float(p), "adjusted": float(a), "note": note}
         for s, d, p, a, note in zip(*columns, scores.dip.notes, strict=True)
     ]
-
-
-@takes_options(Options)
-def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge, resample and rank: the main job in one call.
-
-    Where the number of clusters varies, the partitions vote for each other and ACE weighs their
-    votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh
-    the same. All judges can be wrong together, and agreement sees no number of clusters beyond
-    those that were tried.
-
-    Parameters
-    ----------
-    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
-        The labelings and embeddings of AnnData are chosen by ``labels`` and ``spaces``.
-    **options
-        The fields of :class:`Options`.
-
-    Returns
-    -------
-    Judgement
-
-    Examples
-    --------
-    >>> import numpy as np, wellsep as ws
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
-    >>> runs = ws.Runs.from_parts(spaces, {"three": truth, "two": truth > 0})
-    >>> ws.judge(runs, n_draws=0).ranking.best
-    'three'
-    """
-    runs, made = add_consensus_run(open_runs(runs, options), options)
-    if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
-        return _judge_labels(runs, options, made)
-    silent = () if made is None else (MADE_RUN,)
-    partitions = encode_runs(runs, options)
-    n_spaces = len(runs.spaces)
-    runs = with_drawn_spaces(runs, options)
-    once, copies = spaces_once(runs)
-    plan = job = None
-    if options.n_draws:
-        index, params = options.deciding
-        drawn_for = index.name, params
-        plan = draw_plan(partitions, tuple(once.spaces), options, options.random_state, drawn_for)
-        test = options.dip and options.redo_dip
-        job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
-    scores, resampled = score_spaces(once, partitions, options, job)
-    scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
-    by_ace = options.part(AceOptions)
-    answer = judge_distinct(scores, by_ace)
-    answers = {answer.index: answer}
-    notes: tuple[str, ...] = (*runs.notes, *(() if made is None else (made.note,)))
-    if len(runs.spaces) < n_spaces:
-        notes += (
-            f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
-            "random (max_spaces).",
-        )
-    for index_name in scores.indices:
-        if index_name == answer.index:
-            continue
-        try:
-            answers[index_name] = judge_distinct(scores, replace(by_ace, index=index_name))
-        except NothingToRank as reason:
-            notes += (f"{index_name} could not rank the runs: {reason}",)
-    counted = count_labels(partitions, n_jobs=options.n_jobs)
-    by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if plain := plain_votes(counted, silent):
-        votes = {k: vote_by_ace(counted, own, silent) for k, own in answers.items()}
-        by_judge |= {"consensus": votes, "plain_consensus": plain}
-    decides = _who_decides(options.judge, counted, by_judge)
-    confidence = None
-    if plan is not None and job is not None:
-        vote = by_judge["consensus"][answer.index] if decides == "consensus" else None
-        confidence = _confidence(partitions, plan, job, scores, answer, vote, resampled, options)
-    in_input = None
-    if options.X is not None:
-        spec = scores.index_specs[answer.index]
-        by = {"device": options.device, "n_jobs": options.n_jobs}
-        in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
-    structure = structure_of(once, scores, partitions, options)
-    found = Judgement(
-        scores,
-        by_judge,
-        confidence,
-        input_scores=in_input,
-        notes=notes,
-        judge=decides,
-        asked=options.judge,
-        structure=structure,
-        consensus_run=made,
-        params=_params_of(runs, partitions, made),
-    )
-    if not options.details:
-        return found
-    best = found.ranking.best
-    return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))
-
-
-def _params_of(
-    runs: Runs, partitions: Partitions, made: ConsensusPartition | None
-) -> dict[str, Mapping[str, Any]]:
-    """Parameters of the runs that were given; those of a run made here are in its record."""
-    names = [name for name in partitions.names if made is None or name != MADE_RUN]
-    return {name: one for name, one in runs.params.items() if one and name in names}
-
-
-def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
-    """The judge that was asked for, or the one that suits the numbers of clusters."""
-    if "consensus" not in by_judge:
-        return "ace"
-    if asked != "auto":
-        return asked
-    class_of = next(iter(by_judge["consensus"].values())).class_of
-    varies = k_varies(counted.n_clusters[first_of_class(class_of)])
-    return "consensus" if varies else "ace"
-
-
-def _confidence(
-    partitions: Partitions,
-    plan: Plan,
-    job: Resampling,
-    scores: Scores,
-    answer: AceResult,
-    vote: Consensus | None,
-    resampled: Mapping[str, Resampled],
-    options: Options,
-) -> RankConfidence:
-    """How sure the deciding answer is: ACE's, or that of the vote."""
-    if vote is None:
-        return rank_draws(
-            plan, job, scores, answer, resampled, options.level, progress=options.progress
-        )
-    return confidence_of_vote(
-        vote,
-        partitions,
-        plan,
-        ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress),
-        job=job,
-        level=options.level,
-        spent=sum(one.seconds for one in resampled.values()),
-        n_jobs=options.n_jobs,
-    )
-
-
-def _judge_labels(
-    runs: Runs, options: Options, made: ConsensusPartition | None = None
-) -> Judgement:
-    """The judgement of partitions alone: they vote, and all votes weigh the same."""
-    if options.judge == "ace":
-        raise ValueError(
-            "judge must be 'auto' or 'consensus' where runs have no embedding, got 'ace'; load "
-            "runs with their embeddings."
-        )
-    partitions = encode_labels(runs, options)
-    counted = count_labels(partitions, n_jobs=options.n_jobs)
-    refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
-    plain = plain_votes(counted, () if made is None else (MADE_RUN,))
-    vote = plain["ari"]
-    confidence = None
-    if options.n_draws:
-        plan = draw_plan(partitions, (), options, options.random_state)
-        without_ace = itertools.repeat(None, options.n_draws)
-        confidence = confidence_of_vote(
-            vote, partitions, plan, without_ace, level=options.level, n_jobs=options.n_jobs
-        )
-    scores = scores_of_labels(runs, partitions, options)
-    by_judge = {"consensus": {"ari": vote}, "plain_consensus": plain}
-    return Judgement(
-        scores,
-        by_judge,
-        confidence,
-        notes=(*runs.notes, *(() if made is None else (made.note,))),
-        judge="consensus",
-        asked=options.judge,
-        consensus_run=made,
-        params=_params_of(runs, partitions, made),
-    )

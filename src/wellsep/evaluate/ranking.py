@@ -181,8 +181,6 @@ class Ranking(Record):
         columns["score"] = self.score[order].tolist()
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
-        if self.n_clusters is not None:
-            columns["clusters"] = self.n_clusters[order].tolist()
         if self.confidence is not None:
             low, high = self.confidence.interval[order].T.astype(int).tolist()
             columns["rank_low"], columns["rank_high"] = low, high
@@ -282,8 +280,6 @@ def rank(
         if given is not None:
             check_mapping(what, given)
     beside = {}
-    if votes is not None:
-        check_mapping("votes", votes)
     for name, scores in (votes or {}).items():
         check_choice("votes", name, ("consensus", *VOTES))
         beside[name] = freeze(check_numbers(f"votes[{name!r}]", scores))

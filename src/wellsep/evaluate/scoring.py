@@ -17,6 +17,7 @@ from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.dask.client import open_client
 from wellsep.evaluate.door import open_runs
+from wellsep.evaluate.duration import tell_duration
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
 from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings, takes_options
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
@@ -153,6 +154,7 @@ def score_spaces(
         if client is not None:
             both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
         else:
+            tell_duration(runs, spaces, partitions, options, resampling is not None)
             both = _score_here(runs, spaces, partitions, digests, job, options)
     found = [scored for scored, _ in both]
     resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}

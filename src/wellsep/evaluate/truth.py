@@ -21,10 +21,11 @@ from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.voting import VOTES, plain_votes
-from wellsep.indices import clustering_accuracy, nmi_score
+from wellsep.indices import ari_score, clustering_accuracy, nmi_score
 from wellsep.partitions import Partitions, encode
 
-MEASURES = {"nmi": nmi_score, "acc": clustering_accuracy}
+# ARI comes first: it decides between judges, and unlike NMI it does not grow with K.
+MEASURES = {"ari": ari_score, "nmi": nmi_score, "acc": clustering_accuracy}
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +35,9 @@ class Agreement(Record):
     Attributes
     ----------
     partitions : tuple of str
-    external : dict "nmi" and "acc" to (M,) values of every partition
+    external : dict of "ari", "nmi" and "acc" to (M,) values of every partition
     correlations : dict of ranking name ("ace", "own_space", "mean_admitted" …) to a dict with
-        ``spearman_nmi``, ``kendall_nmi``, ``spearman_acc``, ``kendall_acc``
+        ``spearman_ari``, ``kendall_ari`` and the same with ``nmi`` and ``acc``
     picks : dict of ranking name to the partitions it puts first
     scores : dict of ranking name to the (M,) scores that were compared
     n_objects, n_known : int
@@ -85,10 +86,11 @@ class Agreement(Record):
 def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """Compare ACE and every baseline with the true classes.
 
-    NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition are
-    compared with the scores by Spearman's r_s and Kendall's τ_b. Besides the baselines there are
-    two rules that see the number of clusters alone: "more_clusters" and "middle_k". Noise
-    (-1) counts as one more cluster, so that leaving objects out is no advantage.
+    ARI, NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition
+    are compared with the scores by Spearman's r_s and Kendall's τ_b. Read ARI first: NMI favours
+    many clusters. Besides the baselines there are two rules that see the number of clusters alone:
+    "more_clusters" and "middle_k". Noise (-1) counts as one more cluster, so that leaving objects
+    out is no advantage.
 
     Parameters
     ----------
@@ -108,8 +110,8 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     ...                                paired=False)
     >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
     >>> found = ws.agreement(ws.rank(ws.ace(scores, dip=False)), labels, [0, 0, 1, 1])
-    >>> found.picks["ace"], found.external["nmi"].tolist()
-    (('good',), [1.0, 0.0])
+    >>> found.picks["ace"], found.external["ari"].round(2).tolist()
+    (('good',), [1.0, -0.5])
     """
     check_kind("ranking", ranking, Ranking, "make one with rank or judge")
     partitions = partitions_of(runs)
@@ -162,7 +164,7 @@ def compare_with_truth(
     >>> import numpy as np
     >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
     >>> found = compare_with_truth({"mine": np.array([0.9, 0.1])}, labels, [0, 0, 1, 1])
-    >>> found.correlations["mine"]["spearman_nmi"], found.picks["mine"]
+    >>> found.correlations["mine"]["spearman_ari"], found.picks["mine"]
     (1.0, ('good',))
     """
     names = tuple(partitions)

@@ -92,16 +92,13 @@ def verdict(judgement: Judgement) -> Verdict:
 
     Examples
     --------
-    >>> import numpy as np, wellsep as ws
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> spaces = {f"s{i}": rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2] for i in range(4)}
-    >>> labels = {"three": truth, "two": truth > 0, "other two": truth > 1}
-    >>> found = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=20).verdict
+    >>> import wellsep as ws
+    >>> labels = {"two": [0, 0, 0, 0, 1, 1, 1, 1], "again": [3, 3, 3, 3, 7, 7, 7, 7]}
+    >>> found = ws.judge(ws.Runs.from_parts(None, labels)).verdict
     >>> found.kind
     'clear'
     >>> found.headline
-    "'three' is the best of 3 runs. Certain: 'three' comes first in 100% of 20 draws."
+    "Both runs found the same clustering, 'again' (K = 2), so there is nothing to choose between."
     """
     case = _Words(judgement)
     holds = {
@@ -122,7 +119,7 @@ def verdict(judgement: Judgement) -> Verdict:
     headline = words[kind]() + case.range_tried
     also = [words[k]() for k in KINDS[1:-1] if k != kind and holds[k]]
     if kind == "nothing to cluster":
-        also.insert(0, f"The ranking puts {case.best!r} first all the same.")
+        also.insert(0, case.say_first())
     elif kind != "clear":
         also.append(case.say_certainty(by_one_judge=kind != "practically tied"))
     second = tuple(s for s in (*also, *case.remarks()) if s)
@@ -135,7 +132,7 @@ class _Words(Facts):
     @property
     def range_tried(self) -> str:
         """What a headline by agreement must say, since agreement sees no other K."""
-        if not self.by_vote or not len(self.ks):
+        if not self.by_vote or self.unanimous or not len(self.ks):
             return ""
         return f" Tried: {_tried(self.ks)}."
 
@@ -165,7 +162,9 @@ class _Words(Facts):
         )
 
     def say_tied(self) -> str:
-        names = listing((repr(self.ranking.names[i]) for i in [self.at, *self.tied]), most=4)
+        found = f" (found by {self.n_same} runs)" if self.n_same > 1 else ""
+        tied = (repr(self.ranking.names[i]) for i in self.tied)
+        names = listing((f"{self.best!r}{found}", *tied), most=4)
         if self.sure is None:
             return f"Practically tied: {names} have the same score."
         return (
@@ -180,14 +179,29 @@ class _Words(Facts):
             f"(mean agreement {self.support:.2f} of the largest)."
         )
 
+    def say_first(self) -> str:
+        """Who is first where there is nothing to cluster."""
+        if self.unanimous:
+            return self.say_unanimous()
+        return f"The ranking puts {self.best!r} first all the same."
+
+    def say_unanimous(self) -> str:
+        n = len(self.ranking.names)
+        who = "Both runs" if n == 2 else f"All {n} runs"
+        return (
+            f"{who} found the same clustering, {self.named(self.at)}, so there is nothing to "
+            "choose between."
+        )
+
     def say_clear(self) -> str:
+        if self.unanimous:
+            return self.say_unanimous()
         names = self.ranking.names
         return f"{self.best!r} is the best of {count(len(names), 'run')}. {self.say_certainty()}"
 
     def say_certainty(self, *, by_one_judge: bool = False) -> str:
         """How often the answer comes first; `by_one_judge`: others do not share it."""
-        found = int(self.same.sum())
-        by = f" {found} runs found it." if found > 1 else ""
+        by = f" {self.n_same} runs found it." if self.n_same > 1 and not self.tied else ""
         if self.sure is None or self.chance is None:
             return f"How certain this is was not computed.{by}"
         unsettled = self.tied or self.opposed
@@ -215,7 +229,7 @@ class _Words(Facts):
         yield from self._on_spaces()
         yield from self._on_runs()
         yield from self._on_certainty()
-        if self.by_vote and len(self.ks) and not self.edge:
+        if self.by_vote and not self.unanimous and len(self.ks) and not self.edge:
             yield "Agreement sees no K beyond those tried."
 
     def _on_structure(self) -> Iterator[str]:
@@ -271,7 +285,12 @@ class _Words(Facts):
             yield "No embedding passes the dip test for more than one mode."
 
     def _on_runs(self) -> Iterator[str]:
-        if self.n_distinct == 2:
+        if self.unanimous:
+            yield (
+                "That equal runs agree does not make them right, and whether another clustering "
+                "is better was not seen."
+            )
+        elif self.n_distinct == 2:
             yield "There are two different clusterings: they can be compared, not ranked."
         elif self.n_distinct < FEW_RUNS:
             yield (
@@ -314,6 +333,8 @@ class _Words(Facts):
         """One thing to do next."""
         if kind != "clear":
             return NEXT[kind]
+        if self.unanimous:
+            return "Next: look at its clusters, and add runs with other settings to compare."
         if self.edge:
             return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
         if self.n_distinct < FEW_RUNS:

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from wellsep.compute.half_counts import count_by_group
-from wellsep.evaluate.confidence import Plan, RankConfidence, summarise_scores
+from wellsep.evaluate.confidence import RankConfidence, summarise_scores
 from wellsep.evaluate.halves import Resampling
-from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.plans import Plan, draw_panels
 from wellsep.evaluate.votes import (
     first_of_class,
     mean_agreement,
@@ -23,7 +23,7 @@ from wellsep.evaluate.votes import (
 )
 from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import adjusted_rand
-from wellsep.partitions import Partitions, by_appearance
+from wellsep.partitions import Partitions
 
 MOST = 2e8  # pairs of partitions times objects that are counted for the draws
 FEWEST = 1000  # objects that are counted in any case
@@ -34,17 +34,16 @@ def confidence_of_vote(
     vote: Consensus,
     partitions: Partitions,
     plan: Plan,
-    by_ace: Iterable[AceResult | None],
+    by_ace: Iterable[np.ndarray | None],
     *,
     job: Resampling | None = None,
     level: float = 0.9,
-    seed: int = 0,
     spent: float = 0.0,
     n_jobs: int | None = None,
 ) -> RankConfidence:
     """Repeat a vote by ARI in every draw and summarise the ranks.
 
-    ``by_ace`` gives ACE's answer in each draw, for the weights; None: all votes weigh the same.
+    ``by_ace`` gives ACE's scores in each draw, for the weights; None: all votes weigh the same.
     Every partition is a candidate in every draw. Half of them vote, drawn anew each time.
     """
     begin = time.perf_counter()
@@ -55,16 +54,13 @@ def confidence_of_vote(
     tables = count_by_group(
         whole.codes[:, objects], plan.halves.group[objects], n_groups, n_jobs=n_jobs
     )
-    rng = np.random.default_rng(seed)
     with_vote = voters_among(vote.partitions, vote.class_of, vote.silent)
-    by_content = _content_order(whole.codes)
-    by_content = by_content[np.isin(by_content, with_vote)]
-    n_voters = min(len(by_content), max(VOTERS, -(-len(by_content) // 2)))
+    n_draws = len(plan.halves.chosen)
+    panels = draw_panels(whole.codes, n_draws, least=VOTERS, seed=plan.seed, among=with_vote)
     found: list[np.ndarray | None] = []
-    for chosen, answer in zip(plan.halves.chosen, by_ace, strict=True):
+    for chosen, voters, scores in zip(plan.halves.chosen, panels, by_ace, strict=True):
         agreement = adjusted_rand(tables.counts(chosen))
-        voters = np.sort(by_content[rng.permutation(len(by_content))[:n_voters]])
-        liked = None if answer is None else answer.scores[voters]
+        liked = None if scores is None else scores[voters]
         own = vote_weights(liked, agreement[np.ix_(voters, voters)], vote.options)
         weights = np.zeros(len(first))
         weights[voters] = own
@@ -80,7 +76,7 @@ def confidence_of_vote(
         seconds=spent + time.perf_counter() - begin,
         partitions=vote.partitions,
         notes=notes,
-        voters_per_draw=n_voters,
+        runs_per_draw=panels.shape[1] if panels.shape[1] < len(with_vote) else 0,
     )
 
 
@@ -97,12 +93,3 @@ def _counted_objects(whole: Partitions, plan: Plan) -> tuple[np.ndarray, tuple[s
     kept = np.sort(np.concatenate([own[: most // n_groups] for own in members]))
     note = f"The draws count the votes of {len(kept):,} of {n:,} objects."
     return kept, (note,)
-
-
-def _content_order(codes: np.ndarray) -> np.ndarray:
-    """The partitions in an order that depends on nothing but which objects are together.
-
-    So the same voters are drawn whatever the order and names of the runs.
-    """
-    keys = [by_appearance(row).tobytes() for row in codes]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)

@@ -100,6 +100,22 @@ def plain_votes(counted: Counted, silent: tuple[str, ...] = ()) -> dict[str, Con
     }
 
 
+def unanimous_vote(counted: Counted) -> Consensus:
+    """What equal partitions come to without any vote: each run agrees wholly with all others."""
+    n = len(counted.names)
+    return Consensus(
+        partitions=counted.names,
+        scores=freeze(np.ones(n)),
+        options=VoteOptions(),
+        class_of=freeze(np.zeros(n, dtype=np.intp)),
+        agreement=freeze(np.ones((1, 1))),
+        weights=freeze(np.ones(1)),
+        n_objects=counted.counts.n,
+        n_clusters=freeze(counted.n_clusters),
+        coverage=freeze(counted.coverage),
+    )
+
+
 def vote_by_ace(counted: Counted, by_ace: AceResult, silent: tuple[str, ...] = ()) -> Consensus:
     """The vote that ACE weighs: agreement by ARI, squared ranks, near copies share a vote."""
     options = VoteOptions(tie_tolerance=by_ace.options.tie_tolerance)

@@ -180,6 +180,13 @@ class Consensus(Record):
 
 
 def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:
+    if found.n_distinct == 1:
+        yield (
+            f"{count(len(found.partitions), 'run')} of {count(found.n_objects, 'object')} are the "
+            "same partition, whatever their clusters are called: no vote was needed.",
+        )
+        yield _limits(found)
+        return
     yield _question(found)
     yield found.notes
     yield _answer(found)

@@ -13,6 +13,7 @@ from wellsep.indices.centroid import (
 )
 from wellsep.indices.connectivity import LocalConnectivity, local_connectivity
 from wellsep.indices.dbcv import dbcv_clusters, dbcv_score
+from wellsep.indices.disco import disco_samples, disco_score
 from wellsep.indices.distance import silhouette_samples, silhouette_score
 from wellsep.indices.dunn import dunn_score, generalized_dunn_score
 from wellsep.indices.external import (
@@ -46,6 +47,8 @@ __all__ = [
     "davies_bouldin_score",
     "dbcv_clusters",
     "dbcv_score",
+    "disco_samples",
+    "disco_score",
     "dunn_score",
     "gap_statistic",
     "generalized_dunn_score",

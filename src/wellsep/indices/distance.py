@@ -107,8 +107,9 @@ def silhouette_score(
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
     labels : array-like of shape (n,)
     metric : str or callable, default "euclidean"
-        "cosine" takes O(nKd) (and sparse X); any other metric of
-        ``sklearn.metrics.pairwise_distances`` works block by block.
+        "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density, see
+        `dc_metric`; any other metric of ``sklearn.metrics.pairwise_distances`` works block by
+        block.
     average : {"point", "cluster"}
         Mean over objects, or mean over clusters of cluster means.
     singleton : float, default 0

@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.centres import centre_distances
 from wellsep.compute.clusters import Clusters
-from wellsep.compute.extremes import Linkage
+from wellsep.compute.linkage import Linkage
 from wellsep.compute.metrics import TAKEN
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
@@ -158,10 +158,12 @@ def _generalized_dunn(
     separation: str = "average",
     diameter: str = "average",
 ) -> float:
-    if separation == "single":
+    if separation == "single":  # the numbers are Bezdek and Pal's: δ1
         apart = nearest
+    elif separation in ("complete", "hausdorff"):  # δ2, δ6
+        apart = getattr(linkage, separation)
     else:
-        apart = _smallest(_separations(separation, clusters, linkage, sums, to_centres, radii))
+        apart = _smallest(_separations(separation, clusters, sums, to_centres, radii))
     if diameter == "complete":
         return _ratio(apart, farthest)
     return _ratio(apart, float(_diameters(diameter, clusters, sums, radii).max()))
@@ -170,16 +172,11 @@ def _generalized_dunn(
 def _separations(
     name: str,
     clusters: Clusters,
-    linkage: Linkage | None,
     sums: np.ndarray | None,
     to_centres: np.ndarray | None,
     radii: np.ndarray | None,
 ) -> np.ndarray:
-    """(K, K); the numbers are Bezdek and Pal's δ."""
-    if name == "complete":  # δ2
-        return linkage.complete  # type: ignore[union-attr]
-    if name == "hausdorff":  # δ6
-        return linkage.hausdorff  # type: ignore[union-attr]
+    """(K, K) distances of clusters."""
     mass = clusters.mass
     if name == "average":  # δ3
         return sums / np.outer(mass, mass)

@@ -21,7 +21,7 @@ from wellsep.compute.gather import gather
 from wellsep.compute.space import open_space
 from wellsep.compute.units import in_safe_units
 from wellsep.compute.wants import Task, want
-from wellsep.partitions import encode
+from wellsep.partitions import Partitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +139,40 @@ def gap_statistic(
 
     data, unit = in_safe_units(data)
     own = _log_within(data, ks, model, rng)
-    draw = _Box(data, reference)
+    draw = ReferenceBox(data, reference)
     others = np.array([_log_within(draw(rng), ks, model, rng) for _ in range(n_references)])
-    gap = others.mean(axis=0) - own
-    error = others.std(axis=0) * np.sqrt(1 + 1 / n_references)
-    enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
-    best = int(ks[enough[0]] if len(enough) else ks[gap.argmax()])
+    gap, error = gaps(own, others)
+    best, decided = one_error_rule(ks, gap, error)
     own, others = own + 2 * np.log(unit), others + 2 * np.log(unit)
-    return GapStatistic(ks, gap, error, own, others, best, bool(len(enough)), reference)
+    return GapStatistic(ks, gap, error, own, others, best, decided, reference)
+
+
+def gaps(own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gap(k) and s(k) from ln W(k) of the data (K,) and of the references (B, K)."""
+    gap: np.ndarray = others.mean(axis=0) - own
+    return gap, others.std(axis=0) * np.sqrt(1 + 1 / len(others))
+
+
+def one_error_rule(ks: np.ndarray, gap: np.ndarray, error: np.ndarray) -> tuple[int, bool]:
+    """The smallest k that the next does not beat by its error; else that of the largest gap."""
+    enough = np.flatnonzero(gap[:-1] >= gap[1:] - error[1:])
+    return int(ks[enough[0]] if len(enough) else ks[gap.argmax()]), bool(len(enough))
+
+
+def gain_over_one(gap: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """(Gap(k) − Gap(1)) / s(k) for every k but the first, which must be 1."""
+    gain = gap[1:] - gap[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: np.ndarray = np.where(gain == 0.0, 0.0, gain / error[1:])
+    return found
+
+
+def within_sums(X: Any, labels: Any, weights: np.ndarray | None = None) -> np.ndarray:
+    """W of one or several partitions: the sum of squares within their clusters."""
+    wanted = want("within")
+    task = Task(open_space(X), Partitions.from_labels(labels), weights)
+    found = gather(task, [wanted])[wanted]
+    return np.array([float(one.sum()) for one in found])
 
 
 def _check_range(k_range: Iterable[int], n: int) -> np.ndarray:
@@ -184,14 +210,13 @@ def _within(X: np.ndarray, k: int, model: Any, rng: np.random.Generator) -> floa
         if "random_state" in fresh.get_params():
             fresh.set_params(random_state=int(rng.integers(2**31)))
         labels = fresh.fit_predict(X)
-    wanted = want("within")
-    found = gather(Task(open_space(X), encode(labels), None), [wanted])[wanted][0]
-    if not found.sum() > 0:
+    found = float(within_sums(X, labels)[0])
+    if not found > 0:
         raise UndefinedIndex(f"{k} clusters leave no variance within, so that ln W is infinite.")
-    return float(found.sum())
+    return found
 
 
-class _Box:
+class ReferenceBox:
     """Draws data sets of the same size, uniform over a box as wide as the data."""
 
     def __init__(self, X: np.ndarray, reference: str) -> None:
@@ -203,6 +228,7 @@ class _Box:
         self.low, self.high, self.n = scores.min(axis=0), scores.max(axis=0), len(X)
 
     def __call__(self, rng: np.random.Generator) -> np.ndarray:
+        """One data set (n, d)."""
         drawn = rng.uniform(self.low, self.high, (self.n, len(self.low)))
         placed: np.ndarray = drawn @ self.axes + self.mean
         return placed

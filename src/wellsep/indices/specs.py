@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wellsep._arguments import check_items
@@ -24,21 +24,28 @@ ACE_CONVENTION: dict[str, dict[str, Any]] = {
 
 
 def parse_indices(
-    indices: Any, convention: str | None = None, *, what: str = "indices"
+    indices: Any,
+    convention: str | None = None,
+    *,
+    what: str = "indices",
+    besides: Sequence[str] = (),
 ) -> list[ParsedIndex]:
-    """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse."""
+    """Names and (name, parameters) pairs as (Index, full parameters); duplicates collapse.
+
+    ``besides`` are other names that the caller takes; an error names them too.
+    """
     check_choice("convention", convention, (None, "ace"))
-    if isinstance(indices, str) or _is_pair(indices):
+    if isinstance(indices, str) or is_pair(indices):
         indices = (indices,)
     asked: dict[str, ParsedIndex] = {}
     for spec in check_items(what, indices, "names or (name, parameters) pairs"):
-        if not isinstance(spec, str) and not _is_pair(spec):
+        if not isinstance(spec, str) and not is_pair(spec):
             raise TypeError(f"{what} must be names or (name, parameters) pairs, got {shown(spec)}.")
         name, given = (spec, {}) if isinstance(spec, str) else spec
         if name not in INDICES:
-            known = ", ".join(INDICES)
+            known = (*INDICES, *besides)
             raise ValueError(
-                f"{what} must be among {known}; got {shown(name)}{meant(name, INDICES)}"
+                f"{what} must be among {', '.join(known)}; got {shown(name)}{meant(name, known)}"
             )
         index = INDICES[name]
         params = index.with_params({**_convention(name, convention), **given})
@@ -65,7 +72,8 @@ def _refuse_mixture(asked: list[ParsedIndex]) -> None:
         )
 
 
-def _is_pair(spec: Any) -> bool:
+def is_pair(spec: Any) -> bool:
+    """Whether this is a name with parameters."""
     return (
         isinstance(spec, tuple | list)
         and len(spec) == 2

@@ -6,22 +6,26 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 """
 
 from wellsep._display import CLUSTERS, SURFACES
+from wellsep.plot.contents import ClusterProfileDisplay
 from wellsep.plot.counts import BoxDisplay, CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
 from wellsep.plot.partitions import RunAgreementDisplay
 from wellsep.plot.regions import RegionsDisplay
 from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
+from wellsep.plot.trees import ResolutionTreeDisplay
 
 __all__ = [
     "CLUSTERS",
     "SURFACES",
     "AgreementDisplay",
     "BoxDisplay",
+    "ClusterProfileDisplay",
     "ConnectivityDisplay",
     "CurvesDisplay",
     "GraphDisplay",
     "MarginDisplay",
     "RegionsDisplay",
+    "ResolutionTreeDisplay",
     "RunAgreementDisplay",
     "SilhouetteDisplay",
     "SpacesDisplay",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_data, to_numpy
-from wellsep._display import count
 from wellsep.evaluate.details import object_details
+from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import encode
 from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
@@ -22,6 +22,7 @@ from wellsep.report.scatter import (
     scatters_payload,
 )
 from wellsep.report.table import table_payload, truth_panels, truth_payload
+from wellsep.report.tree_figures import tree_figure, tree_payload
 from wellsep.runs import Runs
 from wellsep.spaces.planes import plane
 
@@ -30,7 +31,7 @@ SPACE = "the data"
 
 def is_chosen_k(result: Any) -> bool:
     """Whether a result is one of choosing K (a record this room does not import)."""
-    return all(hasattr(result, name) for name in ("curves", "votes", "picks", "labels_for", "k"))
+    return all(hasattr(result, name) for name in ("curves", "votes", "answer", "labels_for", "k"))
 
 
 def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:
@@ -46,12 +47,19 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         "made_in": [0] * len(names),
         "best": int(np.flatnonzero(curves.k == best)[0]),
         "table": table_payload(table),
+        "one_cluster": chosen.best == 1,
         "explanation": chosen.explain().splitlines(),
         "curves": curves_payload(curves),
     }
+    if len(names) > 1:
+        data["tree"] = tree_payload(tree_figure(resolution_tree(chosen)))
     X, ids, space = _space(runs, chosen)
     shown = worst = None
-    if X is None:
+    if chosen.all_equal:
+        missing["scatters"] = missing["objects"] = (
+            "All objects are equal; there is nothing to draw."
+        )
+    elif X is None:
         missing["scatters"] = (
             "The objects are not drawn: the page was made without the data (runs=X)."
         )
@@ -126,9 +134,14 @@ def curves_figure(chosen: Any) -> Curves:
         k=np.asarray(chosen.k),
         votes=np.array([votes[int(k)] for k in chosen.k]),
         stability=np.asarray(chosen.stability, dtype=float),
-        best=int(chosen.best),
+        best=_shown_k(chosen),
         n_repeats=len(chosen.values),
     )
+
+
+def _shown_k(chosen: Any) -> int:
+    """The K whose partition is shown: the best, and if that is 1 the best above."""
+    return int(chosen.best_above_one if chosen.best == 1 else chosen.best)
 
 
 def curves_payload(curves: Curves) -> dict[str, Any]:
@@ -157,11 +170,12 @@ def k_table(chosen: Any) -> RankingTable:
     """A row per K: votes first, then every index with its spread, stability, clusters, seconds."""
     columns = chosen.columns()
     votes, k = columns["votes"], columns["k"]
-    best = int(chosen.best)
+    best = _shown_k(chosen)
     order = np.array(sorted(range(len(k)), key=lambda i: (k[i] != best, -votes[i], k[i])))
     directions = dict(zip(chosen.indices, np.asarray(chosen.directions).tolist(), strict=True))
     found = [Column("k", "K", "name", tuple(f"K = {k[i]}" for i in order))]
-    found.append(Column("votes", "votes", "float", _cells(votes, order), "One vote per index.", 1))
+    said = "One vote per index; an index that picks the largest K has none."
+    found.append(Column("votes", "votes", "float", _cells(votes, order), said, 1))
     for name, values in columns.items():
         if name in ("k", "votes"):
             continue
@@ -232,27 +246,24 @@ def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:
 
 
 def _lead(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:
-    votes = curves.votes[curves.k == curves.best][0]
-    n = len(curves.curves)
-    return (
-        ("name", f"K = {curves.best}"),
-        ("text", f" has the most votes: {votes:.3g} of {count(n, 'index', 'indices')}."),
-    )
+    first = chosen.answer()[0]
+    name, said, rest = first.partition(f"K = {chosen.best}")
+    if chosen.best == 1 or name or not said:
+        return (("text", first),)
+    return (("name", said), ("text", rest))
 
 
 def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
-    lines = chosen.explain().splitlines()
-    cautions = lines[1 + len(curves.curves) :]
     at = int(np.flatnonzero(curves.k == curves.best)[0])
-    found = []
+    found = list(chosen.answer()[1:])
     if curves.n_repeats > 1:
         found.append(
-            f"Over {curves.n_repeats} repeats its partitions agree with an adjusted Rand index "
-            f"of {curves.stability[at]:.2f}."
+            f"Over {curves.n_repeats} repeats the partitions with K = {curves.best} agree with an "
+            f"adjusted Rand index of {curves.stability[at]:.2f}."
         )
     else:
         found.append("Stability was not computed. Run again with n_repeats=10.")
-    return (*found, *cautions)
+    return (*found, *chosen.cautions())
 
 
 def _facts(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:

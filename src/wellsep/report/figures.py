@@ -235,6 +235,21 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
+class TreeFigure:
+    """A resolution tree, laid out: a row per level, clusters placed to cross few links."""
+
+    levels: tuple[str, ...]
+    clusters: tuple[str, ...]
+    level: np.ndarray  # (N,) row of each cluster
+    x: np.ndarray  # (N,) from 0 to 1
+    sizes: np.ndarray  # (N,)
+    codes: np.ndarray  # (N,) colour: the largest part of a cluster keeps its colour, noise is -1
+    links: np.ndarray  # (E, 2)
+    counts: np.ndarray  # (E,)
+    shares: np.ndarray  # (E,) share of the lower cluster that comes along the link
+
+
+@dataclass(frozen=True, eq=False)
 class Boxes:
     """A value of several methods over the same seeds: summaries, and the pairs behind them."""
 
@@ -263,9 +278,26 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
+class ClusterProfile:
+    """How the features that make the clusters differ inside and outside of each."""
+
+    clusters: tuple[str, ...]
+    features: tuple[str, ...]
+    values: np.ndarray  # (K, F) over the pooled standard deviation; of shares the plain difference
+    shares: np.ndarray  # (F,) bool, which features are shares
+
+    @property
+    def reach(self) -> float:
+        """Where the colours end on both sides."""
+        known = np.abs(self.values[np.isfinite(self.values)])
+        return float(known.max(initial=0.0)) or 1.0
+
+
+@dataclass(frozen=True, eq=False)
 class TruthPanels:
     """Each way of ranking against the truth."""
 
+    title: str  # with the number of objects whose class is known, where it is not all
     names: tuple[str, ...]
     partitions: tuple[str, ...]
     scores: np.ndarray  # (rankings, M)

@@ -37,6 +37,7 @@ SCRIPTS = (
     "scatter.js",
     "objects.js",
     "curves.js",
+    "tree.js",
     "truth.js",
     "downloads.js",
     "start.js",

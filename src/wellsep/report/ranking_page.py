@@ -176,7 +176,9 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
     if evidence.embeddings is not None:
         data["embeddings"] = evidence.embeddings.to_rows()
     steps = None
-    if ace is None:
+    if not np.any(ranking.class_of):
+        missing["why"] = "No judge had to decide: all runs are the same clustering."
+    elif ace is None:
         missing["why"] = "The clusterings alone voted for each other: there is no embedding."
     else:
         steps = steps_figure(ace)
@@ -188,7 +190,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
     chosen = None if evidence.details is None else objects_figure(evidence.details)
     scatters = _scatters(evidence, chosen, layout)
     if ace is None:
-        missing["scatters"] = "There is no embedding to draw."
+        missing["scatters"] = (
+            "The embeddings are not drawn: no judge chose among them."
+            if evidence.scores is not None and evidence.scores.spaces
+            else "There is no embedding to draw."
+        )
     elif scatters is None:
         missing["scatters"] = (
             "The spaces are not drawn: the page was made without the runs, "
@@ -200,7 +206,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         if not scatters.labels:
             missing["labels"] = "Without the runs there are no labels to colour the objects by."
     worst = None
-    if ace is None:
+    if ace is None and chosen is None:
         missing["objects"] = "Without an embedding nothing is known about single objects."
     elif chosen is None:
         missing["objects"] = (

@@ -101,6 +101,7 @@ def truth_panels(found: Agreement) -> TruthPanels:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
     return TruthPanels(
+        title=found.title,
         names=names,
         partitions=found.partitions,
         scores=np.array([found.scores[name] for name in names]),

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._display import quoted
-from wellsep._files import Stored, Version, members, read_json, stored_member, write_npz
+from wellsep._files import Stored, members, read_json, stored_member, write_npz
+from wellsep._mapped import Version
 from wellsep._replace import replace_file
 from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run

@@ -1,4 +1,4 @@
-"""One run ↔ one folder: written whole or not at all, and read back with archives and tables."""
+"""One run ↔ one folder: written whole or not at all, and read back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import errno
 import json
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from wellsep._arguments import check_flag, check_path
 from wellsep._checks import (
     to_numpy,
 )
-from wellsep._display import quoted
 from wellsep._files import (
     digest,
     read_json,
@@ -26,28 +24,14 @@ from wellsep._files import (
 )
 from wellsep._reading import read_bytes
 from wellsep._replace import move_folder, temporary_folder
-from wellsep.runs.archive import read_archive, write_archive
-from wellsep.runs.collection import NoRuns, Runs
-from wellsep.runs.large import stored_zarr
-from wellsep.runs.names import check_name, natural_key, safe_name
-from wellsep.runs.nested import below
-from wellsep.runs.places import (
-    FILES,
-    MANIFEST,
-    is_ours,
-    list_places,
-    may_hold_runs,
-    put_back,
-    read_one_version,
-    remedy_for,
-)
+from wellsep.runs.archive import write_archive
+from wellsep.runs.collection import Runs
+from wellsep.runs.names import check_name, safe_name
+from wellsep.runs.places import FILES, MANIFEST, is_ours, put_back, remedy_for
 from wellsep.runs.run import Run
-from wellsep.runs.tabular import check_equal_ids, read_part
 
 FORMAT, VERSION = "wellsep-run", 1
-_FACTS = ("params", "metadata", "space")
-_DEEPEST = 8  # levels of subfolders
-_TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
+FACTS = ("params", "metadata", "space")
 
 
 def save_run(
@@ -234,100 +218,6 @@ def _clear_sentence(name: str, folder: Path) -> Iterator[None]:
         raise OSError(error.errno or errno.EIO, message) from error
 
 
-def load_runs(path: str | os.PathLike[str], *, verify: bool = False) -> Runs:
-    """Load the runs in a folder or in one ``.npz`` file, sorted by name.
-
-    A folder may hold, side by side:
-
-    * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
-      the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
-      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
-    * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
-      as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
-      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
-      or one of words or barcodes that never come twice, names the objects. A first row of numbers
-      is a header only if it reads 0, 1, 2, …
-
-    Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
-    until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
-    Pickles are never loaded.
-
-    Parameters
-    ----------
-    path : path
-        A folder of runs, one run folder, or one ``.npz``.
-    verify : bool
-        Compare every array with the checksum it was saved with.
-
-    Returns
-    -------
-    Runs
-
-    Raises
-    ------
-    NoRuns
-        When there is no run.
-    ValueError, TypeError, OSError
-        When a run cannot be read or does not fit the others; the message names it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from wellsep.runs import load_runs, save_run
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for k in (2, 10):
-    ...         labels = [i % k for i in range(20)]
-    ...         _ = save_run(folder, None, labels, name=f"k{k}", params={"k": k})
-    ...     load_runs(folder)
-    Runs(0 spaces × 2 partitions of 20 objects)
-      k2   2 clusters
-      k10  10 clusters
-    """
-    path = check_path("path", path)
-    check_flag("verify", verify)
-    if not path.exists():
-        raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
-    if path.is_dir():
-        found = _from_folder(path, verify)
-    elif path.suffix == ".npz":
-        found = read_archive(path)
-    else:
-        raise ValueError(
-            f"path must be a folder of runs or an .npz file, got the file {path.name!r}; "
-            "wellsep.adapters reads AnnData, MLflow and Optuna."
-        )
-    if not found:
-        seen = sorted(os.listdir(path))
-        got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
-        raise NoRuns(
-            f"path must hold at least one run, got {got}; save runs there with wellsep.save_run."
-        )
-    return Runs(tuple(sorted(found, key=lambda run: natural_key(run.name))))
-
-
-def _from_folder(folder: Path, verify: bool, depth: int = 0) -> list[Run]:
-    read = partial(read_run_folder, verify=verify)
-    if (folder / MANIFEST).is_file():
-        return [run for run in [read_one_version(folder, read)] if run is not None]
-    # A name that is moved while a folder is listed may be missed; twice is as good as never.
-    folders, files = map(set.union, list_places(folder), list_places(folder))
-    runs: list[Run] = []
-    for name in sorted(folders):
-        run = read_one_version(folder / name, read)
-        if run is not None:
-            runs.append(run)
-        elif depth < _DEEPEST and may_hold_runs(folder / name):
-            runs += below(name, _from_folder(folder / name, verify, depth + 1))
-    tables: dict[str, dict[str, Path]] = {}
-    for entry in (folder / name for name in sorted(files)):
-        if entry.suffix == ".npz":
-            runs.extend(read_archive(entry))
-        else:
-            _sort_in(entry, tables)
-    return runs + [_read_tables(name, files) for name, files in tables.items()]
-
-
 def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = None) -> Run:
     """One run from its folder; ``name`` stands in for the name it was saved under."""
     manifest = _read_manifest(folder)
@@ -343,7 +233,7 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
         arrays[kind] = stored_npy(folder / file, what)
         if promised is not None:
             _check_promise(arrays[kind], promised[kind], what, verify)
-    return Run(name, **arrays, **{fact: manifest.get(fact) for fact in _FACTS})
+    return Run(name, **arrays, **{fact: manifest.get(fact) for fact in FACTS})
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
@@ -380,48 +270,3 @@ def _check_promise(stored: Any, promise: Any, what: str, verify: bool) -> None:
         raise ValueError(
             f"{what} must have the checksum it was saved with, got another; save it again."
         )
-
-
-def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
-    """Put a file ``name.labels.csv`` where it belongs."""
-    if entry.name.endswith(".run.json"):
-        kind, name = "manifest", entry.name.removesuffix(".run.json")
-    elif entry.suffix in _TABLES:
-        name, _, kind = entry.stem.rpartition(".")
-        if kind not in FILES:
-            return
-    else:
-        return
-    name = check_name(name, f"name of run in file {entry.name!a}")
-    there = tables.setdefault(name, {})
-    if kind in there:
-        raise ValueError(
-            f"{kind} of run {name!r} must be in one file, got {there[kind].name} and {entry.name}."
-        )
-    there[kind] = entry
-
-
-def _read_tables(name: str, files: dict[str, Path]) -> Run:
-    manifest: dict[str, Any] = {}
-    if "manifest" in files:
-        what = f"run.json of run {name!r}"
-        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
-    arrays: dict[str, Any] = {}
-    columns: list[np.ndarray] = []
-    for kind in FILES:
-        if kind not in files:
-            continue
-        what = f"{kind} of run {name!r}"
-        if files[kind].suffix == ".npy":
-            arrays[kind] = stored_npy(files[kind], what)
-        elif files[kind].suffix == ".zarr":
-            arrays[kind] = stored_zarr(files[kind], what)
-        else:
-            arrays[kind], ids = read_part(files[kind], kind, what)
-            columns += [] if ids is None else [ids]
-    if len(columns) == 2 and len(columns[0]) == len(columns[1]):
-        check_equal_ids(columns[0], columns[1], name)
-    if columns:
-        arrays.setdefault("ids", columns[0])
-    facts = {fact: manifest.get(fact) for fact in _FACTS}
-    return Run(manifest.get("name", name), **arrays, **facts)

@@ -35,4 +35,5 @@ def join_runs(parts: Mapping[str, Runs]) -> Runs:
     joined: list[Run] = []
     for path, runs in parts.items():
         joined += below(path, runs) if any(times[name] > 1 for name in runs.names) else runs
-    return Runs(tuple(joined))
+    notes = tuple(dict.fromkeys(note for runs in parts.values() for note in runs.notes))
+    return Runs(tuple(joined), notes=notes)

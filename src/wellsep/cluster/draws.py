@@ -1,0 +1,183 @@
+"""What is done with one draw of objects: cluster it or label the others by it, and compare."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
+
+from wellsep._checks import UndefinedIndex
+from wellsep._display import count, shown
+from wellsep.cluster.candidates import fit_labels, weight_params
+from wellsep.cluster.evidence import cut_rows
+from wellsep.cluster.membership import most_voted
+from wellsep.cluster.strength import PRECOMPUTED, nearest_clusters, split_strengths
+from wellsep.cluster.workers import in_workers
+from wellsep.compute.contingency import best_jaccards, own_jaccards
+from wellsep.partitions import encode
+
+NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
+
+
+class Judged(NamedTuple):
+    """One draw: a value per cluster, the clusters found, the share of noise found again."""
+
+    values: np.ndarray | None
+    n_found: int = 0
+    noise_again: float = np.nan
+    error: str = ""
+
+
+def judge_draw(
+    model: Any,
+    X: Any,
+    codes: np.ndarray,
+    rows: np.ndarray,
+    pairwise: bool,
+    weights: np.ndarray | None,
+    seed: int,
+) -> Judged:
+    """Cluster the drawn objects and compare; a failure is told, not raised."""
+    try:
+        found, n_found = fit_rows(model, X, rows, pairwise, weights, seed)
+    except Exception as error:  # a clusterer may raise anything
+        return Judged(None, error=f"{type(error).__name__}: {shown(str(error))}")
+    drawn = codes[rows]
+    own = None if weights is None else weights[rows]
+    values = best_jaccards(drawn, found, int(codes.max()) + 1, n_found, own)
+    noise = drawn < 0
+    again = float((found[noise] < 0).mean()) if noise.any() else np.nan
+    return Judged(values, n_found, again)
+
+
+def fit_rows(
+    model: Any, X: Any, rows: np.ndarray, pairwise: bool, weights: np.ndarray | None, seed: int
+) -> tuple[np.ndarray, int]:
+    """Codes of the clusters that a fresh copy of the clusterer finds in some objects."""
+    fresh = seeded_where_free(clone(model, safe=False), seed)
+    own = None if weights is None else weights[rows]
+    fitted = fit_labels(fresh, cut_rows(X, rows, pairwise), weight_params(fresh, own))
+    found = encode(fitted.labels, n_objects=len(rows), name="labels of the clusterer")
+    return found.codes[0], len(found.classes[0])
+
+
+def judge_stand_in(
+    X: Any,
+    codes: np.ndarray,
+    rows: np.ndarray,
+    n_neighbors: int,
+    metric: str,
+    weights: np.ndarray | None,
+) -> Judged:
+    """Label the objects that were not drawn by those that were, and compare on the former alone."""
+    drawn = np.zeros(len(codes), dtype=bool)
+    drawn[rows] = True
+    known, others = np.flatnonzero(drawn & (codes >= 0)), np.flatnonzero(~drawn & (codes >= 0))
+    if not len(known) or not len(others):
+        return Judged(None, error="no object with a label is left on one side of the draw")
+    present, own = np.unique(codes[known], return_inverse=True)
+    if n_neighbors:
+        given = _vote(X, others, known, own, n_neighbors, metric)
+    else:
+        given = nearest_clusters(X, others, known, own, metric, weights)
+    of_others = None if weights is None else weights[others]
+    # A label keeps its name here; a cluster whose objects were all drawn has none to judge it by.
+    values = own_jaccards(codes[others], present[given], int(codes.max()) + 1, of_others)
+    return Judged(values, len(np.unique(given)))
+
+
+def _vote(
+    X: Any, others: np.ndarray, known: np.ndarray, own: np.ndarray, k: int, metric: str
+) -> np.ndarray:
+    k = min(k, len(known))
+    if metric == PRECOMPUTED:
+        between = X[np.ix_(others, known)]
+        near = np.argpartition(between, k - 1, axis=1)[:, :k]
+        order = np.take_along_axis(between, near, axis=1).argsort(axis=1, kind="stable")
+        found = np.take_along_axis(near, order, axis=1)
+    else:
+        search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
+        found = search.kneighbors(X[others], return_distance=False)
+    return most_voted(own[found]).codes
+
+
+def strengths_of(
+    model: Any,
+    X: Any,
+    pairwise: bool,
+    metric: str,
+    halves: list[tuple[np.ndarray, np.ndarray]],
+    weights: np.ndarray | None,
+    seeds: np.ndarray,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Prediction strength of every split, and a note on those that have none."""
+    if pairwise and (metric != PRECOMPUTED or sp.issparse(X)):
+        what = "similarities" if metric != PRECOMPUTED else "some of the distances"
+        return np.empty(0), (
+            f"Prediction strength was not computed: X holds {what}, and it needs coordinates or "
+            "all distances.",
+        )
+    space = X
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        # Means are taken where the clusterer sees the objects.
+        space = clone(model[:-1]).fit_transform(X)
+    metric = metric if metric in NEAREST_MEAN_METRICS else "euclidean"
+    tasks = [
+        (model, X, space, pair, pairwise, metric, weights, seeds[2 * m : 2 * m + 2])
+        for m, pair in enumerate(halves)
+    ]
+    found = in_workers(_strength_of, tasks, n_jobs)
+    known = [one for one in found if not isinstance(one, str)]
+    failed = [one for one in found if isinstance(one, str)]
+    notes = [
+        f"{len(failed)} of {count(len(found), 'split')} for the prediction strength failed and are "
+        f"left out; the first: {first}"
+        for first in failed[:1]
+    ]
+    return np.array(known, dtype=float), tuple(notes)
+
+
+def _strength_of(
+    model: Any,
+    X: Any,
+    space: Any,
+    halves: Any,
+    pairwise: bool,
+    metric: str,
+    weights: Any,
+    seeds: np.ndarray,
+) -> float | str:
+    try:
+        labels = [
+            fit_rows(model, X, rows, pairwise, weights, int(seed))[0]
+            for rows, seed in zip(halves, seeds, strict=True)
+        ]
+    except Exception as error:  # a clusterer may raise anything
+        return f"{type(error).__name__}: {shown(str(error))}"
+    try:
+        found = split_strengths(space, halves, labels, metric=metric, sample_weight=weights)
+    except UndefinedIndex as error:
+        return str(error)
+    return found.weakest
+
+
+def draw_rows(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarray:
+    """Rows of one draw: a bootstrap with its repeats dropped, or so many without replacement."""
+    if size is None:
+        return np.unique(rng.randint(n, size=n))
+    return np.sort(rng.choice(n, size, replace=False))
+
+
+def seeded_where_free(estimator: Any, seed: int) -> Any:
+    """The estimator with every random_state that is None set to the seed."""
+    names = [
+        name
+        for name, value in estimator.get_params().items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    return estimator.set_params(**dict.fromkeys(names, seed)) if names else estimator

@@ -1,0 +1,293 @@
+"""What is computed for a number of clusters besides validity indices: gap, strength, BIC, inertia.
+
+All but the inertia are computed on a sample of at most 2,000 objects, as the clusterer sees them:
+after the steps of a pipeline that come before it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from wellsep._checks import UndefinedIndex, to_numpy
+from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
+from wellsep.cluster.kmeans import KMeans, kmeans_labels
+from wellsep.cluster.strength import PRECOMPUTED, draw_halves, split_strengths
+from wellsep.cluster.workers import Progress, in_workers
+from wellsep.compute.units import in_safe_units
+from wellsep.indices.gap import ReferenceBox, gaps, within_sums
+
+OBJECTS = 2000  # of the sample at most
+REFERENCES = 20  # of the gap statistic
+SPLITS = 5  # in halves, for the prediction strength
+ENTRIES = 20_000_000  # of a sparse sample that may be made dense
+FULL = 20  # columns up to which a component of the mixture has a full covariance matrix
+RIDGE = 1e-6  # of the mean variance, added to the variances of the mixture
+NO_SPREAD = 1e-12  # of W(1): what is not above it is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Objects as the clusterer sees them, and the clusterer."""
+
+    X: Any  # (n, d), or (n, n) where the clusterer takes distances or similarities
+    model: Any
+    rough: Any  # the clusterer for the references of the gap statistic; it may have fewer starts
+    parameter: str
+    weights: np.ndarray | None
+    metric: str  # of the clusterer
+    pairwise: bool
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return int(self.X.shape[0])
+
+    def cut(self, rows: np.ndarray) -> Any:
+        """Some rows, and with distances the same columns."""
+        return cut_rows(self.X, rows, self.pairwise)
+
+    @cached_property
+    def dense(self) -> np.ndarray | str:
+        """The objects as a dense table in safe units, or why there is none."""
+        if self.pairwise:
+            return "X holds distances, not coordinates"
+        if sp.issparse(self.X):
+            if self.X.shape[0] * self.X.shape[1] > ENTRIES:
+                return f"X is sparse and too wide to be made dense ({self.X.shape[1]:,} columns)"
+            return np.asarray(in_safe_units(self.X.toarray().astype(np.float64))[0])
+        table = np.asarray(to_numpy(self.X), dtype=np.float64)
+        return np.asarray(in_safe_units(table)[0])
+
+    @property
+    def untestable(self) -> str:
+        """Why the gap statistic cannot be asked of this clusterer and these data; or nothing."""
+        if isinstance(self.dense, str):
+            return self.dense
+        if self.weights is not None:
+            return "objects have weights"
+        if self.metric != "euclidean":
+            return f"the clusterer uses the metric {self.metric!r}, not Euclidean distances"
+        return ""
+
+    @cached_property
+    def skewness(self) -> float:
+        """The largest skewness of a column, without its sign."""
+        if isinstance(self.dense, str):
+            return 0.0
+        deviations = self.dense - self.dense.mean(axis=0)
+        spread = np.sqrt((deviations**2).mean(axis=0))
+        scaled = deviations[:, spread > 0] / spread[spread > 0]
+        return float(np.abs((scaled**3).mean(axis=0)).max(initial=0.0))
+
+
+def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
+    """Some rows of X, and with distances the same columns."""
+    if rows is None:
+        return X
+    return X[rows][:, rows] if pairwise else X[rows]
+
+
+def is_pairwise(model: Any) -> bool:
+    """Whether the clusterer takes distances or similarities between all objects."""
+    return bool(get_tags(model).input_tags.pairwise) or _metric(model) == PRECOMPUTED
+
+
+def takes_distances(model: Any) -> bool:
+    """Whether the clusterer takes distances between all objects."""
+    return _metric(model) == PRECOMPUTED
+
+
+def _metric(model: Any) -> str:
+    metric = last_step(model).get_params().get("metric")
+    return metric if isinstance(metric, str) else "euclidean"
+
+
+def draw_sample(
+    X: Any,
+    model: Any,
+    parameter: str,
+    weights: Any,
+    pairwise: bool,
+    rng: np.random.RandomState,
+    *,
+    rough: Any = None,
+) -> Sample:
+    """At most 2,000 objects, passed through the steps before the clusterer."""
+    prefix, clusterer = prefix_of(model), last_step(model)
+    inside = X
+    if isinstance(model, Pipeline) and len(model.steps) > 1:
+        inside = clone(model[:-1]).fit_transform(X)
+        inside = inside if sp.issparse(inside) else to_numpy(inside)
+    n = X.shape[0]
+    rows = None if n <= OBJECTS else np.sort(rng.choice(n, OBJECTS, replace=False))
+    return Sample(
+        X=cut_rows(inside, rows, pairwise),
+        model=clusterer,
+        rough=clusterer if rough is None else rough,
+        parameter=parameter.removeprefix(prefix),
+        weights=weights if rows is None or weights is None else weights[rows],
+        metric=_metric(clusterer),
+        pairwise=pairwise,
+    )
+
+
+# --------------------------------------------------------------------------- gap statistic
+
+
+class GapCurve(NamedTuple):
+    """Gap(k) and s(k), with k = 1 first."""
+
+    k: np.ndarray
+    gap: np.ndarray
+    error: np.ndarray
+
+
+def gap_curve(
+    sample: Sample,
+    ks: Sequence[int],
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+) -> GapCurve:
+    """The gap statistic of the clusterer; NaN for a K that a reference could not be fitted with."""
+    X = sample.dense
+    assert not isinstance(X, str)
+    ks = [1, *(k for k in ks if 1 < k < len(X))]
+    box = ReferenceBox(X, "pca")
+    tasks = [(sample.rough, sample.parameter, ks, X, None, seed)]
+    tasks += [
+        (sample.rough, sample.parameter, ks, None, box, seed + 1 + b) for b in range(REFERENCES)
+    ]
+    own, *others = in_workers(_log_within, tasks, n_jobs, progress, "gap statistic")
+    gap, error = gaps(own, np.array(others))
+    return GapCurve(np.array(ks), gap, error)
+
+
+def _log_within(
+    model: Any, parameter: str, ks: list[int], X: Any, box: ReferenceBox | None, seed: int
+) -> np.ndarray:
+    """ln W of one data set for every K: −inf without spread, NaN where the fit failed."""
+    if box is not None:
+        X = box(np.random.default_rng(seed))
+    with _quiet():
+        fits = _fits(model, parameter, ks[1:], X, None, seed % 2**31)
+    labels = [np.zeros(len(X), dtype=int)]
+    labels += [one for one in fits if not isinstance(one, Exception)]
+    sums = np.full(len(ks), np.nan)
+    sums[[True, *(not isinstance(one, Exception) for one in fits)]] = within_sums(X, labels)
+    sums[sums <= NO_SPREAD * sums[0]] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.log(sums)
+
+
+# --------------------------------------------------------------------------- the other criteria
+
+
+def strengths(
+    sample: Sample,
+    ks: Sequence[int],
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+) -> tuple[np.ndarray, dict[int, str]]:
+    """The prediction strength of every K, a mean over splits; and why some have none."""
+    tasks = [(sample, list(ks), seed + split) for split in range(SPLITS)]
+    found = in_workers(_split, tasks, n_jobs, progress, "prediction strength")
+    values = np.array([values for values, _ in found]).mean(axis=0)
+    return values, {k: why for _, reasons in reversed(found) for k, why in reasons.items()}
+
+
+def _split(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[int, str]]:
+    """The strength of each K in one split; NaN, with a reason, where a half cannot be fitted."""
+    values, reasons = np.full(len(ks), np.nan), {}
+    halves = draw_halves(sample.n, np.random.RandomState(seed % 2**31))
+    weights = [None if sample.weights is None else sample.weights[rows] for rows in halves]
+    with _quiet():
+        fits = [
+            _fits(sample.model, sample.parameter, ks, sample.cut(rows), own, seed % 2**31)
+            for rows, own in zip(halves, weights, strict=True)
+        ]
+    for at, (k, first, second) in enumerate(zip(ks, *fits, strict=True)):
+        failed = next((one for one in (first, second) if isinstance(one, Exception)), None)
+        if failed is not None:
+            reasons[k] = f"a half of the objects could not be clustered: {failed}"
+            continue
+        try:
+            values[at] = split_strengths(
+                sample.X,
+                halves,
+                (first, second),
+                metric=sample.metric if sample.metric in ("cosine", PRECOMPUTED) else "euclidean",
+                sample_weight=sample.weights,
+            ).weakest
+        except UndefinedIndex as error:
+            reasons[k] = str(error)
+    return values, reasons
+
+
+def mixture_bics(
+    sample: Sample,
+    ks: Sequence[int],
+    seed: int,
+    n_jobs: int | None,
+    progress: Progress | None = None,
+) -> tuple[np.ndarray, dict[int, str]]:
+    """BIC of Gaussian mixtures with each number of components; and why some have none."""
+    tasks = [(sample.dense, k, seed % 2**31) for k in ks]
+    found = in_workers(_bic, tasks, n_jobs, progress, "Gaussian mixtures")
+    reasons = {k: one for k, one in zip(ks, found, strict=True) if isinstance(one, str)}
+    return np.array([np.nan if isinstance(one, str) else one for one in found]), reasons
+
+
+def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
+    from sklearn.mixture import GaussianMixture
+
+    if k > len(X):
+        return f"a mixture of {k} components needs as many objects, got {len(X)}"
+    centred = X - X.mean(axis=0)
+    variance = float((centred**2).mean())
+    if not variance > 0:
+        return "all objects are equal"
+    # In units of the spread, so that the ridge and the tolerance mean the same for any data.
+    model = GaussianMixture(
+        k,
+        covariance_type="full" if X.shape[1] <= FULL else "diag",
+        reg_covar=RIDGE,
+        random_state=seed,
+    )
+    scaled = centred / np.sqrt(variance)
+    try:
+        with _quiet():
+            return float(model.fit(scaled).bic(scaled)) + X.size * float(np.log(variance))
+    except ValueError as error:
+        return str(error)
+
+
+def _fits(
+    model: Any, parameter: str, ks: list[int], X: Any, weights: Any, seed: int
+) -> list[np.ndarray | Exception]:
+    """The labels for every K, or the error of the fit."""
+    if type(model) is KMeans and isinstance(model.init, str) and max(ks, default=0) <= X.shape[0]:
+        return list(kmeans_labels(model, ks, X, weights, seed))
+    fits = fit_each(model, parameter, ks, X, weights, seed)
+    return [one.labels if isinstance(one, Fitted) else one for one in fits]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without warnings of fits that end early: those of the partitions themselves are shown."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield

@@ -1,0 +1,262 @@
+"""Stability: how often each cluster is found again when objects are drawn anew, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wellsep._display import count, html_box, html_table, listing, printable
+from wellsep._labels import NOISE
+from wellsep._records import Record
+from wellsep.cluster.strength import FOUND_AGAIN
+
+DISSOLVED, RECOVERED = 0.5, 0.75  # Hennig 2007: at most, more than
+# Hennig 2008: from which mean Jaccard on a cluster is called so.
+STEPS = (0.6, 0.75, 0.85)
+WORDS = ("not to be trusted", "doubtful", "stable", "highly stable")
+ADVICE = (
+    "Do not trust this cluster",
+    "There is a pattern, but which objects belong to it is doubtful",
+    "It is stable",
+    "It is highly stable",
+)
+_MOST_TOLD = 10  # clusters that get a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class Stability(Record):
+    """What `stability` found; K clusters, B draws of the n objects.
+
+    Attributes
+    ----------
+    clusters : ndarray of shape (K,)
+        Label of each cluster.
+    labels : ndarray of shape (n,)
+        The clustering that was judged; -1 is noise.
+    values : ndarray of shape (K, B)
+        Jaccard similarity of each cluster to the most similar cluster of each draw; 0 where none
+        of its objects was drawn, NaN where the draw could not be judged.
+    n_found : ndarray of shape (B,)
+        Clusters found in each draw; 0 where the fit failed.
+    noise_again : ndarray of shape (B,)
+        Share of the drawn noise objects that are noise again; NaN where none was drawn.
+    scheme : {"bootstrap", "subsample"}
+        How objects were drawn: with or without replacement.
+    n_drawn : int
+        Draws of objects per bootstrap (repeats are dropped) or objects per subsample.
+    clusterer : str
+        What was fitted to each draw.
+    stand_in : {"", "nearest-mean", "nearest-neighbours"}
+        What stood in for a clusterer where there was none.
+    prediction_strengths : ndarray of shape (S,)
+        Prediction strength of each split into halves; empty where it was not computed.
+    failures : mapping of int to str
+        Draws whose fit failed, with the error.
+    notes : tuple of str
+        What was left out and why.
+    """
+
+    clusters: np.ndarray
+    labels: np.ndarray
+    values: np.ndarray
+    n_found: np.ndarray
+    noise_again: np.ndarray
+    scheme: str
+    n_drawn: int
+    clusterer: str
+    stand_in: str = ""
+    prediction_strengths: np.ndarray = field(default_factory=lambda: np.empty(0))
+    failures: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(K,) objects of each cluster."""
+        known, counts = np.unique(self.labels, return_counts=True)
+        found: np.ndarray = counts[np.isin(known, self.clusters)]  # both are sorted
+        return found
+
+    @property
+    def n_draws(self) -> np.ndarray:
+        """(K,) draws in which each cluster was judged."""
+        found: np.ndarray = (~np.isnan(self.values)).sum(axis=1)
+        return found
+
+    @property
+    def jaccard(self) -> np.ndarray:
+        """(K,) mean Jaccard similarity of each cluster over the draws: its stability."""
+        total, n = np.nansum(self.values, axis=1), self.n_draws
+        return np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+
+    @property
+    def half_width(self) -> np.ndarray:
+        """(K,) half the width of the 95 % interval of `jaccard`, from the number of draws."""
+        n = self.n_draws
+        squares = np.nansum((self.values - self.jaccard[:, None]) ** 2, axis=1)
+        variance = np.divide(squares, n - 1, out=np.full(len(n), np.nan), where=n > 1)
+        return 1.96 * np.sqrt(variance / np.maximum(n, 1))
+
+    @property
+    def dissolved(self) -> np.ndarray:
+        """(K,) draws in which a cluster dissolves: its Jaccard similarity is at most .5."""
+        found: np.ndarray = (self.values <= DISSOLVED).sum(axis=1)
+        return found
+
+    @property
+    def recovered(self) -> np.ndarray:
+        """(K,) draws in which a cluster is recovered: its Jaccard similarity is above .75."""
+        found: np.ndarray = (self.values > RECOVERED).sum(axis=1)
+        return found
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What to call each cluster, or the two words that its interval lies between."""
+        found = []
+        for low, high in self._steps():
+            if low is None or high is None:
+                found.append("not judged")
+            elif low == high:
+                found.append(WORDS[low])
+            else:
+                found.append(f"between {WORDS[low]} and {WORDS[high]}")
+        return tuple(found)
+
+    @property
+    def prediction_strength(self) -> float:
+        """Mean prediction strength over the splits; NaN where it was not computed."""
+        known = self.prediction_strengths
+        return float(known.mean()) if len(known) else float("nan")
+
+    def _steps(self) -> list[tuple[int | None, int | None]]:
+        """Per cluster the lowest and the highest word that its interval touches."""
+        half = np.nan_to_num(self.half_width)
+        ends = np.stack([self.jaccard - half, self.jaccard + half])
+        at = np.searchsorted(STEPS, ends, side="right")
+        return [
+            (None, None) if np.isnan(mean) else (int(low), int(high))
+            for mean, low, high in zip(self.jaccard, *at, strict=True)
+        ]
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table as named columns of plain values, a row per cluster."""
+        mean, half = self.jaccard, np.nan_to_num(self.half_width)
+        return {
+            "cluster": self.clusters.tolist(),
+            "size": self.sizes.tolist(),
+            "jaccard": mean.tolist(),
+            "low": np.maximum(mean - half, 0).tolist(),
+            "high": np.minimum(mean + half, 1).tolist(),
+            "dissolved": self.dissolved.tolist(),
+            "recovered": self.recovered.tolist(),
+            "draws": self.n_draws.tolist(),
+            "verdict": list(self.words),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row per cluster."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
+        return pd.DataFrame(self.columns()).set_index("cluster")
+
+    def explain(self) -> str:
+        """The result in sentences: which clusters are found again, and what that means."""
+        lines = [self._headline()]
+        order = np.argsort(self.jaccard, kind="stable")
+        lines += [self._sentence(int(j)) for j in order[:_MOST_TOLD]]
+        if len(order) > _MOST_TOLD:
+            rest = count(len(order) - _MOST_TOLD, "cluster")
+            lines.append(f"{rest} more are more stable than these.")
+        lines += self._on_draws()
+        return "\n".join(lines)
+
+    def _headline(self) -> str:
+        over = f"over {count(self.values.shape[1] - len(self.failures), self.scheme)}"
+        over += " by a stand-in for the clusterer" if self.stand_in else ""
+        if len(self.clusters) == 1:
+            return (
+                "There is one cluster only. Being found again says nothing about it "
+                f"({over} it is compared with the clusters of each)."
+            )
+        good = [j for j, (low, _) in enumerate(self._steps()) if low is not None and low >= 2]
+        bad = [self._name(j) for j in range(len(self.clusters)) if j not in good]
+        if not bad:
+            return f"All {len(good)} clusters are stable {over}."
+        verb = "is" if len(good) == 1 else "are"
+        return (
+            f"{len(good)} of {len(self.clusters)} clusters {verb} stable {over}; "
+            f"not surely stable: {listing(bad)}."
+        )
+
+    def _sentence(self, j: int) -> str:
+        judged, size = int(self.n_draws[j]), count(int(self.sizes[j]), "object")
+        if not judged:
+            return f"Cluster {self._name(j)} ({size}) could be judged in no {self.scheme}."
+        low, high = self._steps()[j]
+        said = ADVICE[low] if low is not None else ""
+        if low != high:
+            said = f"It is {self.words[j]}; more draws would tell"
+        elif self.stand_in:
+            said = f"By the stand-in it is {self.words[j]}"
+        half = self.half_width[j]
+        spread = "" if np.isnan(half) else f" ± {half:.2f}"
+        return (
+            f"Cluster {self._name(j)} ({size}) dissolves in {self.dissolved[j]} of "
+            f"{count(judged, self.scheme)} and is recovered in {self.recovered[j]}; mean Jaccard "
+            f"{self.jaccard[j]:.2f}{spread}. {said}."
+        )
+
+    def _on_draws(self) -> list[str]:
+        found = []
+        if not np.isnan(self.noise_again).all():
+            again = np.nanmean(self.noise_again)
+            n = count(int((self.labels == NOISE).sum()), "noise object")
+            found.append(f"Of {n} {again:.0%} are noise again, on average.")
+        judged = self.n_found[self.n_found > 0]
+        if not self.stand_in and len(judged) and (judged != len(self.clusters)).any():
+            found.append(
+                f"The {self.scheme}s have {judged.min()} to {judged.max()} clusters, the "
+                f"clustering has {len(self.clusters)}."
+            )
+        if len(self.prediction_strengths):
+            strength, halves = self.prediction_strength, len(self.prediction_strengths)
+            verb = "finds" if strength > FOUND_AGAIN else "does not find"
+            found.append(
+                f"Prediction strength is {strength:.2f} over {count(halves, 'split')}: one half of "
+                f"the objects {verb} the clusters of the other (more than {FOUND_AGAIN} is needed)."
+            )
+        if self.failures:
+            first = min(self.failures)
+            found.append(
+                f"{len(self.failures)} of {self.values.shape[1]} fits failed and are left out; the "
+                f"first: {printable(self.failures[first], 200)}"
+            )
+        found += self.notes
+        if self.stand_in:
+            found.append(
+                f"No clusterer was given: {self.stand_in.replace('-', ' ')} of the drawn objects' "
+                "labels stood in for it and was judged on the other objects. This measures whether "
+                "the clusters could be found again from other objects' labels, not whether your "
+                "method would find them again."
+            )
+        found.append(
+            "Stable does not mean true: stability belongs to the clusterer as much as to the data."
+        )
+        return found
+
+    def _name(self, j: int) -> str:
+        return printable(str(self.clusters[j]), 40)
+
+    def __repr__(self) -> str:
+        mean = self.jaccard
+        shown = [f"{self._name(j)}: {mean[j]:.2f}" for j in range(min(len(mean), 6))]
+        more = f", and {len(mean) - 6} more" if len(mean) > 6 else ""
+        return f"Stability(Jaccard {', '.join(shown)}{more}; {self.values.shape[1]} draws)"
+
+    def _repr_html_(self) -> str:
+        title = f"Stability of {count(len(self.clusters), 'cluster')}"
+        return html_box(title, self.explain().splitlines(), html_table(self.columns(), most=50))

@@ -1,0 +1,140 @@
+"""Prediction strength: how well the clusters of one half of the objects are found in the other.
+
+``choose_k`` lets it vote and ``stability`` reports it; the definition is here alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_choice
+from wellsep.compute.loop import means
+from wellsep.compute.nearest import Nearest
+from wellsep.compute.points import METRICS, assign_labels, label_sums, prepare
+from wellsep.partitions import encode
+
+PRECOMPUTED = "precomputed"
+FOUND_AGAIN = 0.8  # a partition with a greater strength is found again (Tibshirani & Walther)
+
+
+class SplitStrengths(NamedTuple):
+    """The strength of every cluster of both halves, in the order of their labels."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    @property
+    def weakest(self) -> float:
+        """The mean of the weakest cluster of each half."""
+        return 0.5 * float(self.first.min() + self.second.min())
+
+
+def draw_halves(n: int, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Two halves of n objects, drawn at random; the first has ⌊n/2⌋ objects."""
+    order = rng.permutation(n)
+    return np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+
+
+def split_strengths(
+    X: Any,
+    halves: Sequence[np.ndarray],
+    labels: Sequence[Any],
+    *,
+    metric: str = "euclidean",
+    sample_weight: np.ndarray | None = None,
+) -> SplitStrengths:
+    """Compare the clusters of two halves of the objects, found apart (Tibshirani & Walther 2005).
+
+    The objects of each half are also given to the nearest mean of the other half's clusters. For
+    a cluster with m objects, of which t_q go to the other half's cluster q, the strength is the
+    share of its pairs that stay together:
+
+        Σ_q t_q (t_q − 1) / (m (m − 1)),        1 if m < 2
+
+    Parameters
+    ----------
+    X : array of shape (n, d), sparse matrix, or distances of shape (n, n)
+        All objects; distances with ``metric="precomputed"``.
+    halves : two int arrays
+        The rows of X in each half.
+    labels : two arrays
+        The clusters of each half, in the order of its rows. Noise (-1) is in no cluster and
+        is not counted.
+    metric : {"euclidean", "cosine", "precomputed"}
+        How the nearest mean is found. With distances it is the cluster with the least mean
+        distance.
+    sample_weight : array of shape (n,), optional
+        Weight of each object in the means. Pairs are counted without weights.
+
+    Returns
+    -------
+    SplitStrengths
+        One value per cluster of each half. ``weakest`` is the prediction strength of the split.
+
+    Raises
+    ------
+    UndefinedIndex
+        All objects of one half are noise.
+
+    References
+    ----------
+    Tibshirani and Walther (2005), Cluster validation by prediction strength, Journal of
+    Computational and Graphical Statistics 14, 511-528; in the form of R's fpc.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [1], [2], [10], [11], [12], [0], [1], [7], [10], [11], [12]])
+    >>> halves = np.arange(6), np.arange(6, 12)
+    >>> found = split_strengths(X, halves, ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 1]))
+    >>> found.first.tolist(), found.second.round(3).tolist(), round(found.weakest, 3)
+    ([1.0, 1.0], [0.333, 1.0], 0.667)
+    """
+    check_choice("metric", metric, (*METRICS, PRECOMPUTED))
+    codes = [encode(one, name="labels").codes[0] for one in labels]
+    counted = [np.asarray(rows)[own >= 0] for rows, own in zip(halves, codes, strict=True)]
+    codes = [own[own >= 0] for own in codes]
+    if not all(map(len, codes)):
+        raise UndefinedIndex("all objects of one half are noise")
+    given = [
+        nearest_clusters(X, counted[i], counted[1 - i], codes[1 - i], metric, sample_weight)
+        for i in range(2)
+    ]
+    return SplitStrengths(*(_kept_together(codes[i], given[i]) for i in range(2)))
+
+
+def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """For each cluster the share of its ordered pairs that another labelling keeps together."""
+    table = np.zeros((own.max() + 1, other.max() + 1))
+    np.add.at(table, (own, other), 1)
+    sizes = table.sum(axis=1)
+    pairs = np.maximum(sizes * (sizes - 1), 1)
+    return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)
+
+
+def nearest_clusters(
+    X: Any,
+    rows: np.ndarray,
+    others: np.ndarray,
+    codes: np.ndarray,
+    metric: str,
+    sample_weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """For each row the nearest of the clusters that other rows form."""
+    n_clusters = int(codes.max()) + 1
+    weights = None if sample_weight is None else sample_weight[others]
+    if metric == PRECOMPUTED:
+        members = (codes[:, None] == np.arange(n_clusters)).astype(np.float64)
+        members = members if weights is None else members * weights[:, None]
+        between = np.asarray(X[np.ix_(rows, others)], dtype=np.float64)
+        nearest: np.ndarray = (between @ members / members.sum(axis=0)).argmin(axis=1)
+        return nearest
+    made = prepare(X[others], weights, metric)
+    sums, mass = label_sums(made, Nearest(codes, None), n_clusters)
+    centers = means(made, sums, mass, np.zeros_like(sums))
+    points = prepare(X[rows], None, metric)
+    found: np.ndarray = assign_labels(points, points.frame.enter(made.frame.leave(centers)))
+    return found

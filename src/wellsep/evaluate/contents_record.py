@@ -1,0 +1,274 @@
+"""ClusterDescription: what is in each cluster, as tables and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_choice, check_count
+from wellsep._display import count, html_box, html_table, listing, printable
+from wellsep._records import Record
+
+RULE_FROM = 0.6  # F1 below which no rule is told
+LARGE = 0.8  # a standardised difference from here on is called high or low
+LARGE_SHARE = 0.2  # the same of a difference of shares
+_MOST_TOLD = 10  # clusters that get a sentence
+_MOST_FEATURES = 3  # named in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterDescription(Record):
+    """What `describe_clusters` found; K clusters, F features, n objects.
+
+    Attributes
+    ----------
+    clusters : tuple of str
+        Label of each cluster.
+    n_objects : int
+        All objects, noise included.
+    sizes : ndarray of shape (K,)
+    silhouette, negative : ndarray of shape (K,)
+        Mean silhouette width, and share of the objects whose width is negative.
+    dbcv, cfq : ndarray of shape (K,)
+        The part of each cluster in these indices.
+    stability : ndarray of shape (K,)
+        Mean Jaccard similarity over draws; NaN where no record of stability was given.
+    dissolved, n_draws : ndarray of shape (K,), int
+        In how many draws the cluster dissolved, and of how many.
+    nearest : ndarray of shape (K,), int
+        Position of the cluster whose mean is nearest, -1 where there is none.
+    gap : ndarray of shape (K,)
+        Distance of the two means.
+    margin : ndarray of shape (K,)
+        Median distance of the objects to the nearest plane between means.
+    borderline : ndarray of shape (K,), int
+        Objects whose margin is below a tenth of half the distance of the two means.
+    features : tuple of str
+    shares : ndarray of shape (F,), bool
+        Which features are shares of a category and not numbers.
+    inside, outside : ndarray of shape (K, F)
+        Mean or share of each feature in the cluster, and in all other clusters.
+    difference : ndarray of shape (K, F)
+        Their difference over the pooled standard deviation; of shares the plain difference.
+    auc : ndarray of shape (K, F)
+        Share of pairs (one object inside, one outside) in which the inside value is larger.
+    rules : tuple of str
+        A short rule for each cluster; empty where there is none.
+    precision, recall : ndarray of shape (K,)
+        Of rules made in the same way, on objects that they were not made from.
+    medoid : ndarray of shape (K,), int
+        Position of the object with the smallest summed distance to its cluster.
+    typical, doubtful : ndarray of shape (K, E), int
+        Positions of the objects with the largest silhouette widths, and of those with the smallest
+        relative margins; -1 where a cluster has fewer.
+    ids : ndarray of shape (n,)
+        Names of the objects.
+    notes : tuple of str
+        What was left out and why.
+    """
+
+    clusters: tuple[str, ...]
+    n_objects: int
+    sizes: np.ndarray
+    silhouette: np.ndarray
+    negative: np.ndarray
+    dbcv: np.ndarray
+    cfq: np.ndarray
+    stability: np.ndarray
+    dissolved: np.ndarray
+    n_draws: np.ndarray
+    nearest: np.ndarray
+    gap: np.ndarray
+    margin: np.ndarray
+    borderline: np.ndarray
+    features: tuple[str, ...]
+    shares: np.ndarray
+    inside: np.ndarray
+    outside: np.ndarray
+    difference: np.ndarray
+    auc: np.ndarray
+    rules: tuple[str, ...]
+    precision: np.ndarray
+    recall: np.ndarray
+    medoid: np.ndarray
+    typical: np.ndarray
+    doubtful: np.ndarray
+    ids: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> np.ndarray:
+        """(K,) share of all objects."""
+        found: np.ndarray = self.sizes / self.n_objects
+        return found
+
+    @property
+    def n_noise(self) -> int:
+        """Objects without a cluster."""
+        return self.n_objects - int(self.sizes.sum())
+
+    @property
+    def f1(self) -> np.ndarray:
+        """(K,) harmonic mean of the rules' precision and recall."""
+        total = self.precision + self.recall
+        both = 2 * self.precision * self.recall
+        found: np.ndarray = np.divide(both, total, out=np.zeros(len(total)), where=total > 0)
+        return found
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table as named columns of plain values, a row per cluster."""
+        names = [*self.clusters, None]  # the last: none
+        table: dict[str, list[Any]] = {
+            "cluster": list(self.clusters),
+            "size": self.sizes.tolist(),
+            "share": self.share.tolist(),
+            "silhouette": self.silhouette.tolist(),
+            "negative": self.negative.tolist(),
+            "dbcv": self.dbcv.tolist(),
+            "cfq": self.cfq.tolist(),
+        }
+        if self.n_draws.any():
+            table |= {
+                "stability": self.stability.tolist(),
+                "dissolved": [
+                    f"{gone} of {drawn}"
+                    for gone, drawn in zip(self.dissolved, self.n_draws, strict=True)
+                ],
+            }
+        return table | {
+            "nearest": [names[at] for at in self.nearest],
+            "gap": self.gap.tolist(),
+            "margin": self.margin.tolist(),
+            "borderline": self.borderline.tolist(),
+            "rule": list(self.rules),
+            "precision": self.precision.tolist(),
+            "recall": self.recall.tolist(),
+            "medoid": self.names_of(self.medoid),
+            "typical": self.names_of(self.typical[:, 0]),
+            "doubtful": self.names_of(self.doubtful[:, 0]),
+        }
+
+    def names_of(self, positions: np.ndarray) -> list[Any]:
+        """Names of the objects at some positions; None for -1."""
+        names = self.ids.tolist()
+        return [names[at] if at >= 0 else None for at in positions]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row per cluster."""
+        return _pandas().DataFrame(self.columns()).set_index("cluster")
+
+    def feature_columns(self, cluster: str | None = None, most: int = 5) -> dict[str, list[Any]]:
+        """The features that differ most as named columns, a row per cluster and feature.
+
+        Parameters
+        ----------
+        cluster : str, optional
+            Only this one.
+        most : int
+            Features per cluster, from the largest difference.
+        """
+        check_count("most", most)
+        if cluster is not None:
+            check_choice("cluster", cluster, self.clusters)
+        rows = [
+            (k, f)
+            for k, name in enumerate(self.clusters)
+            if cluster in (None, name)
+            for f in self.order(k)[:most]
+        ]
+        return {
+            "cluster": [self.clusters[k] for k, _ in rows],
+            "feature": [self.features[f] for _, f in rows],
+            **{
+                name: [float(getattr(self, name)[row]) for row in rows]
+                for name in ("inside", "outside", "difference", "auc")
+            },
+        }
+
+    def feature_frame(self, cluster: str | None = None, most: int = 5) -> Any:
+        """`feature_columns` as a pandas DataFrame."""
+        return _pandas().DataFrame(self.feature_columns(cluster, most))
+
+    def order(self, k: int) -> list[int]:
+        """Features of the cluster at position k, from the one that differs most.
+
+        By how far the share of pairs (`auc`) lies from a half, then by the difference: shares and
+        numbers can be compared by it.
+        """
+        if np.isnan(self.difference[k]).all():
+            return []
+        apart = np.nan_to_num(np.abs(self.auc[k] - 0.5))
+        size = np.nan_to_num(np.abs(self.difference[k]))
+        mixed = self.shares.any()
+        found: list[int] = np.lexsort((-size, -apart) if mixed else (-apart, -size)).tolist()
+        return found
+
+    def explain(self) -> str:
+        """The result in sentences: what makes each cluster, and how far to trust it."""
+        order = np.argsort(-self.sizes, kind="stable")
+        lines = [self._headline()]
+        lines += [self.sentence(int(k)) for k in order[:_MOST_TOLD]]
+        if len(order) > _MOST_TOLD:
+            lines.append(f"{count(len(order) - _MOST_TOLD, 'smaller cluster')} more.")
+        return "\n".join([*lines, *self.notes])
+
+    def _headline(self) -> str:
+        text = f"{count(len(self.clusters), 'cluster')} of {count(self.n_objects, 'object')}."
+        if self.n_noise:
+            are = "is" if self.n_noise == 1 else "are"
+            text += f" {count(self.n_noise, 'object')} {are} noise and in no cluster."
+        return text
+
+    def sentence(self, k: int) -> str:
+        """What is in the cluster at position k."""
+        name = printable(self.clusters[k])
+        size = count(int(self.sizes[k]), "object")
+        parts = [f"Cluster {name} ({size}, {self.share[k]:.0%})"]
+        features = [self._in_words(k, f) for f in self.order(k)[:_MOST_FEATURES]]
+        features = [text for text in features if text]
+        parts[0] += f": {listing(features)}." if features else ": no feature stands out."
+        parts.append(self._rule_in_words(k))
+        if self.n_draws[k]:
+            parts.append(
+                f"Found again with a mean Jaccard similarity of {self.stability[k]:.2f}; dissolved "
+                f"in {self.dissolved[k]} of {self.n_draws[k]} draws."
+            )
+        if self.nearest[k] >= 0:
+            parts.append(f"Nearest: cluster {printable(self.clusters[self.nearest[k]])}.")
+        if self.negative[k] > 0:
+            parts.append(f"{self.negative[k]:.0%} of its silhouette widths are negative.")
+        return " ".join(part for part in parts if part)
+
+    def _in_words(self, k: int, f: int) -> str:
+        name, size = printable(self.features[f]), self.difference[k, f]
+        if abs(size) < (LARGE_SHARE if self.shares[f] else LARGE):
+            return ""
+        inside, outside = self.inside[k, f], self.outside[k, f]
+        if self.shares[f]:
+            return (
+                f"{'often' if size > 0 else 'seldom'} {name} ({inside:.0%} against {outside:.0%})"
+            )
+        return f"{'high' if size > 0 else 'low'} {name} ({inside:.4g} against {outside:.4g})"
+
+    def _rule_in_words(self, k: int) -> str:
+        if not self.rules[k] or self.f1[k] < RULE_FROM:
+            return "No short rule describes this cluster."
+        return (
+            f"Rule: {printable(self.rules[k])}. On objects left out, rules made like it find "
+            f"{self.recall[k]:.0%} of the cluster, and {self.precision[k]:.0%} of what they find "
+            "belongs to it."
+        )
+
+    def _repr_html_(self) -> str:
+        tables = html_table(self.columns()) + html_table(self.feature_columns(), most=50)
+        return html_box("What is in each cluster", self.explain().splitlines(), tables)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
+    return pd

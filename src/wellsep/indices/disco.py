@@ -1,0 +1,162 @@
+"""DISCO: a silhouette for clusters of any shape that judges noise, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex, check_count
+from wellsep.compute.gather import gather
+from wellsep.compute.minimax import MIN_POINTS, MinimaxParts
+from wellsep.compute.wants import Want, want
+from wellsep.indices.record import index
+from wellsep.indices.scoring import one_task, score_one
+
+
+def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
+    check_count("min_points", min_points, 1)
+    return {"parts": want("minimax", min_points=min_points)}
+
+
+@index(
+    name="disco",
+    title="DISCO",
+    wants=_wants_disco,
+    direction=1,
+    range=(-1, 1),
+    cost="n²·d",
+    weighted=False,
+    minimum_clusters=0,
+    price="included",
+    citation="Beer, Krieger, Weber, Ritzert, Assent & Plant, Internal evaluation of density-based "
+    "clusterings with noise, arXiv:2503.00127 (2025)",
+    caution="One cluster with a few far noise objects can score above the right partition: compare "
+    "partitions of two clusters or more.",
+)
+def _disco(parts: MinimaxParts | None, *, min_points: int = MIN_POINTS) -> float:
+    return float(_values(parts, min_points).mean())
+
+
+def _values(parts: MinimaxParts | None, min_points: int) -> np.ndarray:
+    """(n,) the width of an object of a cluster, the smaller of two ratios of a noise object."""
+    if parts is None:
+        raise UndefinedIndex(f"disco needs at least min_points = {min_points} objects")
+    noise = np.isnan(parts.widths)
+    if noise.all():
+        return np.full(len(noise), -1.0)
+    values = parts.widths.copy()
+    values[noise] = np.minimum(_against(parts.sparse), _against(parts.far))
+    return values
+
+
+def _against(ratio: np.ndarray) -> np.ndarray:
+    """(p − q)/max(p, q) of the ratio p/q."""
+    return np.where(ratio > 1, 1 - 1 / np.maximum(ratio, 1), ratio - 1)
+
+
+def disco_score(
+    X: Any,
+    labels: Any,
+    *,
+    min_points: int = MIN_POINTS,
+    noise: str = "exclude",
+    device: Any = None,
+) -> float:
+    r"""DISCO: the mean silhouette over paths of high density; noise objects are judged, too.
+
+    Distances are dc-distances: the smallest, over all paths between two objects, of the largest
+    mutual reachability max(core(x), core(y), ‖x−y‖) on the path. The core distance of x reaches
+    its ``min_points``-th nearest object, x being the first. An object of a cluster counts its
+    silhouette width. A noise object x counts
+
+    .. math:: \min_k\min\left(
+              \frac{\mathrm{core}(x)-c_k}{\max(\mathrm{core}(x),\,c_k)},\
+              \frac{\mathrm{dc}(x,C_k)-c_k}{\max(\mathrm{dc}(x,C_k),\,c_k)}\right)
+
+    with c_k the largest core distance in cluster k and dc(x, C_k) the smallest distance to it.
+    Noise is right where it is sparse and far from every cluster. The value is the mean over all
+    objects. Range [-1, 1], greater is better.
+
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        Computed on the host in float64.
+    labels : array-like of shape (n,)
+    min_points : int, default 5
+        How many objects a core distance reaches, the object itself counted.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude" judges such objects as said above;
+        "priced" is the same here.
+    device : str, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UndefinedIndex
+        Fewer than ``min_points`` objects.
+
+    See Also
+    --------
+    disco_samples : the value of each object.
+    silhouette_score : with ``metric="dc"``, the part of the clusters alone.
+
+    Notes
+    -----
+    One cluster without noise has the value 0, noise alone -1. The rivals of a single cluster are
+    its noise objects, each by itself. One cluster with a few far noise objects can therefore score
+    above the right partition: compare partitions of two clusters or more.
+
+    References
+    ----------
+    Beer, Krieger, Weber, Ritzert, Assent & Plant (2025), arXiv:2503.00127.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0], [1], [2], [10], [11], [13]]
+    >>> round(ws.disco_score(X, [0, 0, 0, 1, 1, -1], min_points=2), 4)
+    0.8125
+    """
+    return score_one("disco", X, labels, min_points=min_points, noise=noise, device=device)
+
+
+def disco_samples(
+    X: Any,
+    labels: Any,
+    *,
+    min_points: int = MIN_POINTS,
+    noise: str = "exclude",
+    device: Any = None,
+) -> np.ndarray:
+    """DISCO value of each object, noise objects included; their mean is `disco_score`.
+
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        Computed on the host in float64.
+    labels : array-like of shape (n,)
+    min_points : int, default 5
+        How many objects a core distance reaches, the object itself counted.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means; "exclude" judges such objects as noise.
+    device : str, optional
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X = [[0.0], [1], [2], [10], [11], [13]]
+    >>> ws.disco_samples(X, [0, 0, 0, 1, 1, -1], min_points=2).tolist()
+    [0.875, 0.875, 0.875, 0.875, 0.875, 0.5]
+    """
+    params = {"min_points": min_points}
+    task, entry, params = one_task("disco", X, labels, None, noise, device, params=params)
+    wanted = entry.wants(**params)["parts"]
+    return _values(gather(task, [wanted])[wanted][0], min_points)

@@ -1,0 +1,73 @@
+"""Displays of what is in the clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wellsep._arguments import check_kind
+from wellsep.evaluate import ClusterDescription, describe_clusters
+from wellsep.plot.display import Display, agreement_map, labels_of, name_rows
+from wellsep.report.contents import profile_figure
+from wellsep.report.figures import ClusterProfile
+
+
+class ClusterProfileDisplay(Display):
+    """Heat map of the features that make the clusters: high or low inside, against the rest.
+
+    Examples
+    --------
+    >>> from wellsep.plot import ClusterProfileDisplay
+    >>> X, labels = [[0.0, 7], [1, 8], [5, 8], [6, 7]], [0, 0, 1, 1]
+    >>> display = ClusterProfileDisplay.from_predictions(
+    ...     X, labels, feature_names=["height", "age"], n_features=1
+    ... )
+    >>> display.figure.features, display.ax_.get_ylabel()
+    (('height',), 'cluster')
+    """
+
+    figure: ClusterProfile
+
+    @classmethod
+    def from_result(
+        cls, result: ClusterDescription, *, n_features: int = 5, ax: Any = None
+    ) -> ClusterProfileDisplay:
+        """Draw a ``ClusterDescription``, with so many features of each cluster."""
+        check_kind("result", result, ClusterDescription, "make one with describe_clusters")
+        return cls(profile_figure(result, n_features)).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, n_features: int = 5, ax: Any = None, **options: Any
+    ) -> ClusterProfileDisplay:
+        """Draw the clusters that a fitted clusterer finds in X."""
+        labels = labels_of(estimator, X)
+        return cls.from_predictions(X, labels, n_features=n_features, ax=ax, **options)
+
+    @classmethod
+    def from_predictions(
+        cls, X: Any, labels: Any, *, n_features: int = 5, ax: Any = None, **options: Any
+    ) -> ClusterProfileDisplay:
+        """Draw a partition; options go to ``describe_clusters``."""
+        result = describe_clusters(X, labels, **options)
+        return cls.from_result(result, n_features=n_features, ax=ax)
+
+    def plot(self, ax: Any = None, *, colorbar: bool = True) -> ClusterProfileDisplay:
+        """Draw on the given axes, or on new ones."""
+        figure = self.figure
+        size = (1.6 + 0.5 * max(len(figure.features), 4), 1.6 + 0.35 * len(figure.clusters))
+        (ax,) = self._axes(ax, figsize=size)
+        reach = figure.reach
+        self.image_ = ax.imshow(
+            figure.values, cmap=agreement_map(), vmin=-reach, vmax=reach, aspect="auto"
+        )
+        name_rows(ax, figure.clusters)
+        ax.set_ylabel("cluster")
+        ax.set_xticks(
+            range(len(figure.features)), figure.features, rotation=40, ha="right", fontsize="small"
+        )
+        if colorbar:
+            label = "difference from the other clusters (standard deviations)"
+            if figure.shares.any():
+                label = "difference from the other clusters (standard deviations, or shares)"
+            self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.9)
+        return self

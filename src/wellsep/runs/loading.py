@@ -1,0 +1,214 @@
+"""Load runs: run folders, archives and tables side by side in a folder, or one archive."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._arguments import check_flag, check_path
+from wellsep._checks import check_choice
+from wellsep._display import listing, quoted
+from wellsep._files import read_json, stored_npy
+from wellsep._reading import read_bytes
+from wellsep.runs.archive import read_archive
+from wellsep.runs.collection import NoRuns, Runs
+from wellsep.runs.folder import FACTS, check_manifest, read_run_folder
+from wellsep.runs.large import stored_zarr
+from wellsep.runs.names import check_name, natural_key
+from wellsep.runs.nested import below
+from wellsep.runs.places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
+from wellsep.runs.run import Run
+from wellsep.runs.tabular import check_equal_ids, read_part
+
+_DEEPEST = 8  # levels of subfolders
+_TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
+
+
+def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: str = "warn") -> Runs:
+    """Load the runs in a folder or in one ``.npz`` file, sorted by name.
+
+    A folder may hold, side by side:
+
+    * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
+      the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
+      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
+    * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
+      as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
+    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
+      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
+      or one of words or barcodes that never come twice, names the objects. A first row of numbers
+      is a header only if it reads 0, 1, 2, …
+
+    Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
+    until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
+    Pickles are never loaded.
+
+    Parameters
+    ----------
+    path : path
+        A folder of runs, one run folder, or one ``.npz``.
+    verify : bool
+        Compare every array with the checksum it was saved with.
+    damaged : {"warn", "raise"}
+        What happens where a run cannot be read and others can. "warn": it is left out, a warning
+        names it, and ``notes`` of the runs keep the sentence. "raise": an error.
+
+    Returns
+    -------
+    Runs
+
+    Raises
+    ------
+    NoRuns
+        When there is no run.
+    ValueError, TypeError, OSError
+        When no run can be read, or one does not fit the others; the message names it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from wellsep.runs import load_runs, save_run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for k in (2, 10):
+    ...         labels = [i % k for i in range(20)]
+    ...         _ = save_run(folder, None, labels, name=f"k{k}", params={"k": k})
+    ...     load_runs(folder)
+    Runs(0 spaces × 2 partitions of 20 objects)
+      k2   2 clusters
+      k10  10 clusters
+    """
+    path = check_path("path", path)
+    check_flag("verify", verify)
+    check_choice("damaged", damaged, ("warn", "raise"))
+    if not path.exists():
+        raise FileNotFoundError(f"path must be a folder of runs or an .npz file, got {path}.")
+    unread: list[_Unread] = []
+    if path.is_dir():
+        found = _from_folder(path, verify, unread)
+    elif path.suffix == ".npz":
+        found = read_archive(path)
+    else:
+        raise ValueError(
+            f"path must be a folder of runs or an .npz file, got the file {path.name!r}; "
+            "wellsep.adapters reads AnnData, MLflow and Optuna."
+        )
+    if unread and (damaged == "raise" or not found):
+        raise unread[0].error
+    if not found:
+        seen = sorted(os.listdir(path))
+        got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
+        raise NoRuns(
+            f"path must hold at least one run, got {got}; save runs there with wellsep.save_run."
+        )
+    notes = () if not unread else (_left_out(unread),)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return Runs(tuple(sorted(found, key=lambda run: natural_key(run.name))), notes=notes)
+
+
+class _Unread(NamedTuple):
+    """A run that cannot be read: where it lies, and why."""
+
+    place: Path
+    error: Exception
+
+
+def _left_out(unread: list[_Unread]) -> str:
+    places = listing([str(one.place) for one in unread], 4)
+    one = len(unread) == 1
+    runs, were, them = ("A run", "was", "it") if one else (f"{len(unread)} runs", "were", "them")
+    first = "" if one else f"{unread[0].place}: "
+    return (
+        f"{runs} that cannot be read {were} left out: {places}. {first}{unread[0].error} "
+        f"The other runs were loaded. Repair or remove {them}, then load again."
+    )
+
+
+def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int = 0) -> list[Run]:
+    """The runs below a folder; those that cannot be read go to ``unread``."""
+
+    @contextlib.contextmanager
+    def noted(place: Path) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, OSError) as error:
+            unread.append(_Unread(place, error))
+
+    read = partial(read_run_folder, verify=verify)
+    if (folder / MANIFEST).is_file():
+        return [run for run in [read_one_version(folder, read)] if run is not None]
+    # A name that is moved while a folder is listed may be missed; twice is as good as never.
+    folders, files = map(set.union, list_places(folder), list_places(folder))
+    runs: list[Run] = []
+    for name in sorted(folders):
+        run = None
+        before = len(unread)
+        with noted(folder / name):
+            run = read_one_version(folder / name, read)
+        if run is not None:
+            runs.append(run)
+        elif len(unread) == before and depth < _DEEPEST and may_hold_runs(folder / name):
+            runs += below(name, _from_folder(folder / name, verify, unread, depth + 1))
+    tables: dict[str, dict[str, Path]] = {}
+    for entry in (folder / name for name in sorted(files)):
+        if entry.suffix == ".npz":
+            with noted(entry):
+                runs.extend(read_archive(entry))
+        else:
+            _sort_in(entry, tables)
+    for name, parts in tables.items():
+        with noted(folder / next(iter(parts.values())).name):
+            runs.append(_read_tables(name, parts))
+    return runs
+
+
+def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
+    """Put a file ``name.labels.csv`` where it belongs."""
+    if entry.name.endswith(".run.json"):
+        kind, name = "manifest", entry.name.removesuffix(".run.json")
+    elif entry.suffix in _TABLES:
+        name, _, kind = entry.stem.rpartition(".")
+        if kind not in FILES:
+            return
+    else:
+        return
+    name = check_name(name, f"name of run in file {entry.name!a}")
+    there = tables.setdefault(name, {})
+    if kind in there:
+        raise ValueError(
+            f"{kind} of run {name!r} must be in one file, got {there[kind].name} and {entry.name}."
+        )
+    there[kind] = entry
+
+
+def _read_tables(name: str, files: dict[str, Path]) -> Run:
+    manifest: dict[str, Any] = {}
+    if "manifest" in files:
+        what = f"run.json of run {name!r}"
+        manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
+    arrays: dict[str, Any] = {}
+    columns: list[np.ndarray] = []
+    for kind in FILES:
+        if kind not in files:
+            continue
+        what = f"{kind} of run {name!r}"
+        if files[kind].suffix == ".npy":
+            arrays[kind] = stored_npy(files[kind], what)
+        elif files[kind].suffix == ".zarr":
+            arrays[kind] = stored_zarr(files[kind], what)
+        else:
+            arrays[kind], ids = read_part(files[kind], kind, what)
+            columns += [] if ids is None else [ids]
+    if len(columns) == 2 and len(columns[0]) == len(columns[1]):
+        check_equal_ids(columns[0], columns[1], name)
+    if columns:
+        arrays.setdefault("ids", columns[0])
+    facts = {fact: manifest.get(fact) for fact in FACTS}
+    return Run(manifest.get("name", name), **arrays, **facts)
