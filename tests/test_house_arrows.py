@@ -29,6 +29,7 @@ LEAVES = {
     "_display",
     "_words",
     "_callbacks",
+    "_deprecation",
 }
 BELOW = {
     "_checks": {"_display", "_mapped"},
@@ -47,6 +48,7 @@ BELOW = {
     "_display": set(),
     "_words": set(),
     "_callbacks": set(),
+    "_deprecation": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",
