@@ -37,6 +37,7 @@ ORDER = (
     "bench_recorded_r",
     "bench_kmeans",
     "bench_cfmeans",
+    "bench_choose_k",
     "bench_reach",
     "bench_lof",
     "bench_lcd",

@@ -154,6 +154,9 @@ class GapCurve(NamedTuple):
     error: np.ndarray
 
 
+NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
+
+
 def gap_curve(
     sample: Sample,
     ks: Sequence[int],
@@ -166,7 +169,7 @@ def gap_curve(
     assert not isinstance(X, str)
     ks = [1, *(k for k in ks if 1 < k < len(X))]
     box = ReferenceBox(X, "pca")
-    tasks = [(sample.rough, sample.parameter, ks, X, None, seed)]
+    tasks: list[tuple[Any, ...]] = [(sample.rough, sample.parameter, ks, X, None, seed)]
     tasks += [
         (sample.rough, sample.parameter, ks, None, box, seed + 1 + b) for b in range(REFERENCES)
     ]

@@ -21,7 +21,8 @@ class CurvesDisplay(Display):
     >>> import wellsep as ws
     >>> from wellsep.plot import CurvesDisplay
     >>> X = [[0.0], [1], [10], [11], [20], [21]]
-    >>> display = CurvesDisplay.from_result(ws.choose_k(X, range(2, 5), indices=["silhouette"]))
+    >>> chosen = ws.choose_k(X, range(2, 5), indices="silhouette", gate=False)
+    >>> display = CurvesDisplay.from_result(chosen)
     >>> display.figure.best, display.ax_.get_xlabel()
     (3, 'number of clusters')
     """
