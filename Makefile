@@ -30,7 +30,7 @@ PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest $(PYTEST_OPTIONS)
 DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
 .PHONY: help demo test lint types fast-suite doctests test-base test-slow test-faults test-experiments
-.PHONY: test-floor test-newest test-sdist coverage dist check-tag
+.PHONY: test-sklearn test-floor test-newest test-sdist coverage dist check-tag
 .PHONY: bench bench-gpu bench-page docs pictures clean
 
 help:
@@ -44,6 +44,7 @@ help:
 	@echo "make dist       the wheel and the source distribution, in dist/"
 	@echo "make test-slow  the tests that take longer, with more random examples"
 	@echo "make test-faults  malformed input, killed processes and full disks, in ten minutes"
+	@echo "make test-sklearn  scikit-learn's own tests of its metrics and of KMeans, on ours"
 	@echo "make test-experiments  the tests of experiments/; some read the folder in WELLSEP_DATA"
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
@@ -108,6 +109,10 @@ test-slow: $(TEST_STAMP)
 
 test-faults: $(TEST_STAMP)
 	$(PYTEST) -m faults tests/faults
+
+# One process: the last line is the count of tests that hold, are bridged or are left out.
+test-sklearn: $(TEST_STAMP)
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -m sklearn tests/sklearn_own
 
 test-experiments: $(TEST_STAMP)
 	$(PYTEST) -m "not gpu" experiments/tests

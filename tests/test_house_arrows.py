@@ -30,6 +30,7 @@ LEAVES = {
     "_words",
     "_callbacks",
     "_deprecation",
+    "_plugins",
 }
 BELOW = {
     "_checks": {"_display", "_mapped"},
@@ -49,6 +50,7 @@ BELOW = {
     "_words": set(),
     "_callbacks": set(),
     "_deprecation": set(),
+    "_plugins": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",
@@ -64,12 +66,22 @@ BELOW = {
         "_display",
     },
     "adapters": LEAVES,
-    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"},
-    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
+    "compute": {"_checks", "_arguments", "_display", "_labels", "_plugins", "partitions"},
+    "indices": {
+        "_checks",
+        "_arguments",
+        "_display",
+        "_labels",
+        "_plugins",
+        "partitions",
+        "compute",
+    },
     "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},
+    "extending": {"compute", "indices"},
+    "testing": LEAVES | {"compute", "indices", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
 }

@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
 from wellsep._display import shown
+from wellsep._plugins import new_plugins
 from wellsep.compute.matrices import refuse_other_matrices
 from wellsep.compute.minimax import MIN_POINTS, dc_fields
 
@@ -274,29 +275,35 @@ def find(metric: Any) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return METRICS.get(metric) or _made(_known_elsewhere(metric), symmetric=True)
+        return METRICS.get(metric) or _named_elsewhere(metric)
     if callable(metric):
         return _made(metric, symmetric=False)
     raise TypeError(f"metric must be a name or a function of two rows, got {shown(metric)}.")
 
 
+def _named_elsewhere(metric: str) -> Metric:
+    """The entry of a metric that scikit-learn has, or that another package brings."""
+    if _known_to_scikit_learn(metric):
+        return _made(metric, symmetric=True)
+    for entry in new_plugins("wellsep.metrics", Metric, METRICS):
+        add_metric(entry)
+    if metric in METRICS:
+        return METRICS[metric]
+    known = ", ".join(map(repr, METRICS)) + ", a metric of scikit-learn or a function of two rows"
+    raise ValueError(f"metric must be one of {known}, got {shown(metric)}.")
+
+
 @functools.cache
-def _known_elsewhere(metric: str) -> str:
-    """The name of a metric that scikit-learn has, tried on a few rows."""
+def _known_to_scikit_learn(metric: str) -> bool:
+    """Whether scikit-learn has a metric of the name, tried on a few rows."""
     from sklearn.metrics import pairwise_distances
 
     rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pairwise_distances(rows, metric=metric)
-    except ValueError:
-        listed = ", ".join(map(repr, METRICS))
-        raise ValueError(
-            f"metric must be one of {listed}, a metric of scikit-learn or a function of two rows, "
-            f"got {shown(metric)}."
-        ) from None
-    return metric
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return len(pairwise_distances(rows, metric=metric)) > 0
+        except ValueError:
+            return False
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
