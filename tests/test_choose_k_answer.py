@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import skew
 from sklearn.cluster import AgglomerativeClustering, SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
@@ -142,10 +143,14 @@ def test_objects_in_a_few_places_have_more_than_one_cluster():
 
 
 def test_a_skewed_column_is_named_where_structure_is_found():
-    X = np.random.default_rng(0).lognormal(sigma=1.5, size=(300, 2))
-    chosen = ws.choose_k(X, SMALL, indices="silhouette", random_state=0)
-    assert chosen.structure is True
-    assert "A skewed column alone can look like structure" in chosen.explain()
+    X = np.random.default_rng(0).lognormal(size=(50, 2))
+    sample = draw_sample(X, ws.KMeans(), "n_clusters", None, False, np.random.RandomState(0))
+    assert sample.skewness == pytest.approx(np.abs(skew(X)).max())
+    gap = {"gap_k": np.array([1, 2]), "gap": np.array([0.1, 0.9]), "not_tested": ""}
+    for skewness, said in ((sample.skewness, True), (1.4, False)):
+        chosen = voting([2, 3], [[2.0, 1.0]], gap_error=np.array([0.1, 0.1]), skewness=skewness,
+                        **gap)  # fmt: skip
+        assert ("A skewed column alone can look like structure" in chosen.explain()) is said
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def describe_clusters(
     >>> iris = load_iris()
     >>> found = ws.describe_clusters(iris.data, iris.target, iris.feature_names)
     >>> found.sizes.tolist(), found.rules[0]
-    ([50, 50, 50], 'petal length (cm) <= 2.45')
-    >>> found.precision[0], found.recall[0]
+    ([50, 50, 50], 'petal width (cm) <= 0.8')
+    >>> found.precision.round(2).tolist()[0], found.recall.round(2).tolist()[0]
     (1.0, 1.0)
     """
     if ids is None and hasattr(X, "iloc"):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.metrics import Metric, Rows, find, square_lengths
+from wellsep.compute.metrics import Metric, Rows, find
+from wellsep.compute.preparing import square_lengths
 from wellsep.compute.space import open_space
 from wellsep.compute.twins import numpy_distances
 from wellsep.indices.scoring import score_partitions
