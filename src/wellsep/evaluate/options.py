@@ -267,10 +267,11 @@ class ConsensusOptions(Computing, VoteOptions):
 
     Parameters
     ----------
-    first_judge : None, "ace", "own_space", or scores, larger is better
+    first_judge : None, "ace", "own_space", a name, or scores, larger is better
         Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
-        embeddings and use the silhouette. Scores are an array in the order of the runs, a mapping
-        of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
+        embeddings and use the silhouette. Another name is a judge that an installed package
+        brings (entry points of the group ``wellsep.judges``). Scores are an array in the order of
+        the runs, a mapping of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
         :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
     n_jobs : int, optional
         Threads that count; by default as many as BLAS would use. The result does not depend on it.
