@@ -56,6 +56,7 @@ _HOME = {
     "CFMeans": "cluster",
     "KMeans": "cluster",
     "LOFKMeans": "cluster",
+    "RobustKMeans": "cluster",
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",

@@ -1,7 +1,7 @@
 """The public names as type checkers see them; held to ``_HOME`` of ``__init__.py`` by a test."""
 
 from wellsep._checks import UndefinedIndex
-from wellsep.cluster import CFMeans, KMeans, LOFKMeans
+from wellsep.cluster import CFMeans, KMeans, LOFKMeans, RobustKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
@@ -118,6 +118,7 @@ __all__ = [
     "RankConfidence",
     "Ranking",
     "ResolutionTree",
+    "RobustKMeans",
     "Run",
     "Runs",
     "Scores",
