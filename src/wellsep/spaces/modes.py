@@ -105,8 +105,12 @@ def multimodality(
         For ``"components"``; fewer are used where the rank is smaller.
     max_pairs : int
         For ``"distances"``: above so many pairs, a random part of the objects is taken.
-    method, n_simulations, random_state
-        As in :func:`dip_test`; ``random_state`` also draws the objects for ``"distances"``.
+    method : {"table", "monte-carlo"}
+        ``"table"`` looks the p-value up among simulated quantiles, ``"monte-carlo"`` simulates anew.
+    n_simulations : int
+        Uniform samples of ``"monte-carlo"``.
+    random_state : int, Generator or None
+        Draws these samples, and the objects for ``"distances"``.
 
     Returns
     -------
