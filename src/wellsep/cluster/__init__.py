@@ -6,12 +6,14 @@ from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.local_search import Parts, search_history
 from wellsep.cluster.lofkmeans import LOFKMeans
+from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.robust import RobustKMeans
 from wellsep.compute.loop import LloydResult, lloyd
 
 __all__ = [
     "CFMeans",
     "KMeans",
+    "KMedoids",
     "LOFKMeans",
     "LloydResult",
     "Parts",
