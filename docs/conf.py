@@ -60,7 +60,7 @@ if GALLERY.is_dir() and importlib.util.find_spec("sphinx_gallery"):
 # The reference by task: title → packages, in this order.
 GROUPS = {
     "Rank clusterings without labels": ("evaluate", "runs", "adapters"),
-    "Validity indices": ("indices", "_checks", "partitions", "compute"),
+    "Validity indices": ("indices", "_checks", "partitions", "compute", "distances"),
     "Is there anything to cluster?": ("spaces",),
     "Clusterers, number of clusters, stability": ("cluster",),
     "Deep clustering": ("deep",),

@@ -148,6 +148,7 @@ def log_run(
     name : str, optional
         Name of a new run; MLflow makes one up otherwise.
     metrics : mapping of str to float, optional
+        Numbers to log with the run.
 
     Returns
     -------

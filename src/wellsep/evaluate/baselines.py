@@ -109,6 +109,7 @@ def own_space_scores(
     Parameters
     ----------
     scores : Scores
+        From :func:`wellsep.score_runs`.
     index : str, optional
         The first of `scores` by default.
     undefined : {"worst", "error"}
@@ -150,6 +151,7 @@ def mean_scores(
     Parameters
     ----------
     scores : Scores
+        From :func:`wellsep.score_runs`.
     index : str, optional
         The first of `scores` by default.
     dip : bool
@@ -193,6 +195,7 @@ def input_scores(
     X : array-like of shape (n, p)
         The data that the runs were made from.
     runs : Runs, or a mapping of names to label vectors
+        The runs that were scored.
     index : str or (str, dict)
         A name from ``wellsep.INDICES``, alone or with options.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}

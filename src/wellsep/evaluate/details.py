@@ -83,7 +83,9 @@ def partition_details(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     result : AceResult
+        From :func:`wellsep.ace`.
     partition : str, optional
         The best one by default (of several that tie, the first by name).
     space : str, optional

@@ -50,6 +50,10 @@ class Index:
         Parameters with their defaults.
     direction : {1, -1}
         1 if greater is better.
+    title : str, optional
+        Name for people; by default the name.
+    range : (float, float)
+        Smallest and largest value.
     range : tuple of float
     cost : str
         How work grows: "n·d", "n·K·d" or "n²·d".
@@ -251,14 +255,22 @@ def register_index(
     Parameters
     ----------
     name : str
+        Name of the index in tables and on the command line.
     function : callable
+        ``function(X, labels)`` returns the value of one clustering.
     direction : {1, -1}
         1 if greater is better.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    cost : str
+        How the work grows, such as "n·d".
+    citation : str
+        The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
         What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
         noise are then refused.
+    overwrite : bool
+        Replace an index of the same name instead of raising.
 
     Examples
     --------

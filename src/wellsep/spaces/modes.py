@@ -112,7 +112,8 @@ def multimodality(
     max_pairs : int
         For ``"distances"``: above so many pairs, a random part of the objects is taken.
     method : {"table", "monte-carlo"}
-        ``"table"`` looks the p-value up among simulated quantiles, ``"monte-carlo"`` simulates anew.
+        ``"table"``: the p-value is looked up among simulated quantiles. ``"monte-carlo"``: it is
+        simulated anew.
     n_simulations : int
         Uniform samples of ``"monte-carlo"``.
     random_state : int, Generator or None
