@@ -55,6 +55,7 @@ if GALLERY.is_dir() and importlib.util.find_spec("sphinx_gallery"):
         "filename_pattern": r"\.py$",  # every example is executed
         "remove_config_comments": True,
         "show_memory": False,
+        "write_computation_times": False,  # its page would ask for scripts of another site
     }
 
 # The reference by task: title → packages, in this order.

@@ -379,6 +379,7 @@ def simplified_silhouette_score(
     labels : array-like of shape (n,)
         The clustering: a label for each object. -1, -2 and -3 are noise.
     average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
     sample_weight : array-like of shape (n,), optional
         Weights of the objects; one of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}

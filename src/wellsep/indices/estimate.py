@@ -102,7 +102,7 @@ def silhouette_estimate(
     level : float, default 0.95
         Of the confidence interval (Student's t).
     metric : str or callable, default "euclidean"
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        "euclidean", "cosine", a name of scikit-learn's ``pairwise_distances``, or a function
         of two rows.
     singleton : float, default 0
         Width of an object that is alone in its cluster.

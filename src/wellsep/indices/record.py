@@ -50,10 +50,6 @@ class Index:
         Parameters with their defaults.
     direction : {1, -1}
         1 if greater is better.
-    title : str, optional
-        Name for people; by default the name.
-    range : (float, float)
-        Smallest and largest value.
     range : tuple of float
     cost : str
         How work grows: "n·d", "n·K·d" or "n²·d".
@@ -260,6 +256,10 @@ def register_index(
         ``function(X, labels)`` returns the value of one clustering.
     direction : {1, -1}
         1 if greater is better.
+    title : str, optional
+        Name for people; by default the name.
+    range : (float, float)
+        Smallest and largest value.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
     cost : str
