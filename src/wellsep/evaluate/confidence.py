@@ -105,6 +105,7 @@ def rank_confidence(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     scores : Scores
         Of these runs.
     result : AceResult

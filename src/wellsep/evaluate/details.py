@@ -83,14 +83,17 @@ def partition_details(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     result : AceResult
+        From :func:`wellsep.ace`.
     partition : str, optional
         The best one by default (of several that tie, the first by name).
     space : str, optional
         By default the space that counts most in the answer.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        As in :func:`wellsep.score_partitions`. A price is of scores: noise objects have no values
-        here, with "priced" as with "exclude".
+        What noise (the labels -1, -2, -3) means. "exclude" and "priced": such objects have no
+        values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
+        refused.
     device : str, optional
         Where to compute: "cuda" for the GPU.
 

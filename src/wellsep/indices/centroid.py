@@ -59,7 +59,9 @@ def davies_bouldin_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
     sample_weight : array-like of shape (n,), optional
@@ -68,6 +70,7 @@ def davies_bouldin_score(
         What the label -1 means. "priced": not counted, and the value v becomes (1 + v)/c − 1,
         with the coverage c.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -147,7 +150,9 @@ def cfq_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -169,6 +174,7 @@ def cfq_score(
         c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -216,6 +222,28 @@ def cfq_clusters(
 
     A cluster whose objects all lie on the centre has no variance: infinite.
 
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    centers : array-like of shape (K, d), optional
+        In the order of the sorted labels; the means by default.
+    wrong_side : {"zero", "squared"}
+        What an object counts that is nearer to another centre: 0, or its squared distance.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+
     Examples
     --------
     >>> import wellsep as ws
@@ -261,11 +289,15 @@ def margins(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -343,13 +375,18 @@ def simplified_silhouette_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
     sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What the label -1 means. "priced": not counted, and a positive value is multiplied by the
         coverage, as if noise objects had the width 0.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -98,12 +98,14 @@ def dbcv_score(
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which tree is taken where several are equally short. "distance": the one of the shortest
         plain distances, whatever the order of the objects. "hdbscan": the one that
         ``hdbscan.validity.validity_index`` takes, which depends on the order of the objects.
     metric : str or callable
-        As in `silhouette_score`; "precomputed": X is a matrix of distances.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
     d : float, optional
         The power in core distances; by default the number of columns. A space of distances has
         none, so that it must be given. It changes the value, and may change which of two
@@ -112,6 +114,7 @@ def dbcv_score(
         What noise (the labels -1, -2, -3) means. "exclude" leaves such objects out of the clusters
         and in n; "priced" is the same here.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -177,15 +180,18 @@ def dbcv_clusters(
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which of equally short trees is taken; see `dbcv_score`.
     metric : str or callable
-        As in `dbcv_score`.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
     d : float, optional
         The power in core distances, as in `dbcv_score`.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
