@@ -101,6 +101,20 @@ def test_cluster_is_the_estimator_with_the_seed(files, capsys):
     assert shown["inertia"] == pytest.approx(model.inertia_)
 
 
+def test_cluster_reads_an_npy_file_in_batches(files, capsys):
+    folder, X = files
+    shown = run_json(capsys, "cluster", folder / "data.npy", "-k", 4, "--batch", 50)
+    model = ws.CFMeans(4, batch_size=50, random_state=0).fit(X)
+    assert shown["labels"] == model.labels_.tolist()
+    for wrong, sentence in (
+        (["data.csv"], "batch must be left out unless the data are an npy file, got data.csv"),
+        (["data.npy", "-m", "ward"], "batch must be left out for ward; use k-means or cf-means"),
+        (["data.npy", "--scale"], "scale must be left out with --batch"),
+    ):
+        assert main(["cluster", str(folder / wrong[0]), "-k4", "--batch", "50", *wrong[1:]]) != 0
+        assert sentence in capsys.readouterr().err
+
+
 def test_cluster_writes_centres(files, capsys):
     folder, _ = files
     run_json(capsys, "cluster", folder / "data.npy", "-k", 3, "--centers", folder / "centers.npy")

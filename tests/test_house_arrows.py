@@ -21,6 +21,8 @@ LEAVES = {
     "_records",
     "_labels",
     "partitions",
+    "distances",
+    "_matrices",
     "runs",
     "datasets",
     "tables",
@@ -30,7 +32,8 @@ LEAVES = {
     "_words",
 }
 BELOW = {
-    "_checks": {"_display", "_mapped"},
+    "_matrices": set(),
+    "_checks": {"_display", "_mapped", "_matrices"},
     "_arguments": {"_checks", "_display"},
     "_reading": {"_display"},
     "_mapped": set(),
@@ -39,6 +42,7 @@ BELOW = {
     "_records": {"_arguments", "_reading", "_files", "_replace", "_display"},
     "_labels": {"_checks", "_display"},
     "partitions": {"_checks", "_labels", "_display"},
+    "distances": {"_checks", "_display", "_mapped", "_matrices"},
     "tables": {"_checks", "_arguments", "_display", "_reading", "_files", "table_text"}
     | {"table_writer"},
     "table_text": {"table_writer"},
@@ -55,14 +59,19 @@ BELOW = {
         "_replace",
         "_labels",
         "partitions",
+        "distances",
+        "_matrices",
         "tables",
         "table_text",
         "_display",
     },
     "adapters": LEAVES,
-    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"},
-    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
-    "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"},
+    "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"}
+    | {"distances", "_matrices"},
+    "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
+    | {"distances", "_matrices"},
+    "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
+    | {"distances", "_matrices"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},
@@ -232,6 +241,7 @@ DOORS = {
     "space.py": "open_space",
     "units.py": "in_safe_units",
     "twins.py": "choose",
+    "gower.py": "MixedTable",
     "dask/chunks.py": "open_chunks",
     "dask/labels.py": "encode_chunks",
     "dask/contingency.py": "count_chunks",

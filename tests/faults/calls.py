@@ -125,7 +125,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "KMeans.predict": call(fitted.predict, X=X),
         "KMeans.transform": call(fitted.transform, X=X),
         "KMeans.score": call(fitted.score, X=X),
-        "CFMeans": fit(ws.CFMeans, fitting=("sample_weight",), n_clusters=3, n_moves=2),
+        "CFMeans": fit(ws.CFMeans, fitting=("sample_weight",), n_clusters=3, max_moves=2),
         "LOFKMeans": fit(ws.LOFKMeans, fitting=("sample_weight",), n_clusters=3),
         "choose_k": call(ws.choose_k, X=X, k_range=[2, 3], random_state=0),
         "ChosenK.labels_for": call(chosen.labels_for, k=2),

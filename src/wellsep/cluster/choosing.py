@@ -28,6 +28,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import count
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import (
     check_estimator,
     count_parameter,
@@ -43,11 +44,14 @@ from wellsep.cluster.evidence import (
     GapCurve,
     draw_sample,
     is_pairwise,
+    of_distances,
     takes_distances,
 )
 from wellsep.cluster.kmeans import KMeans
+from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.tried import Job, Tried, equal_objects, gap_of, try_numbers
 from wellsep.cluster.workers import Progress
+from wellsep.compute.metrics import PRECOMPUTED
 from wellsep.indices.external import ari_score
 
 RANGE = range(2, 16)  # tried by default, and extended once
@@ -151,7 +155,12 @@ def choose_k(
     >>> chosen.best, chosen.picks
     (4, {'silhouette': 4, 'prediction_strength': 4, 'mixture_bic': 4})
     """
-    X = _checked(X)
+    apart = isinstance(X, PairSpace)  # distances in place of coordinates
+    default = KMedoids(metric=PRECOMPUTED, n_init=STARTS) if apart else KMeans(n_init=STARTS)
+    model = default if estimator is None else clone(check_estimator(estimator))
+    if apart:
+        model = of_distances(model)
+    X = _checked(X, distances=is_pairwise(model))
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -166,7 +175,6 @@ def choose_k(
     check_flag("gate", gate)
     check_flag("warm_start", warm_start)
     check_function("progress", progress)
-    model = KMeans(n_init=STARTS) if estimator is None else clone(check_estimator(estimator))
     parameter = count_parameter(model, parameter)
     weight_params(model, weights)
     if warm_start:
@@ -188,8 +196,9 @@ def choose_k(
     rows = [_draw(n, size, rng) for _ in range(n_repeats)]
     seeds = rng.randint(2**31 - 1, size=n_repeats) if reseed else [None] * n_repeats
     seed = int(rng.randint(2**31 - 1))
-    halved = KMeans(n_init=HALF_STARTS) if estimator is None else model
-    rough = KMeans(n_init=GAP_STARTS) if estimator is None else None
+    own = estimator is None and not apart
+    halved = KMeans(n_init=HALF_STARTS) if own else model
+    rough = KMeans(n_init=GAP_STARTS) if own else None
     job = Job(
         X=X,
         scored=scored,
@@ -298,9 +307,11 @@ def _common(first, second):
     return i, j
 
 
-def _checked(X: Any) -> Any:
+def _checked(X: Any, *, distances: bool) -> Any:
     """X as an array that rows can be taken from; frames keep no names here."""
-    X = check_data(X, sparse=True)
+    if isinstance(X, PairSpace):
+        return X.matrix()
+    X = check_data(X, sparse=True, distances=distances)
     return to_numpy(X) if is_frame(X) else X
 
 

@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from wellsep._checks import UndefinedIndex, to_numpy
 from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
+from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves, split_strengths
 from wellsep.cluster.workers import Progress, in_workers
 from wellsep.compute.units import in_safe_units
@@ -107,6 +108,18 @@ def is_pairwise(model: Any) -> bool:
 def takes_distances(model: Any) -> bool:
     """Whether the clusterer takes distances between all objects."""
     return _metric(model) == PRECOMPUTED
+
+
+def of_distances(model: Any) -> Any:
+    """A clusterer that is given distances: one that takes them, told so where it must be."""
+    if takes_distances(model):
+        return model
+    if isinstance(last_step(model), KMedoids):
+        return model.set_params(**{f"{prefix_of(model)}metric": PRECOMPUTED})
+    raise ValueError(
+        "estimator must take distances where X holds them, got "
+        f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
+    )
 
 
 def _metric(model: Any) -> str:

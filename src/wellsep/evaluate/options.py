@@ -30,7 +30,7 @@ from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.specs import IndexSpec, ParsedIndex, parse_indices, takes_distances
+from wellsep.indices.specs import IndexSpec, ParsedIndex, parse_indices
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 
@@ -320,12 +320,6 @@ class ScoreOptions(Calling, Settings):
         super().__post_init__()
         parsed = parse_indices(self.indices, self.convention)
         object.__setattr__(self, "parsed", {i.label(params): (i, params) for i, params in parsed})
-        for name in ("dip", "details"):
-            if getattr(self, name, False) and any(takes_distances(*one) for one in parsed):
-                raise ValueError(
-                    f"{name} must be False where an index has metric='precomputed', got True; "
-                    "it is computed from coordinates."
-                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,7 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
     range=(0, 1),
     cost="n²·d",
     metrics=TAKEN,
+    distances=True,
     weighted=False,
     citation="Hubert & Levin, A general statistical framework for assessing categorical "
     "clustering in free recall, Psychological Bulletin 83 (1976)",

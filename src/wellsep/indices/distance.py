@@ -49,6 +49,7 @@ def _wants_silhouette(
     range=(-1, 1),
     cost="n²·d",
     metrics=TAKEN,
+    distances=True,
     sparse_sums=True,
     price="zero",
     citation=_ROUSSEEUW,

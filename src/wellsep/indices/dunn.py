@@ -10,7 +10,7 @@ from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.centres import centre_distances
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.linkage import Linkage
-from wellsep.compute.metrics import TAKEN
+from wellsep.compute.metrics import TAKEN, find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
@@ -43,6 +43,7 @@ def _wants_dunn(metric: Any = "euclidean") -> dict[str, Want]:
     range=(0, np.inf),
     cost="n²·d",
     metrics=TAKEN,
+    distances=True,
     citation="Dunn, Well-separated clusters and optimal fuzzy partitions, "
     "Journal of Cybernetics 4 (1974)",
     caution="Two pairs of objects decide: one outlier or one bridge between clusters rules it.",
@@ -115,20 +116,28 @@ def dunn_score(
     )
 
 
-def _wants_generalized(separation: str = "average", diameter: str = "average") -> dict[str, Want]:
+def _wants_generalized(
+    separation: str = "average", diameter: str = "average", metric: Any = "euclidean"
+) -> dict[str, Want]:
     check_choice("separation", separation, SEPARATIONS)
     check_choice("diameter", diameter, DIAMETERS)
+    for name, kind in (("separation", separation), ("diameter", diameter)):
+        if "centroid" in kind and find(metric) != find("euclidean"):
+            raise ValueError(
+                f"{name} must need no centroids with metric={metric!r}, got {kind!r}; choose "
+                "'average' or 'complete'."
+            )
     wanted = {"clusters": want("clusters")}
     if separation == "single":
-        wanted["nearest"] = want("nearest_between", metric="euclidean")
+        wanted["nearest"] = want("nearest_between", metric=metric)
     if separation in ("complete", "hausdorff"):
-        wanted["linkage"] = want("linkage")
+        wanted["linkage"] = want("linkage", metric=metric)
     if separation == "average" or diameter in ("average", "half-average"):
-        wanted["sums"] = want("between_distances", metric="euclidean")
+        wanted["sums"] = want("between_distances", metric=metric)
     if separation == "to-centroids":
         wanted["to_centres"] = want("to_centres")
     if diameter == "complete":
-        wanted["farthest"] = want("farthest_within", metric="euclidean")
+        wanted["farthest"] = want("farthest_within", metric=metric)
     if diameter == "centroid" or separation == "own-centroids":
         wanted["radii"] = want("radii", q=1.0)
     return wanted
@@ -141,6 +150,8 @@ def _wants_generalized(separation: str = "average", diameter: str = "average") -
     direction=1,
     range=(0, np.inf),
     cost="n²·d",
+    metrics=TAKEN,
+    distances=True,
     weighted=False,
     citation="Bezdek & Pal, Some new indexes of cluster validity, "
     "IEEE Transactions on Systems, Man, and Cybernetics B 28 (1998)",
@@ -157,6 +168,7 @@ def _generalized_dunn(
     *,
     separation: str = "average",
     diameter: str = "average",
+    metric: Any = "euclidean",
 ) -> float:
     if separation == "single":  # the numbers are Bezdek and Pal's: δ1
         apart = nearest
@@ -213,6 +225,7 @@ def generalized_dunn_score(
     *,
     separation: str = "average",
     diameter: str = "average",
+    metric: Any = "euclidean",
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
@@ -224,7 +237,7 @@ def generalized_dunn_score(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
+    X : array-like, tensor or Distances of shape (n, d)
     labels : array-like of shape (n,)
     separation : {"average", "single", "complete", "centroid", "to-centroids", "own-centroids", \
 "hausdorff"}
@@ -236,6 +249,8 @@ def generalized_dunn_score(
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
+    metric : str or callable
+        As in `silhouette_score`; with any but "euclidean", centroids are refused.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
@@ -273,6 +288,7 @@ def generalized_dunn_score(
         labels,
         separation=separation,
         diameter=diameter,
+        metric=metric,
         noise=noise,
         device=device,
     )

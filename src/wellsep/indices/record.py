@@ -57,6 +57,8 @@ class Index:
         Changes of the input that leave the value alone.
     sparse, weighted : bool
         Whether sparse X and sample weights are accepted.
+    distances : bool
+        Whether it takes a space of distances (`Distances`) in place of coordinates.
     price : str or None
         What noise costs under ``noise="priced"``: "zero", "variance", "inverse", "included" (the
         value counts noise already), or None where noise has no price.
@@ -78,6 +80,7 @@ class Index:
     sparse: bool = False
     sparse_sums: bool = False  # sparse X is accepted under metrics that sum without pairs
     weighted: bool = True
+    distances: bool = False
     minimum_clusters: int = 2
     price: str | None = None
     caution: str = ""
@@ -100,6 +103,26 @@ class Index:
         if "metric" in given:
             find(given["metric"])  # refuses what is no metric
         return {**self.params, **given}
+
+    def in_space(self, params: Mapping[str, Any], own_metric: str | None) -> dict[str, Any]:
+        """Return the parameters as they are in a space that has distances in place of coordinates.
+
+        ``own_metric`` is None where a space has coordinates.
+        """
+        if own_metric is None:
+            return dict(params)
+        if not self.distances:
+            usable = ", ".join(name for name in INDICES if INDICES[name].distances)
+            raise ValueError(
+                f"X must have coordinates for {self.name!r}, got distances; indices that take "
+                f"distances: {usable}."
+            )
+        given = params["metric"]
+        if find(given) not in (find(self.params["metric"]), find(own_metric)):
+            raise ValueError(
+                f"metric must be left out for {self.name!r} where X holds distances, got {given!r}."
+            )
+        return {**params, "metric": own_metric}
 
     def price_for(self, partitions: Partitions, m: int) -> Price | None:
         """What the noise of a partition costs; None where it has none, or noise is not priced."""
