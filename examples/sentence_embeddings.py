@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
@@ -43,10 +44,11 @@ INTENTS = {
     "stock": "available stock again sold restock colour when shelf item reserve",
     "praise": "thanks great service friendly happy quick helpful team wonderful recommend",
 }
-ANYWHERE = "order item account money email card box shop today number".split()
-FILLERS = (
-    "hello please could you i my the is was it for with and have not me can this your to a on of"
-).split()
+ANYWHERE = ["order", "item", "account", "money", "email", "card", "box", "shop", "today", "number"]
+FILLERS = re.findall(
+    r"\w+",
+    "hello please could you i my the is was it for with and have not me can this your to a on of",
+)
 
 
 # %%
