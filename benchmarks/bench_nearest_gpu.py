@@ -84,7 +84,13 @@ def _iterations(X, start) -> bool:
         ws.KMeans(K, init=start, max_iter=count, tol=0.0).fit(X)
 
     def counterfactual(count: int) -> None:
-        options = {"n_moves": 0, "safeguard": False, "max_iter": 1, "tol": 0.0}
+        options = {
+            "schedule": "oscillate",
+            "max_moves": 0,
+            "safeguard": False,
+            "max_iter": 1,
+            "tol": 0.0,
+        }
         ws.CFMeans(K, init=start, n_steps=count, weight=0.5, **options).fit(X)
 
     def one(fit) -> float:

@@ -382,14 +382,16 @@ def choosing() -> Results:
     found: Results = {}
     _, X, _, weights = DATA["all"]
     model = ws.KMeans(n_init=2)
+    votes = {"indices": ["silhouette", "calinski_harabasz", "davies_bouldin", "cfq"], "gate": False}
     for case, options in {
+        "default": {"indices": None, "gate": True},
         "plain": {},
         "repeats": {"n_repeats": 2, "subsample": 0.8},
         "weights": {"sample_weight": weights},
         "warm": {"estimator": ws.CFMeans(), "warm_start": True},
         "all indices": {"indices": INDICES},
     }.items():
-        options = {"estimator": model, **options}
+        options = {"estimator": model, **votes, **options}
         chosen = ws.choose_k(X, range(2, 6), random_state=0, **options)
         found[f"choose_k/{case}"] = {
             "best": chosen.best,

@@ -175,14 +175,15 @@ def test_moves_never_raise_the_inertia_and_mend_a_bad_start(X, weights):
         assert search.n_moves > 0
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("schedule", ["search", *SCHEDULES])
 def test_the_inertia_is_never_above_that_of_k_means_from_the_same_start(schedule):
     X = load_digits().data[:500]
     for seed in range(6):
         start = X[np.random.default_rng(seed).choice(len(X), 10, replace=False)]
         plain = ws.KMeans(10, init=start).fit(X).inertia_
-        for n_moves in (0, 20):
-            model = ws.CFMeans(10, schedule=schedule, n_moves=n_moves, init=start, random_state=0)
+        for max_moves in (0, 20):
+            options = {"max_moves": max_moves, "init": start, "random_state": 0}
+            model = ws.CFMeans(10, schedule=schedule, **options)
             assert model.fit(X).inertia_ <= plain * (1 + 1e-12)
 
 
@@ -190,7 +191,7 @@ def test_the_safeguard_says_when_it_was_needed():
     X = load_digits().data[:500]
     outcomes = []
     for seed in range(12):
-        options = {"schedule": "repel", "n_moves": 0, "init": X[seed * 10 : seed * 10 + 10]}
+        options = {"schedule": "repel", "max_moves": 0, "init": X[seed * 10 : seed * 10 + 10]}
         guarded = ws.CFMeans(10, **options).fit(X)
         alone = ws.CFMeans(10, safeguard=False, **options).fit(X)
         plain = ws.KMeans(10, init=options["init"]).fit(X)
@@ -233,10 +234,10 @@ def test_one_cluster_falls_back_to_k_means_and_says_so(X):
 
 def test_history_margins_and_cfq_describe_the_fit(X):
     model = ws.CFMeans(9, schedule="attract", weight=0.5, n_steps=6, random_state=0).fit(X)
-    history = model.history_
-    np.testing.assert_allclose(history["weight"], weights_of("attract", 0.5, 6))
-    assert history["objective"].shape == history["inertia"].shape == (6,)
-    assert (history["objective"] > history["inertia"]).all()
+    steps = model.steps_
+    np.testing.assert_allclose(steps["weight"], weights_of("attract", 0.5, 6))
+    assert steps["objective"].shape == steps["inertia"].shape == (6,)
+    assert (steps["objective"] > steps["inertia"]).all()
     centers = model.cluster_centers_
     assert model.cfq_ == pytest.approx(ws.cfq_score(X, model.labels_, centers=centers))
     np.testing.assert_allclose(
@@ -286,7 +287,7 @@ def test_the_first_of_the_two_nearest_centres_is_the_one_that_points_are_assigne
 
 def test_several_starts_keep_the_lowest(X):
     draws = np.random.RandomState(0)
-    options = {"n_moves": 0, "init": "random"}
+    options = {"schedule": "oscillate", "max_moves": 0, "init": "random"}
     singles = [ws.CFMeans(9, random_state=draws, **options).fit(X).inertia_ for _ in range(4)]
     many = ws.CFMeans(9, n_init=4, random_state=np.random.RandomState(0), **options).fit(X)
     assert many.inertia_ == min(singles)
@@ -296,10 +297,15 @@ def test_several_starts_keep_the_lowest(X):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"schedule": "swing"}, "schedule must be one of 'oscillate', 'attract', 'repel'"),
+        (
+            {"schedule": "swing"},
+            "schedule must be one of 'search', 'oscillate', 'attract', 'repel'",
+        ),
         ({"weight": -1.0}, "weight must be at least 0"),
         ({"n_steps": -1}, "n_steps must be at least 0, got -1"),
-        ({"n_moves": -1}, "n_moves must be at least 0, got -1"),
+        ({"max_moves": -1}, "max_moves must be at least 0, got -1"),
+        ({"max_seconds": -1.0}, "max_seconds must be at least 0.0, got -1.0"),
+        ({"metric": "cosine", "schedule": "repel"}, "metric must be 'euclidean' for gradient"),
         ({"safeguard": "yes"}, "safeguard must be one of True, False, got 'yes'"),
     ],
 )

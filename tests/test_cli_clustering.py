@@ -51,8 +51,8 @@ def test_the_table_of_choose_k_shows_every_k_and_the_vote(files, capsys):
     assert main(["choose-k", str(folder / "data.csv"), "-k", "2:5", "--repeats", "2"]) == 0
     shown = capsys.readouterr().out
     assert "silhouette ↑" in shown
-    assert "davies_bouldin ↓" in shown
-    assert "K = 4 has 4 of 4 votes (2 to 5 tried, 2 repeat(s))." in shown
+    assert "mixture_bic ↓" in shown
+    assert "K = 4 is the median of 3 votes (2 to 5 tried, 2 repeats)." in shown
 
 
 def test_choose_k_writes_the_labels_of_the_best_and_the_record(files, capsys):
@@ -69,9 +69,11 @@ def test_choose_k_writes_the_labels_of_the_best_and_the_record(files, capsys):
 
 def test_columns_are_scaled_on_request(files, capsys):
     folder, X = files
-    shown = run_json(capsys, "choose-k", folder / "data.npy", "-k", "3:5", "--scale")
+    shown = run_json(
+        capsys, "choose-k", folder / "data.npy", "-k", "3:5", "--scale", "-i", "silhouette"
+    )
     scaled = StandardScaler().fit_transform(X)
-    chosen = ws.choose_k(scaled, [3, 4, 5], random_state=0)
+    chosen = ws.choose_k(scaled, [3, 4, 5], indices="silhouette", gate=False, random_state=0)
     np.testing.assert_allclose(shown["indices"][0]["mean"], chosen.mean[:, 0], rtol=1e-9)
 
 
@@ -97,6 +99,20 @@ def test_cluster_is_the_estimator_with_the_seed(files, capsys):
     model = ws.LOFKMeans(4, n_neighbors=7, n_init=2, random_state=3).fit(X)
     assert shown["labels"] == model.labels_.tolist()
     assert shown["inertia"] == pytest.approx(model.inertia_)
+
+
+def test_cluster_reads_an_npy_file_in_batches(files, capsys):
+    folder, X = files
+    shown = run_json(capsys, "cluster", folder / "data.npy", "-k", 4, "--batch", 50)
+    model = ws.CFMeans(4, batch_size=50, random_state=0).fit(X)
+    assert shown["labels"] == model.labels_.tolist()
+    for wrong, sentence in (
+        (["data.csv"], "batch must be left out unless the data are an npy file, got data.csv"),
+        (["data.npy", "-m", "ward"], "batch must be left out for ward; use k-means or cf-means"),
+        (["data.npy", "--scale"], "scale must be left out with --batch"),
+    ):
+        assert main(["cluster", str(folder / wrong[0]), "-k4", "--batch", "50", *wrong[1:]]) != 0
+        assert sentence in capsys.readouterr().err
 
 
 def test_cluster_writes_centres(files, capsys):

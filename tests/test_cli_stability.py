@@ -83,8 +83,8 @@ def test_the_table_and_the_record_are_written(files, capsys):
     ("words", "sentence"),
     [
         (["data.csv"], "--clusters must be given where there are no labels"),
-        (["data.csv", "labels.csv"], "labels must be one clustering, got 2: 'k2', 'k3'"),
-        (["data.csv", "--labels", "k2"], "labels must be a file for data without columns"),
+        (["data.csv", "labels.csv"], "LABELS must be one clustering, got 2: 'k2', 'k3'"),
+        (["data.csv", "--labels", "k2"], "LABELS must be a file for data without columns"),
         (["data.csv", "-k", "200"], "--clusters must not exceed the number of objects (90)"),
         (["data.csv", "-k", "2", "--draws", "0"], "--draws must be at least 1"),
         (["data.csv", "-k", "2", "--method", "magic"], "--method must be one of"),

@@ -89,7 +89,8 @@ def test_one_object_far_out_leaves_the_others_their_c_index(metric):
 
 def test_margins_and_cfq_of_a_fit_are_those_of_the_host():
     X, _ = _blobs(20_000, 16, 30)
-    model = ws.CFMeans(30, init=X[:30], n_steps=3, n_moves=0).fit(torch.tensor(X, device="cuda"))
+    model = ws.CFMeans(30, schedule="oscillate", init=X[:30], n_steps=3, max_moves=0)
+    model.fit(torch.tensor(X, device="cuda"))
     labels, centers = model.labels_.cpu().numpy(), model.cluster_centers_.double().cpu().numpy()
     wide = X.astype(np.float64)
     assert model.cfq_ == pytest.approx(ws.cfq_score(wide, labels, centers=centers), rel=1e-6)

@@ -251,11 +251,3 @@ def test_half_samples_of_a_matrix_of_distances_cut_rows_and_columns(index):
         ws.Runs.from_parts(distances, parts), given.scores, given.answer, n_draws=8
     )
     np.testing.assert_array_equal(again.ranks, plain.confidence.ranks)
-
-
-@pytest.mark.parametrize("option", ["dip", "details"])
-def test_what_needs_coordinates_is_refused_for_a_matrix_of_distances(option):
-    runs = ws.Runs.from_parts({"s": np.ones((6, 6)) - np.eye(6)}, {"a": [0, 0, 0, 1, 1, 1]})
-    options = {"dip": False, "details": False, option: True}
-    with pytest.raises(ValueError, match=f"{option} must be False where an index has metric="):
-        ws.judge(runs, [("silhouette", {"metric": "precomputed"})], **options)

@@ -86,9 +86,13 @@ def test_centres_in_one_place_have_no_partner():
 
 
 PEAK = """
-import resource, sys, numpy as np, wellsep as ws
-ws.score_partitions(np.eye(6), [0, 0, 0, 1, 1, 1])
-X = np.load(sys.argv[1], mmap_mode="r")
+import sys, numpy as np, wellsep as ws
+from wellsep._files import stored_npy
+names = sys.argv[3].split(",")
+ws.score_partitions(np.eye(60)[:, :3], np.arange(60) % 5, names)
+map_of = {"users": lambda path: np.load(path, mmap_mode="r"),
+          "ours": lambda path: stored_npy(path, "X").open()}[sys.argv[2]]
+X = map_of(sys.argv[1])
 y = np.arange(len(X)) % 5
 def anonymous():
     with open("/proc/self/status") as lines:
@@ -102,22 +106,43 @@ def watch():
         time.sleep(0.002)
 thread = threading.Thread(target=watch)
 thread.start()
-ws.score_partitions(X, y, ["calinski_harabasz", "davies_bouldin", "cfq", "silhouette_cosine"])
+ws.score_partitions(X, y, names, n_jobs=1)
 done = True
 thread.join()
 print((peak - before) // 1024)
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads Linux's /proc")
-def test_a_memory_map_is_read_by_blocks(tmp_path):
-    X = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (400_000, 160))
-    for start in range(0, len(X), 50_000):
-        X[start : start + 50_000] = np.random.default_rng(start).random((50_000, 160), np.float32)
+def _own_memory(path, shape, *words) -> int:
+    """MB that a process takes for itself while it scores a file of random numbers."""
+    X = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    for rows in np.array_split(np.arange(len(X)), 8):
+        X[rows] = np.random.default_rng(rows[0]).random((len(rows), shape[1]), np.float32)
     del X
-    command = [sys.executable, "-c", PEAK, str(tmp_path / "X.npy")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 230  # MB, of a file of 256 MB
+    command = [sys.executable, "-c", PEAK, str(path), *words]
+    alone = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
+    return int(done.stdout)
+
+
+needs_proc = pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"), reason="reads Linux's /proc"
+)
+
+
+@needs_proc
+@pytest.mark.parametrize("whose", ["ours", "users"])
+def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
+    names = "calinski_harabasz,davies_bouldin,cfq,simplified_silhouette,silhouette_cosine"
+    # MB, of a file of 256 MB
+    assert _own_memory(tmp_path / "X.npy", (400_000, 160), whose, names) < 230
+
+
+@needs_proc
+@pytest.mark.parametrize("whose", ["ours", "users"])
+def test_the_silhouette_of_a_memory_map_makes_no_copy_of_it(tmp_path, whose):
+    # MB, of a file of 70 MB
+    assert _own_memory(tmp_path / "X.npy", (5200, 3400), whose, "silhouette") < 60
 
 
 @pytest.mark.slow

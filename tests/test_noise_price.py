@@ -356,10 +356,12 @@ class Trimmed(ClusterMixin, BaseEstimator):
 
 def test_choose_k_does_not_follow_the_k_that_calls_most_objects_noise():
     X, _ = make_blobs(300, 2, centers=4, cluster_std=1.2, random_state=1)
-    chosen = ws.choose_k(X, range(2, 8), estimator=Trimmed(), random_state=0)
+    options = {"estimator": Trimmed(), "gate": False, "random_state": 0}
+    options["indices"] = ["silhouette", "calinski_harabasz", "davies_bouldin", "cfq"]
+    chosen = ws.choose_k(X, range(2, 8), **options)
     assert chosen.best <= 5
     assert chosen.coverage[0].tolist() == pytest.approx([1, 1, 1, 1, 0.1, 0.1])
-    excluded = ws.choose_k(X, range(2, 8), estimator=Trimmed(), noise="exclude", random_state=0)
+    excluded = ws.choose_k(X, range(2, 8), noise="exclude", **options)
     assert excluded.best >= 6
     assert f"K = {excluded.best} is judged on 10% of the objects" in excluded.explain()
     assert "coverage" in chosen.columns()

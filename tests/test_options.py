@@ -14,13 +14,13 @@ import wellsep as ws
 from wellsep import partitions
 from wellsep.cli.main import build_app
 from wellsep.evaluate import options as options_module
+from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import (
     AceOptions,
     ConfidenceOptions,
     Options,
     ScoreOptions,
     Settings,
-    takes_options,
 )
 
 CALLS = {

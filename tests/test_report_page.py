@@ -137,7 +137,7 @@ def test_a_chosen_k_has_its_own_sections(tmp_path):
     chosen, X, truth = small_choice()
     text = ws.render_report(chosen, tmp_path / "k.html", runs=X, truth=truth).read_text("utf-8")
     data, words = data_of(text), body_of(text)
-    assert "K = 3 has the most votes: 2 of 2 indices." in words
+    assert "K = 3 is the median of 2 votes (2 to 5 tried, 2 repeats)." in words
     assert data["curves"]["best"] == 3
     assert data["truth"]["names"] == ["silhouette", "davies_bouldin"]
     assert data["objects"]["partition"] == "K = 3"

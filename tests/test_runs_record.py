@@ -120,11 +120,12 @@ def test_bad_embeddings_are_refused_with_the_name_of_the_run(embedding, error, s
     assert "embedding of run 'a'" in str(caught.value)
 
 
-def test_a_sparse_embedding_is_refused_with_the_remedy():
+def test_a_sparse_embedding_stays_sparse():
     import scipy.sparse as sparse
 
-    with pytest.raises(TypeError, match="embedding of run 'a' must be dense.*toarray"):
-        Run("a", embedding=sparse.eye_array(3).tocsr())
+    run = Run("a", embedding=sparse.eye_array(3).tocsr())
+    assert sparse.issparse(run.embedding)
+    assert run.n_features == 3
 
 
 @pytest.mark.parametrize(

@@ -423,7 +423,7 @@ def test_a_mapped_file_that_was_written_anew_in_place_is_not_read(tmp_path):
 
 def test_a_reader_takes_all_parts_from_one_version(tmp_path, monkeypatch):
     save_run(tmp_path, SPACE, LABELS, name="a", params={"version": 0})
-    real, writes = folder_module.stored_npy, []
+    real, writes = folder_module.stored_space, []
 
     def beside(path, what):
         if len(writes) < 3:  # another process replaces the run between two files
@@ -434,7 +434,7 @@ def test_a_reader_takes_all_parts_from_one_version(tmp_path, monkeypatch):
             )
         return real(path, what)
 
-    monkeypatch.setattr(folder_module, "stored_npy", beside)
+    monkeypatch.setattr(folder_module, "stored_space", beside)
     run = load_runs(tmp_path)["a"]
     assert run.params == {"version": 3}
     np.testing.assert_array_equal(run.labels, LABELS + 3)

@@ -15,7 +15,8 @@ import wellsep.compute.sums
 import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute import twins
 from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.metrics import METRICS, Prepared, Rows, rows_of, unit_rows
+from wellsep.compute.metrics import METRICS, Prepared, Rows, rows_of
+from wellsep.compute.preparing import unit_rows
 from wellsep.compute.twins import TWINS, Twin, choose
 
 FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]

@@ -1,6 +1,6 @@
 """How often each of the five verdicts occurs: open_verdicts.csv, and a table of the report.
 
-    python experiments/ace/open_verdicts.py             the experiments that are kept here, a minute
+    python experiments/ace/open_verdicts.py             the experiments that are kept here, minutes
     python experiments/ace/open_verdicts.py FOLDER      and whole runs, one archive per experiment
 
 Of the kept experiments there are labels and silhouettes, no embeddings. Their draws take half of
@@ -12,12 +12,12 @@ judged by `wellsep.judge` with 40 draws; without FOLDER their rows stay as they 
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -26,62 +26,109 @@ from experiments.ace import open_study, verdict_tables, voting_scoring
 from experiments.ace.archive import Entry, names
 from experiments.ace.open_runs import ARCHIVE
 from experiments.ace.verdict_tables import WHOLE
-from experiments.ace.voting_study import Judged, write
+from experiments.ace.voting_study import Judged, distinct_spaces, subset, write
 from experiments.ace.voting_train import EMPTY
 from experiments.bookkeeping import read, say
-from wellsep.compute.contingency import count_labels
-from wellsep.evaluate.confidence import ace_draws, rank_draws
-from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once
-from wellsep.evaluate.halves import Resampled
-from wellsep.evaluate.options import AceOptions, ConfidenceOptions
-from wellsep.evaluate.plans import draw_plan
-from wellsep.evaluate.structure import Structure
-from wellsep.evaluate.vote_draws import confidence_of_vote
-from wellsep.evaluate.votes import first_of_class, k_varies
-from wellsep.evaluate.voting import plain_votes, vote_by_ace
-from wellsep.partitions import Partitions
+from wellsep.evaluate import Structure
 
 DRAWS, DRAWS_OF_WHOLE = 100, 40
+LEVEL, LEFT_OUT = 0.9, 0.2
+FEWEST = {"ace": 5, "consensus": 3}  # runs that take part in a draw, as in `wellsep.judge`
 TASKS = {"fixed": "fresh, K fixed", "vary": "fresh, K varies", "noise": "fresh, with noise"}
 
 
 def judgement_of(some: Judged, gain: float | None = None) -> ws.Judgement:
-    """The judgement that labels and silhouettes allow; ``gain`` is that above clouds, if known."""
-    labels = dict(zip(some.scores.partitions, some.labels, strict=True))
-    partitions = Partitions.from_labels(labels, noise="priced")
-    scores = dataclasses.replace(
-        rows_once(some.scores),
-        class_of=class_numbers(partitions.first_equal),
-        n_clusters=partitions.n_clusters,
-        coverage=partitions.coverage,
-    )
-    answer = judge_distinct(scores, AceOptions())
-    counted = count_labels(partitions)
-    vote = vote_by_ace(counted, answer)
-    first = first_of_class(vote.class_of)
-    plan = draw_plan(partitions, scores.spaces, ConfidenceOptions(n_draws=DRAWS), 0)
-    params = ws.INDICES["silhouette"].params
-    job = plan.resampling("silhouette", params, scores.spaces, "pca", test=False)
-    rows = dict(zip(scores.spaces, scores.values[answer.index], strict=True))
-    same = {
-        space: Resampled(np.tile(rows[space], (len(job.draws[space]), 1)), None, 0.0)
-        for space in scores.spaces
-    }
-    varies = k_varies(partitions.n_clusters[first])
-    if varies:
-        by_ace = ace_draws(plan, job, scores, answer, same, vote.class_of)
-        confidence = confidence_of_vote(vote, partitions, plan, by_ace)
-    else:
-        confidence = rank_draws(plan, job, scores, answer, same, partitions.codes[first])
-    known = None if gain is None else Structure((), np.empty(0), (), gain, partitions.n_objects)
+    """The judgement that labels and silhouettes allow; ``gain`` is that above clouds, if known.
+
+    It is of the distinct runs in the distinct spaces: copies change no verdict.
+    """
+    first = np.unique(some.plain.class_of, return_index=True)[1]
+    labels = dict(zip((some.scores.partitions[i] for i in first), some.labels[first], strict=True))
+    scores = subset(some.scores, distinct_spaces(some.scores), first)
+    answer = ws.ace(scores)
+    vote = ws.consensus(labels, first_judge=answer)
+    plain = {m: ws.consensus(labels, agreement=m) for m in ("ari", "nmi")}
+    judge = "consensus" if some.varies else "ace"
+    draw = vote_in_draw if some.varies else ace_in_draw
+    full = (vote if some.varies else answer).scores
+    rng = np.random.default_rng(0)
+    found = [one for _ in range(DRAWS) if (one := draw(labels, scores, rng)) is not None]
+    known = None if gain is None else Structure((), np.empty(0), (), gain, some.labels.shape[1])
     return ws.Judgement(
         scores,
         {"ace": {answer.index: answer}, "consensus": {answer.index: vote},
-         "plain_consensus": plain_votes(counted)},
-        confidence,
-        judge="consensus" if varies else "ace",
+         "plain_consensus": plain},
+        summary(np.array(found), full, tuple(labels)),
+        judge=judge,
         structure=known,
     )  # fmt: skip
+
+
+def some_spaces(scores: ws.Scores, rng: np.random.Generator) -> np.ndarray:
+    """Spaces of one draw: a fifth is left out where there are three or more."""
+    n = len(scores.spaces)
+    left_out = max(1, round(LEFT_OUT * n)) if n > 2 else 0
+    return np.sort(rng.permutation(n)[left_out:])
+
+
+def some_runs(n: int, judge: str, rng: np.random.Generator) -> np.ndarray:
+    """Runs that take part in one draw."""
+    return np.sort(rng.permutation(n)[: max(FEWEST[judge], -(-n // 2))])
+
+
+def ace_in_draw(
+    labels: dict[str, np.ndarray], scores: ws.Scores, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Scores of all runs in the spaces that half of them choose; None if none can be chosen."""
+    spaces, runs = some_spaces(scores, rng), some_runs(len(labels), "ace", rng)
+    try:
+        told = ws.ace(subset(scores, spaces, runs))
+    except ws.NothingToRank:
+        return None
+    matrix = scores.values[told.index][spaces]
+    matrix = np.where(np.isnan(matrix), np.nanmin(matrix), matrix)
+    return told.weights @ matrix[list(told.winning_spaces)]
+
+
+def vote_in_draw(
+    labels: dict[str, np.ndarray], scores: ws.Scores, rng: np.random.Generator
+) -> np.ndarray | None:
+    """Agreement of all runs with half of them on half of the objects; None without a vote."""
+    whole = np.array(list(labels.values()))
+    n, n_objects = whole.shape
+    spaces, voters = some_spaces(scores, rng), some_runs(n, "consensus", rng)
+    half = whole[:, np.sort(rng.permutation(n_objects)[: n_objects // 2])]
+    try:
+        by_ace = ws.ace(subset(scores, spaces, np.arange(n))).scores
+        agreement = ws.consensus(half).matrix()
+        vote = ws.consensus(half[voters], first_judge=by_ace[voters])
+    except ws.NothingToRank:
+        return None
+    weights = np.zeros(n)  # runs that are equal on this half share a vote
+    weights[voters] = (vote.weights / np.bincount(vote.class_of))[vote.class_of]
+    shares = np.tile(weights, (n, 1))
+    np.fill_diagonal(shares, 0.0)
+    return np.average(agreement, axis=1, weights=shares)
+
+
+def summary(found: np.ndarray, full: np.ndarray, partitions: tuple[str, ...]) -> ws.RankConfidence:
+    """Ranks over the draws, as `wellsep.judge` keeps them."""
+    places = stats.rankdata(np.round(-found, 12), method="min", axis=1)
+    best = places == 1
+    tail = (1 - LEVEL) / 2
+    ends = [np.quantile(places, q, axis=0, method="inverted_cdf") for q in (tail, 1 - tail)]
+    gaps = found[:, [int(np.argmax(full))]] - found
+    return ws.RankConfidence(
+        ranks=places,
+        probability_best=(best / best.sum(axis=1, keepdims=True)).mean(axis=0),
+        interval=np.column_stack(ends),
+        level=LEVEL,
+        n_draws=len(found),
+        n_groups=2,
+        spaces_left_out=1,
+        partitions=partitions,
+        gap_sd=gaps.std(axis=0),
+    )
 
 
 def row_of(group: str, experiment: str, found: ws.Judgement) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 from experiments.ace.tables import NOTHING, table
 from experiments.bookkeeping import read
-from wellsep.evaluate.verdict import KINDS
 
 HERE = Path(__file__).parent
 TABLE = HERE / "open_verdicts.csv"
+KINDS = ("nothing to cluster", "judges disagree", "practically tied", "stands alone", "clear")
 WHOLE = "large deep"  # experiments whose embeddings were at hand
 
 

@@ -133,7 +133,7 @@ def shape(at: int) -> Set:
 # --------------------------------------------------------------------------- without clusters
 
 
-def empty(folder: Path | None, draws: int = 3) -> Iterator[Set]:
+def empty(folder: Path | None, draws: int = 2) -> Iterator[Set]:
     """Seven kinds of sets without clusters, some draws of each; and four that cutting improves."""
     vehicle = None
     if folder is not None:

@@ -31,9 +31,9 @@ SCHEDULES = {
     "oscillate": {"schedule": "oscillate", "weight": 1.5, "n_steps": 80},
 }
 ASIDE: dict[str, dict[str, Any]] = {
-    "oscillate alone": {**SCHEDULES["oscillate"], "n_moves": 0},
-    "attract alone": {**SCHEDULES["attract"], "n_moves": 0},
-    "repel alone": {**SCHEDULES["repel"], "n_moves": 0},
+    "oscillate alone": {**SCHEDULES["oscillate"], "max_moves": 0},
+    "attract alone": {**SCHEDULES["attract"], "max_moves": 0},
+    "repel alone": {**SCHEDULES["repel"], "max_moves": 0},
     "moves alone": {"n_steps": 0},
     "attract and moves": {"schedule": "attract"},
     "repel and moves": {"schedule": "repel"},
@@ -86,7 +86,7 @@ def sign_arms(X: np.ndarray, k: int, start: int) -> Arms:
     yield ("k-means", *fitted(ws.KMeans(k, init=given), X), 1)
     yield ("k-means++", *fitted(ws.KMeans(k, random_state=start), X), 1)
     for arm, options in SCHEDULES.items():
-        model = ws.CFMeans(k, init=given, n_moves=0, safeguard=False, **options)
+        model = ws.CFMeans(k, init=given, max_moves=0, safeguard=False, **options)
         yield (arm, *fitted(model, X), 1)
     yield ("cf-means", *fitted(ws.CFMeans(k, init=given, random_state=start), X), 1)
 

@@ -48,6 +48,9 @@ _HOME = {
     "register_index": "indices",
     "UndefinedIndex": "_checks",
     "Partitions": "partitions",
+    # spaces without coordinates
+    "Distances": "distances",
+    "MixedTable": "compute.gower",
     "dc_metric": "compute.minimax",
     # local connectivity
     "local_connectivity": "indices",
@@ -55,7 +58,9 @@ _HOME = {
     # clusterers
     "CFMeans": "cluster",
     "KMeans": "cluster",
+    "KMedoids": "cluster",
     "LOFKMeans": "cluster",
+    "RobustKMeans": "cluster",
     "choose_k": "cluster.choosing",
     "ChosenK": "cluster.chosen",
     "ClusterSearch": "cluster.search",

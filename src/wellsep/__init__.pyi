@@ -1,15 +1,17 @@
 """The public names as type checkers see them; held to ``_HOME`` of ``__init__.py`` by a test."""
 
 from wellsep._checks import UndefinedIndex
-from wellsep.cluster import CFMeans, KMeans, LOFKMeans
+from wellsep.cluster import CFMeans, KMeans, KMedoids, LOFKMeans, RobustKMeans
 from wellsep.cluster.choosing import choose_k
 from wellsep.cluster.chosen import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
 from wellsep.cluster.stability_record import Stability
+from wellsep.compute.gower import MixedTable
 from wellsep.compute.minimax import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
+from wellsep.distances import Distances
 from wellsep.evaluate import (
     AceResult,
     Agreement,
@@ -100,15 +102,18 @@ __all__ = [
     "Consensus",
     "ConsensusPartition",
     "DipResult",
+    "Distances",
     "EmbeddingRanking",
     "GapStatistic",
     "HolmResult",
     "Index",
     "Judgement",
     "KMeans",
+    "KMedoids",
     "LOFKMeans",
     "LocalConnectivity",
     "MembershipReport",
+    "MixedTable",
     "Multimodality",
     "NoRuns",
     "NothingToRank",
@@ -118,6 +123,7 @@ __all__ = [
     "RankConfidence",
     "Ranking",
     "ResolutionTree",
+    "RobustKMeans",
     "Run",
     "Runs",
     "Scores",

@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 from wellsep._display import meant, quoted, shown
 from wellsep._mapped import in_memory
+from wellsep._matrices import PairSpace, looks_like_distances
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
@@ -204,13 +206,15 @@ def check_data(
     name: str = "X",
     minimum: int = 1,
     sparse: bool = False,
-    metric_precomputed: bool = False,
+    distances: bool = False,
 ) -> Any:
     """X as a two-dimensional, finite float array of its own kind.
 
     Frames and lists become NumPy, integers float64; float32 stays. Tensors and other array-API
-    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR.
+    arrays keep their library and device. With ``sparse`` a sparse matrix becomes CSR. Unless
+    ``distances``, a square table that looks like a matrix of distances is warned of.
     """
+    refuse_distances(X, name)
     if is_dask(X):
         raise TypeError(
             f"{name} must be in memory here, got a dask {type(X).__name__}; "
@@ -242,12 +246,35 @@ def check_data(
         _check_shape(X, name, minimum)
         X = X.astype(np.float64, copy=False) if X.dtype not in (np.float32, np.float64) else X
         _check_finite(X, name, names)
+        if not distances:
+            warn_of_distances(X, name)
         return X
     return _check_foreign(X, name, minimum)
 
 
+def warn_of_distances(X: np.ndarray, name: str = "X") -> None:
+    """Say that a square table looks like distances, and is read as coordinates."""
+    if looks_like_distances(X):
+        warnings.warn(
+            f"{name} looks like a matrix of distances (square, symmetric, zero diagonal), and is "
+            f"read as {len(X)} objects with {len(X)} features. Pass wellsep.Distances({name}) if "
+            "it holds distances.",
+            stacklevel=3,
+        )
+
+
+def refuse_distances(X: Any, name: str = "X") -> None:
+    """Raise where coordinates are needed and X is a space without them."""
+    if isinstance(X, PairSpace):
+        raise TypeError(
+            f"{name} must have coordinates here, got {type(X).__name__}; pass the table that the "
+            "distances were computed from."
+        )
+
+
 def to_table(X: Any, name: str = "X") -> np.ndarray:
     """X as an array of at least one dimension; scikit-learn's checks follow."""
+    refuse_distances(X, name)
     array: np.ndarray = in_memory(to_numpy(X, name))
     if array.ndim == 0:
         raise ValueError(

@@ -16,6 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 
 AT_ONCE = 64 << 20  # bytes of a file up to which work reads it whole, and in blocks beyond
+BLOCK = 8 << 20  # bytes of a block where a sum or an extreme of all rows is wanted
 
 
 class Version(NamedTuple):
@@ -116,7 +117,7 @@ class FileRows(np.memmap):
         return whole.astype(dtype, *args, copy=False, **options)
 
     def _cut(self, at: range) -> Iterator[tuple[int, int]]:
-        step = max(1, AT_ONCE // max(1, self.strides[0]))
+        step = max(1, min(AT_ONCE, BLOCK) // max(1, self.strides[0]))
         return ((a, min(a + step, at.stop)) for a in range(at.start, at.stop, step))
 
     def _between(self, start: int, stop: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from wellsep._files import Stored, to_json
 from wellsep._mapped import Version, map_file
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
+from wellsep.distances import Distances
 from wellsep.runs import Runs
 
 
@@ -38,7 +39,9 @@ def runs_from_anndata(
     source : AnnData or path
         An object in memory, an ``.h5ad`` file or a ``.zarr`` folder.
     spaces : str or iterable of str, optional
-        Keys of ``obsm``, as patterns (``"X_*"``); ``"X"`` is the matrix itself. By default all
+        Keys of ``obsm``, as patterns (``"X_*"``); ``"X"`` is the matrix itself, and
+        ``"obsp/distances"`` a matrix of distances. scanpy keeps a graph of neighbours there, whose
+        absent pairs are unknown: it can be read, and no index takes it. By default all
         keys of ``obsm`` but those with two columns (UMAP, t-SNE), if there are wider ones: these
         are layouts, made for drawing. ``runs.layouts`` keeps them.
     labels : str or iterable of str
@@ -78,6 +81,30 @@ def runs_from_anndata(
         return _assemble(parts, spaces, labels, pairs)
 
 
+OBSP = "obsp/"  # before the key of a matrix of distances between the observations
+
+
+def _pairs_key(key: str, pairs: Mapping[str, Any]) -> str:
+    name = key.removeprefix(OBSP)
+    if name not in pairs:
+        raise ValueError(
+            f"spaces must name a key of obsp, got {name!r}; there are {quoted(pairs)}."
+        )
+    if "connectivities" in name:
+        raise ValueError(
+            f"spaces must hold distances, got obsp[{name!r}], which holds similarities; name "
+            f"{name.replace('connectivities', 'distances')!r}."
+        )
+    return name
+
+
+def _distances(key: str, values: Any) -> Distances:
+    try:
+        return Distances(values)
+    except ValueError as error:
+        raise ValueError(f"obsp[{key.removeprefix(OBSP)!r}]: {error}") from None
+
+
 class Parts(NamedTuple):
     """What an AnnData object or file holds, and how to open it."""
 
@@ -110,7 +137,13 @@ def _parts_of(adata: Any) -> Parts:
     return Parts(
         keys=list(adata.obsm.keys()),
         columns=[str(column) for column in adata.obs.columns],
-        open_space=lambda key: adata.X if key == "X" else adata.obsm[key],
+        open_space=lambda key: (
+            adata.X
+            if key == "X"
+            else _distances(key, adata.obsp[_pairs_key(key, adata.obsp)])
+            if key.startswith(OBSP)
+            else adata.obsm[key]
+        ),
         open_labels=lambda column: adata.obs[column],
         open_params=lambda column: adata.uns.get(column, {}).get("params"),
         ids=np.asarray(adata.obs_names, dtype=np.str_),
@@ -140,6 +173,9 @@ def _opened_file(path: Path) -> Iterator[Parts]:
         uns = file.get("uns", {})
 
         def open_space(key: str) -> Any:
+            if key.startswith(OBSP):
+                pairs = file.get("obsp", {})
+                return _distances(key, read(pairs[_pairs_key(key, pairs)]))
             element = file["X"] if key == "X" else obsm[key]
             return _stored(path, element) if isinstance(element, h5py.Dataset) else read(element)
 
@@ -188,7 +224,8 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
     if spaces is not None and not isinstance(spaces, str):
         spaces = check_names("spaces", spaces)
     named = [] if spaces is None else spaces.split(",") if isinstance(spaces, str) else spaces
-    matrix = ["X"] if "X" in [name.strip() for name in named] else []
+    words = [name.strip() for name in named]
+    matrix = [word for word in words if word == "X" or word.startswith(OBSP)]
     chosen = keys if spaces is None else matching(spaces, keys + matrix, "spaces")
     if not chosen:
         raise ValueError("spaces must name a key of obsm, got none: obsm is empty.")

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from wellsep.tables import TableChoice
 
 ONE_CLUSTER = 3  # exit code of choose-k
-METHODS = ("k-means", "cf-means", "lof-k-means", "ward", "gaussian-mixture")
+METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")
+BATCHED = ("k-means", "cf-means")  # methods that read a file in batches
 
 MethodOption = Annotated[
     str, typer.Option("--method", "-m", help=f"Clustering method: {', '.join(METHODS)}.")
@@ -203,6 +204,13 @@ def cluster(
     neighbors: Annotated[
         int, typer.Option(help="Number of neighbours per object. Only lof-k-means uses it.")
     ] = 5,
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Read so many objects at a time from an npy file, which may be larger than "
+            "memory. For k-means and cf-means."
+        ),
+    ] = None,
     space: SpaceOption = None,
     scale: ScaleOption = False,
     seed: SeedOption = 0,
@@ -218,6 +226,7 @@ def cluster(
       wellsep cluster data.csv -k 8 -o labels.csv
       wellsep cluster data.npy --method lof-k-means --neighbors 10 -k 4 -o labels.npy
       wellsep cluster data.parquet --method k-means -k 12 --scale --json
+      wellsep cluster large.npy -k 100 --batch 50000 -o labels.npy
     """
     import numpy as np
 
@@ -233,8 +242,12 @@ def cluster(
         raise ValueError("centers must be left out for a method without centres, got ward.")
     (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
     reader = TableReader()
-    X, names = _read(reader, data, scale, choice, space)
     model = _estimator(method, k, seed=seed, restarts=restarts, neighbors=neighbors)
+    if batch is None:
+        X, names = _read(reader, data, scale, choice, space)
+    else:
+        X, names = _open_map(data, method, scale), None
+        model.set_params(batch_size=batch)
     fitted = fit_labels(model, X)
     reader.tell()
     if output is not None:
@@ -299,6 +312,22 @@ def _scaled(X: np.ndarray, scale: bool) -> np.ndarray:
     return scaled
 
 
+def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:
+    """The matrix in an npy file, left there and read in batches."""
+    from wellsep._files import stored_npy
+
+    if method not in BATCHED:
+        raise ValueError(f"batch must be left out for {method}; use {' or '.join(BATCHED)}.")
+    if scale:
+        raise ValueError("scale must be left out with --batch; scale the file first.")
+    if path.suffix != ".npy":
+        raise ValueError(
+            f"batch must be left out unless the data are an npy file, got {path.name}; "
+            "save the matrix with numpy.save."
+        )
+    return stored_npy(path, path.name).open()
+
+
 def _estimator(
     method: str,
     k: int | None,
@@ -326,10 +355,13 @@ def _estimator(
     from wellsep.cluster.cfmeans import CFMeans
     from wellsep.cluster.kmeans import KMeans
     from wellsep.cluster.lofkmeans import LOFKMeans
+    from wellsep.cluster.robust import RobustKMeans
 
     count = 8 if k is None else check_count("k", k)
     if method == "lof-k-means":
         return LOFKMeans(count, n_neighbors=neighbors, random_state=seed, **options)
+    if method == "robust-k-means":
+        return RobustKMeans(count, random_state=seed, **options)
     if method == "k-means":
         return KMeans(count, random_state=seed, **{"n_init": 10, **options})
     return CFMeans(count, random_state=seed, **options)

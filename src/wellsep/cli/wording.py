@@ -57,7 +57,7 @@ def flags_of(command: str | None) -> dict[str, Flag]:
 
 
 def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]) -> str:
-    """The text with the flag before which a file was given, where it only says path.
+    """The text with the flag before which a file was given, where it only says path or folder.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]
     >>> with_its_flag("path must be an existing file, got 'no.csv'.", words, {})
     "--truth must be an existing file, got 'no.csv'."
     """
-    match = re.match(r"path must .*?got [^']*'([^']*)'", text)
+    match = re.match(r"(?:path|folder) must .*?got [^']*'([^']*)'", text)
     words = [part for word in arguments for part in word.split("=", 1)]
     if match is None or match[1] not in words:
         return text
@@ -74,7 +74,7 @@ def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]
     called = words[place - 1]
     if not called.startswith("-"):
         called = (given[0] if place == 1 else given[-1]) if given else "the file"
-    return called + text.removeprefix("path")
+    return called + text.removeprefix("path").removeprefix("folder")
 
 
 def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:

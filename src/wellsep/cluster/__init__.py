@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from wellsep.cluster.cfmeans import CFMeans
 from wellsep.cluster.kmeans import KMeans
+from wellsep.cluster.local_search import Parts, search_history
 from wellsep.cluster.lofkmeans import LOFKMeans
+from wellsep.cluster.medoids import KMedoids
+from wellsep.cluster.robust import RobustKMeans
 from wellsep.compute.loop import LloydResult, lloyd
 
-__all__ = ["CFMeans", "KMeans", "LOFKMeans", "LloydResult", "lloyd"]
+__all__ = [
+    "CFMeans",
+    "KMeans",
+    "KMedoids",
+    "LOFKMeans",
+    "LloydResult",
+    "Parts",
+    "RobustKMeans",
+    "lloyd",
+    "search_history",
+]

@@ -14,10 +14,10 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from wellsep._callbacks import CallbackSupportMixin
 from wellsep._checks import (
     check_data,
     check_weights,
@@ -29,6 +29,7 @@ from wellsep._checks import (
 )
 from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import publish
+from wellsep.compute.nearest import host_labels
 from wellsep.compute.points import (
     METRICS,
     Frame,
@@ -42,7 +43,7 @@ from wellsep.compute.points import (
     uneven,
 )
 from wellsep.compute.seeding import center_distances
-from wellsep.compute.units import largest_entry, safe_unit
+from wellsep.compute.units import largest_entry, safe_unit, surely_safe
 
 
 class CentroidClusterer(
@@ -71,7 +72,15 @@ class CentroidClusterer(
         array of shape (n,)
             Codes of the centres.
         """
-        points, centers = self._ready(X, sized=False)
+        check_is_fitted(self)
+        X = self._validated(X, reset=False, sized=False)
+        centers = to_numpy(self.cluster_centers_).astype(np.float64)
+        if isinstance(X, np.ndarray) and self._metric == METRICS[0] and surely_safe(centers):
+            offset = centers.mean(axis=0)
+            labels = host_labels(X, centers - offset, offset)
+            if labels is not None:
+                return labels
+        points, centers = self._framed(X)
         return points.publish(points.values(assign_labels, centers), np.int32)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -138,7 +147,9 @@ class CentroidClusterer(
     ) -> tuple[PointSet, np.ndarray]:
         """New points and the fitted centres, in one frame."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False, sized=sized)
+        return self._framed(self._validated(X, reset=False, sized=sized), sample_weight)
+
+    def _framed(self, X: Any, sample_weight: Any = None) -> tuple[PointSet, np.ndarray]:
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
         offset = centers.mean(axis=0) if self._metric == "euclidean" else None
@@ -185,14 +196,7 @@ class CentroidClusterer(
 
     def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
         counts = points.fold(label_counts, n_clusters, beside=[labels])
-        found = int((counts > 0).sum())
-        if found < n_clusters:
-            warnings.warn(
-                f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
-                "ones were found; X may hold fewer distinct points.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_if_fewer(int((counts > 0).sum()), n_clusters)
 
     @property
     def _metric(self) -> str:
@@ -223,6 +227,16 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
 def _largest_known(X: Any) -> float:
     """Largest absolute value of X; 0 for chunks, which are not looked at here."""
     return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
+
+
+def warn_if_fewer(found: int, n_clusters: int) -> None:
+    if found < n_clusters:
+        warnings.warn(
+            f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
+            "ones were found; X may hold fewer distinct points.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -1,14 +1,14 @@
-"""cf-means: k-means whose centres first feel, and then are moved by, counterfactual distances."""
+"""cf-means: k-means that searches for lower costs by moving centres, and the paper's steps."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
@@ -16,64 +16,62 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
-from wellsep.cluster.counterfactual import SCHEDULES, step, weights_of
+from wellsep.cluster.base import FitProgress, check_clusters
+from wellsep.cluster.counterfactual import SCHEDULES
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.moves import relocate
+from wellsep.cluster.local_search import Budget
+from wellsep.cluster.one_start import SEARCH, cfmeans, course
+from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
 from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import Ended, lower, publish, run
-from wellsep.compute.points import Points, PointSet, RowValues, assign, open_points
-from wellsep.compute.seeding import check_init, start_centers
+from wellsep.compute.loop import lower, publish
+from wellsep.compute.points import METRICS, Points, PointSet, assign, open_points
+from wellsep.compute.seeding import check_init
 
 
-class CFMeansResult(NamedTuple):
-    """Where cf-means ended; centres in the frame of the points."""
+class CFMeans(StreamedClusterer):
+    r"""k-means that looks for lower costs by moving badly placed centres.
 
-    centers: np.ndarray
-    labels: RowValues
-    inertia: float
-    n_iter: int  # passes over the data: steps, trials of moves, refinement
-    n_moves: int  # relocations that were kept
-    safeguarded: bool  # whether plain k-means from the same start was lower, and taken
-    history: dict[str, np.ndarray]
+    k-means from a start is computed first; a search then lowers its cost. A trial of the search
+    takes a centre that is hardly missed, because its points are nearly as close to their second
+    nearest centres, and puts it on a far point or into a cluster that two centres share with
+    gain. Lloyd steps of the centres concerned decide whether the trial is kept. When trials fail
+    in a row, single points go to their second nearest cluster where that pays (transfers), and
+    the next round begins from a kick of the best centres (at most 15 clusters: from a fresh
+    start). With 96 features or more a search on leading directions comes first. The inertia is
+    never above that of k-means from the same start.
 
+    What is the paper's: the counterfactual distance
+    :math:`\sqrt q = (‖x−μ_a‖² − ‖x−μ_c‖²) / (2‖μ_c−μ_a‖)` of a point x with nearest centre μ_c
+    and second nearest μ_a, and gradient steps on SSE + λ_t Σ_i w_i q_i before k-means. They are
+    taken if ``schedule`` names them: "attract" (λ > 0) draws each point's second nearest centre
+    to it, "repel" (λ < 0) drives it away, "oscillate" swings between the two. Departs from the
+    poster: its printed signs, its b, and its gradients do not agree with each other; the formulas
+    here are checked by finite differences. The search is ours; ``max_moves=0`` leaves it out.
 
-class CFMeans(CentroidClusterer):
-    r"""cf-means: k-means guided by how far points are from changing sides.
-
-    The counterfactual distance of a point x with nearest centre μ_c and second nearest μ_a is the
-    way to their bisecting plane, :math:`\sqrt q = (‖x−μ_a‖² − ‖x−μ_c‖²) / (2‖μ_c−μ_a‖)`. From a
-    start, cf-means
-
-    1. takes ``n_steps`` scale-free gradient steps on SSE + λ_t Σ_i w_i q_i with a weight λ_t that
-       dies away: "attract" (λ > 0) draws each point's second nearest centre to it, "repel"
-       (λ < 0) drives it away, "oscillate" swings between the two;
-    2. relocates centres: the one whose points are the cheapest to hand over to their second
-       nearest centres goes where a far point shows that a centre is missing; a move is kept only
-       if the SSE falls, and eight failures in a row end the search;
-    3. refines by Lloyd's k-means.
-
-    Plain k-means from the same start is run too and kept if lower (the safeguard), so the
-    inertia is never above that of k-means. With ``weight=0`` everything counterfactual is off
-    and the result is that of k-means, step for step; so it is for one cluster, with a warning.
-
-    Departs from the poster: its printed signs, its b, and its gradients do not agree with each
-    other; the formulas here are checked by finite differences. The relocations are ours.
+    Points in memory are followed as their centres move, so that a trial costs a fraction of a
+    pass. Tensors of PyTorch stay on their device: a trial there is a batch of 64 proposals, of
+    which those that touch different clusters are made together. With Dask, and for arrays of
+    other libraries, trials cost passes over all points: 100 relocations at most.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters k.
-    schedule : {"oscillate", "attract", "repel"}
-        Course of λ_t: λ(1−t/T)cos(4πt/T), λγᵗ or −λγᵗ, with T = ``n_steps`` and γ = 0.02^(1/T).
+    schedule : {"search", "oscillate", "attract", "repel"}
+        "search" takes no gradient steps. Others are the course of λ_t: λ(1−t/T)cos(4πt/T), λγᵗ or
+        −λγᵗ, with T = ``n_steps`` and γ = 0.02^(1/T); the search begins where they end.
+    max_moves : int, optional
+        Greatest number of trials from one start. Without ``max_moves`` and ``max_seconds`` it is
+        max(100, 5k), and the search also ends after three rounds that bring nothing.
+    max_seconds : float, optional
+        Processor time after which no trial begins, for all starts together. Results are then not
+        repeatable; with ``max_moves`` they are.
     weight : float
-        λ, the weight at the start.
+        λ, the weight of the gradient steps at their start; 0 turns steps and search off.
     n_steps : int
         T, the number of gradient steps.
-    n_moves : int
-        Greatest number of relocations tried; 0 leaves the gradient steps alone.
     safeguard : bool
-        Whether to compare with k-means from the same start.
+        Whether the result may not be above that of k-means from the same start.
     init : {"k-means++", "random"}, array of shape (k, d) or function
         Where centres start, as in ``KMeans``.
     n_init : int
@@ -83,6 +81,14 @@ class CFMeans(CentroidClusterer):
     tol : float
         A refinement ends once the summed squared shift of the centres is at most ``tol`` times
         the mean variance of the features.
+    metric : {"euclidean", "cosine"}
+        Distance, as in ``KMeans``; gradient steps are for "euclidean" alone.
+    batch_size : int, optional
+        Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
+        and passes over all rows in batches put each centre on the mean of what it caught. Only
+        the sample and a batch are copied, so that X may be a memory map larger than memory.
+        Half of ``max_seconds`` goes to the sample; ``history_`` is that of the passes, and
+        ``margins_`` and ``cfq_``, which take passes of their own, are not made.
     random_state : int, RandomState instance or None
         Source of all randomness.
 
@@ -93,18 +99,23 @@ class CFMeans(CentroidClusterer):
     labels_ : array of shape (n,)
         Nearest centre of each point.
     inertia_ : float
-        Σ_i w_i ‖x_i − μ_{c_i}‖².
+        Σ_i w_i ‖x_i − μ_{c_i}‖², or Σ_i w_i (1 − cos(x_i, μ_{c_i})).
     n_iter_ : int
-        Passes over the data of the start that was kept.
+        Passes over the data of the start that was kept; the distances of a search are counted
+        as the passes that have as many.
     n_moves_ : int
-        Relocations that were kept.
+        Trials that were kept.
     safeguarded_ : bool
         Whether k-means from the same start was lower and is what was kept.
-    history_ : dict of arrays of shape (n_steps,)
+    history_ : dict of arrays
+        "inertia", the lowest so far, against "work", the distances computed between points and
+        centres, and "seconds" of processor time, during the search; in the sketch of many
+        features the inertia is that of the sketch, and not reported.
+    steps_ : dict of arrays of shape (n_steps,)
         "weight" λ_t, "objective" SSE + λ_tΣwq and "inertia" SSE before each gradient step.
     margins_ : ndarray of shape (n,)
         Distance of each point to the nearest plane between its centre and another
-        (see ``margins``); NaN where there is no other.
+        (see ``margins``), of rows of length one for "cosine"; NaN where there is no other.
     cfq_ : float
         Counterfactual quality of the result (see ``cfq_score``); NaN where undefined.
     n_features_in_ : int
@@ -116,8 +127,9 @@ class CFMeans(CentroidClusterer):
     ----------
     Vardakas, Karra, Pitoura and Likas (2025), Evaluating clustering quality in centroid-based
     clustering using counterfactual distances, Discovery Science.
-    Lattanzi and Sohler (2019), A better k-means++ algorithm via local search, ICML (swaps of
-    sampled points for centres, of which the relocations are a kind).
+    Lattanzi and Sohler (2019), A better k-means++ algorithm via local search, ICML.
+    Telgarsky and Vattani (2010), Hartigan's method: k-means clustering without Voronoi, AISTATS
+    (transfers).
 
     Examples
     --------
@@ -133,27 +145,33 @@ class CFMeans(CentroidClusterer):
         self,
         n_clusters: int = 8,
         *,
-        schedule: str = "oscillate",
+        schedule: str = SEARCH,
+        max_moves: int | None = None,
+        max_seconds: float | None = None,
         weight: float = 1.0,
         n_steps: int = 8,
-        n_moves: int = 100,
         safeguard: bool = True,
         init: Any = "k-means++",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
+        metric: str = "euclidean",
+        batch_size: int | None = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
         self.schedule = schedule
+        self.max_moves = max_moves
+        self.max_seconds = max_seconds
         self.weight = weight
         self.n_steps = n_steps
-        self.n_moves = n_moves
         self.safeguard = safeguard
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.metric = metric
+        self.batch_size = batch_size
         self.random_state = random_state
 
     @with_callbacks
@@ -164,8 +182,8 @@ class CFMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            NumPy, CSR, a dataframe, a tensor of torch or another array-API library, or a dask
-            collection, whose ``labels_`` are lazy then.
+            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
+            library, or a dask collection, whose ``labels_`` are lazy then.
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -182,11 +200,23 @@ class CFMeans(CentroidClusterer):
         check_clusters(k, X.shape[0])
         init = check_init(self.init)
         n_init = restarts(self.n_init, init)
+        schedule = check_choice("schedule", self.schedule, (SEARCH, *SCHEDULES))
+        metric = check_choice("metric", self.metric, METRICS)
+        if schedule != SEARCH and metric != METRICS[0]:
+            raise ValueError(
+                f"metric must be 'euclidean' for gradient steps, got {metric!r} with "
+                f"schedule={schedule!r}; leave schedule={SEARCH!r}."
+            )
+        seconds = self.max_seconds
+        if seconds is not None:
+            seconds = check_number("max_seconds", seconds, 0.0) / n_init
+        moves = self.max_moves
         options = {
-            "schedule": check_choice("schedule", self.schedule, SCHEDULES),
+            "schedule": schedule,
             "weight": check_number("weight", self.weight, 0.0),
             "n_steps": check_count("n_steps", self.n_steps, 0),
-            "n_moves": check_count("n_moves", self.n_moves, 0),
+            "max_moves": None if moves is None else check_count("max_moves", moves, 0),
+            "max_seconds": seconds,
             "safeguard": check_choice("safeguard", self.safeguard, (True, False)),
             "max_iter": check_count("max_iter", self.max_iter),
             "tol": check_number("tol", self.tol, 0.0),
@@ -199,13 +229,14 @@ class CFMeans(CentroidClusterer):
                 UserWarning,
                 stacklevel=3,
             )
-        points = open_points(X, weights)
+        if self.batch_size is not None:
+            return self._fit_batches(X, weights, k, options)
+        points = open_points(X, weights, metric)
 
         progress = FitProgress(self, X, sample_weight, None)
         best: Any = None
         for _ in range(n_init):
-            start = start_centers(points, k, init, options["random_state"])
-            result = cfmeans(points, start, progress=progress, **options)
+            result = cfmeans(points, k, init, progress=progress, **options)
             if best is None or lower(result.inertia, best.inertia):
                 best = result
             if progress.stopped:
@@ -215,6 +246,48 @@ class CFMeans(CentroidClusterer):
         progress.close()
         return self
 
+    def _fit_batches(self, X: Any, weights: Any, k: int, options: dict[str, Any]) -> CFMeans:
+        seconds = self.max_seconds
+
+        def solve(points: Points, n_clusters: int, random_state: Any) -> np.ndarray:
+            half = None if seconds is None else 0.5 * seconds
+            ours = options | {"max_seconds": half, "random_state": random_state}
+            return cfmeans(points, n_clusters, check_init(self.init), **ours).centers
+
+        found = fit_batches(
+            X,
+            weights,
+            k,
+            batch_size=check_batches(X, self.batch_size),
+            metric=self.metric,
+            solve=solve,
+            budget=Budget(max_seconds=seconds),
+            max_iter=options["max_iter"],
+            tol=options["tol"],
+            random_state=options["random_state"],
+        )
+        self._publish_batches(X, found)
+        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
+        self.history_ = {
+            name: found.frame.squared(column) if name == "inertia" else column
+            for name, column in found.history.items()
+        }
+        return self
+
+    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
+        options: dict[str, Any] = {
+            "schedule": self.schedule,
+            "weight": self.weight,
+            "n_steps": self.n_steps,
+            "max_moves": self.max_moves,
+            "max_seconds": self.max_seconds,
+            "safeguard": self.safeguard,
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
+        init = check_init(self.init)
+        return cfmeans(points, k, init, random_state=random_state, **options).centers
+
     def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
@@ -222,75 +295,19 @@ class CFMeans(CentroidClusterer):
         self.n_iter_ = best.n_iter
         self.n_moves_ = best.n_moves
         self.safeguarded_ = best.safeguarded
-        self.history_ = {
-            name: column if name == "weight" else points.frame.squared(column)
-            for name, column in best.history.items()
-        }
+        self.steps_ = _in_user_units(best.steps, points)
+        self.history_ = _in_user_units(best.history, points)
         measure: Any = separation_in_chunks if points.in_chunks else separation
         self.margins_, self.cfq_ = measure(X, self.labels_, points, best.centers, weights)
 
 
-def cfmeans(
-    points: PointSet,
-    start: np.ndarray,
-    *,
-    schedule: str,
-    weight: float,
-    n_steps: int,
-    n_moves: int,
-    safeguard: bool,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    progress: NoProgress | None = None,
-) -> CFMeansResult:
-    """cf-means from one start: steps, moves, refinement, safeguard."""
-    progress = NoProgress() if progress is None else progress
-    if weight == 0.0 or len(start) == 1:
-        plain = _refine(points, start, max_iter, tol, progress)
-        return CFMeansResult(*plain, 0, False, _course([]))
-    centers, course = start, []
-    for current in weights_of(schedule, weight, n_steps):
-        progress.begin("step")
-        moved, force = step(points, centers, float(current))
-        course.append((float(current), force.objective, force.inertia))
-        centers = moved
-        progress.end(points, centers)
-        if progress.stopped:
-            break
-    n_iter, kept = len(course), 0
-    if n_moves and not progress.stopped:
-        search = relocate(
-            points, centers, n_moves=n_moves, random_state=random_state, progress=progress
-        )
-        centers, kept, n_iter = search.centers, search.n_moves, n_iter + search.n_iter
-    refined = _refine(points, centers, max_iter, tol, progress)
-    n_iter += refined.n_iter
-    if safeguard:
-        plain = _refine(points, start, max_iter, tol, progress)
-        if lower(plain.inertia, refined.inertia):
-            return CFMeansResult(*plain, 0, True, _course(course))
-    return CFMeansResult(
-        refined.centers, refined.labels, refined.inertia, n_iter, kept, False, _course(course)
-    )
-
-
-def _refine(
-    points: PointSet, centers: np.ndarray, max_iter: int, tol: float, progress: NoProgress
-) -> Ended:
-    progress.begin("refine")
-    result = run(points, centers, max_iter=max_iter, tol=tol)
-    progress.end(points, result.centers)
-    return result
-
-
-def _course(course: list[tuple[float, float, float]]) -> dict[str, np.ndarray]:
-    table = np.array(course, dtype=np.float64).reshape(len(course), 3)
-    return {"weight": table[:, 0], "objective": table[:, 1], "inertia": table[:, 2]}
+def _in_user_units(table: dict[str, np.ndarray], points: PointSet) -> dict[str, np.ndarray]:
+    squares = ("objective", "inertia")
+    return {n: points.frame.squared(c) if n in squares else c for n, c in table.items()}
 
 
 def separation(
-    X: Any, labels: Any, points: PointSet, centers: np.ndarray, weights: Any
+    X: Any, labels: Any, points: Any, centers: np.ndarray, weights: Any
 ) -> tuple[np.ndarray, float]:
     """Margins, and CFQ, NaN where they are undefined."""
     from wellsep.indices.centroid import margins_and_cfq
@@ -299,6 +316,8 @@ def separation(
     present = np.flatnonzero(np.bincount(labels, minlength=len(centers)))
     if len(present) < 2:
         return np.full(len(labels), np.nan), np.nan
+    if points.frame.directions:  # planes between directions lie among rows of length one
+        return margins_and_cfq(points.X, labels, points.space.asarray(centers[present]), weights)
     return margins_and_cfq(X, labels, publish(points, centers[present]), weights)
 
 

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,40 +28,35 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import count
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import (
-    Fitted,
     check_estimator,
     count_parameter,
-    fit_each,
-    is_tree,
     last_step,
     prefix_of,
     scoring_space,
     weight_params,
 )
 from wellsep.cluster.chosen import ChosenK
-from wellsep.cluster.criteria import VOTERS, Voter, parse_voters
+from wellsep.cluster.criteria import SPARSE_VOTERS, VOTERS, parse_voters
 from wellsep.cluster.evidence import (
+    NO_GAP,
     GapCurve,
-    Sample,
-    cut_rows,
     draw_sample,
-    gap_curve,
     is_pairwise,
-    mixture_bics,
-    strengths,
+    of_distances,
     takes_distances,
 )
 from wellsep.cluster.kmeans import KMeans
-from wellsep.cluster.workers import Progress, in_workers
+from wellsep.cluster.medoids import KMedoids
+from wellsep.cluster.tried import Job, Tried, equal_objects, gap_of, try_numbers
+from wellsep.cluster.workers import Progress
+from wellsep.compute.metrics import PRECOMPUTED
 from wellsep.indices.external import ari_score
-from wellsep.indices.gap import within_sums
-from wellsep.indices.scoring import score_partitions
 
 RANGE = range(2, 16)  # tried by default, and extended once
 STARTS = 10  # of the default k-means, for the partitions
 HALF_STARTS, GAP_STARTS = 3, 2  # for the halves of the prediction strength, for the gap statistic
-NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
 
 
 def choose_k(
@@ -69,7 +64,7 @@ def choose_k(
     k_range: Iterable[int] | None = None,
     *,
     estimator: Any = None,
-    indices: Sequence[Any] | str = VOTERS,
+    indices: Sequence[Any] | str | None = None,
     gate: bool = True,
     n_repeats: int = 1,
     subsample: int | float | None = None,
@@ -99,10 +94,12 @@ def choose_k(
     estimator : clusterer, optional
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one; by default
         ``KMeans(n_init=10)``. An agglomerative clustering is fitted once and its tree is cut.
-    indices : sequence of str or (str, dict)
+    indices : sequence of str or (str, dict), optional
         What votes: validity indices as in ``score_partitions``, and by name "elbow" (inertia and
         its knee), "log_elbow" (the knee of its logarithm), "gap" (gap statistic),
-        "prediction_strength" and "mixture_bic" (BIC of a Gaussian mixture).
+        "prediction_strength" and "mixture_bic" (BIC of a Gaussian mixture). By default
+        "silhouette" ("simplified_silhouette" where X is sparse), "prediction_strength" and
+        "mixture_bic".
     gate : bool
         Whether to test for one cluster. If False, the answer is the vote alone.
     n_repeats : int
@@ -158,7 +155,12 @@ def choose_k(
     >>> chosen.best, chosen.picks
     (4, {'silhouette': 4, 'prediction_strength': 4, 'mixture_bic': 4})
     """
-    X = _checked(X)
+    apart = isinstance(X, PairSpace)  # distances in place of coordinates
+    default = KMedoids(metric=PRECOMPUTED, n_init=STARTS) if apart else KMeans(n_init=STARTS)
+    model = default if estimator is None else clone(check_estimator(estimator))
+    if apart:
+        model = of_distances(model)
+    X = _checked(X, distances=is_pairwise(model))
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -173,7 +175,6 @@ def choose_k(
     check_flag("gate", gate)
     check_flag("warm_start", warm_start)
     check_function("progress", progress)
-    model = KMeans(n_init=STARTS) if estimator is None else clone(check_estimator(estimator))
     parameter = count_parameter(model, parameter)
     weight_params(model, weights)
     if warm_start:
@@ -181,8 +182,10 @@ def choose_k(
     pairwise = is_pairwise(model)
     if pairwise and X.shape[1] != n:
         raise ValueError(f"X must be square for a clusterer of distances, got shape {X.shape}.")
-    voters = parse_voters(indices, distances=takes_distances(model) and space is None)
     scored = scoring_space(space, X)
+    if indices is None:
+        indices = SPARSE_VOTERS if sp.issparse(scored) else VOTERS
+    voters = parse_voters(indices, distances=takes_distances(model) and space is None)
     if scored is not X:
         scored = check_data(scored, name="space", sparse=True)
     if scored.shape[0] != n:
@@ -193,9 +196,10 @@ def choose_k(
     rows = [_draw(n, size, rng) for _ in range(n_repeats)]
     seeds = rng.randint(2**31 - 1, size=n_repeats) if reseed else [None] * n_repeats
     seed = int(rng.randint(2**31 - 1))
-    halved = KMeans(n_init=HALF_STARTS) if estimator is None else model
-    rough = KMeans(n_init=GAP_STARTS) if estimator is None else None
-    job = _Job(
+    own = estimator is None and not apart
+    halved = KMeans(n_init=HALF_STARTS) if own else model
+    rough = KMeans(n_init=GAP_STARTS) if own else None
+    job = Job(
         X=X,
         scored=scored,
         model=model,
@@ -215,18 +219,16 @@ def choose_k(
         progress=progress,
     )
     if all_equal(X) and not pairwise:
-        return _record(job, [_equal_part(job, ks)], NO_GAP, ks[-1], all_equal=True)
-    gap = _gap(job, ks)
-    parts = [_try(job, ks, gap)]
+        return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
+    gap = gap_of(job, ks)
+    parts = [try_numbers(job, ks, gap)]
+    if not parts[0].ks:
+        raise parts[0].errors[0]
     chosen = _record(job, parts, gap, ks[-1])
     more = _more(ks[-1], n if size is None else size) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
-        wider = _gap(job, [*ks, *more]) if "gap" in chosen.indices else gap
-        parts = (
-            [_try(job, ks, wider), _try(job, more, wider)]
-            if wider is not gap
-            else [*parts, _try(job, more, wider)]
-        )
+        wider = gap_of(job, [*ks, *more]) if "gap" in chosen.indices else gap
+        parts.append(try_numbers(job, more, wider))
         chosen = _record(job, parts, wider, ks[-1])
     if chosen.failures:
         warnings.warn(
@@ -238,184 +240,13 @@ def choose_k(
     return chosen
 
 
-class _Job(NamedTuple):
-    """What one call asks for, checked."""
-
-    X: Any
-    scored: Any
-    model: Any
-    parameter: str
-    voters: list[Voter]
-    rows: list[np.ndarray | None]
-    seeds: list[Any]
-    weights: np.ndarray | None
-    noise: str
-    warm: bool
-    pairwise: bool
-    square_space: bool
-    sample: Sample
-    gate: bool
-    seed: int
-    n_jobs: int | None
-    progress: Progress | None
-
-
-class _Part(NamedTuple):
-    """Some numbers of clusters, fitted and scored."""
-
-    ks: list[int]
-    runs: list[list[Fitted]]  # by repeat and K
-    values: np.ndarray  # (R, nK, I)
-    at_one: np.ndarray  # (I,)
-    n_clusters: np.ndarray  # (R, nK)
-    coverage: np.ndarray  # (R, nK)
-    reasons: dict[tuple[int, str], str]
-    failures: dict[int, str]
-
-
 def _more(end: int, n: int) -> list[int]:
     """The numbers of clusters by which a range is extended."""
     return list(range(end + 1, min(math.ceil(5 * end / 3), n // 5) + 1))
 
 
-def _gap(job: _Job, ks: list[int]) -> GapCurve:
-    if not (job.gate or any(voter.name == "gap" for voter in job.voters)):
-        return NO_GAP
-    if job.sample.untestable or max(ks) < 2:
-        return NO_GAP
-    return gap_curve(job.sample, ks, job.seed, job.n_jobs, job.progress)
-
-
-def _try(job: _Job, ks: list[int], gap: GapCurve) -> _Part:
-    """Fit some numbers of clusters in every repeat, and compute what the voters say on them."""
-    together = job.warm or is_tree(job.model)
-    groups = [ks] if together else [[k] for k in ks]
-    tasks = [
-        (
-            job.model,
-            job.parameter,
-            group,
-            cut_rows(job.X, job.rows[r], job.pairwise),
-            _of_rows(job.weights, job.rows[r]),
-            job.seeds[r],
-            job.warm,
-        )
-        for r in range(len(job.rows))
-        for group in groups
-    ]
-    found = in_workers(fit_each, tasks, job.n_jobs, job.progress, "fits")
-    flat = [fitted for group in found for fitted in group]
-    fits = [flat[r * len(ks) : (r + 1) * len(ks)] for r in range(len(job.rows))]
-    failures: dict[int, str] = {}
-    for at, k in enumerate(ks):
-        errors = [run[at] for run in fits if isinstance(run[at], Exception)]
-        if errors:
-            failures[k] = f"{type(errors[0]).__name__}: {errors[0]}"
-    kept = [at for at, k in enumerate(ks) if k not in failures]
-    if not kept:
-        raise next(one for one in flat if isinstance(one, Exception))
-    ks, runs = [ks[at] for at in kept], [[run[at] for at in kept] for run in fits]
-    values = np.full((len(runs), len(ks), len(job.voters)), np.nan)
-    n_clusters, coverage, reasons = _score(job, ks, runs, values)
-    at_one = _criteria(job, ks, runs, gap, values, reasons)
-    return _Part(ks, runs, values, at_one, n_clusters, coverage, reasons, failures)
-
-
-def _score(
-    job: _Job, ks: list[int], runs: list[list[Fitted]], values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, str], str]]:
-    """Put the scores of validity indices into the table: one pass, or one per subsample."""
-    asked = [at for at, voter in enumerate(job.voters) if voter.index is not None]
-    # Without any, clusters and coverage are still counted.
-    specs = [job.voters[at].spec for at in asked] or ["calinski_harabasz"]
-    options = {"indices": specs, "noise": job.noise, "n_jobs": job.n_jobs}
-    repeats = range(len(runs))
-    groups = [list(repeats)] if job.rows[0] is None else [[r] for r in repeats]
-    shape = (len(runs), len(ks))
-    n_clusters, coverage = np.zeros(shape, dtype=int), np.zeros(shape)
-    reasons: dict[tuple[int, str], str] = {}
-    for group in groups:
-        rows = job.rows[group[0]]
-        scores = score_partitions(
-            cut_rows(job.scored, rows, job.pairwise and job.square_space),
-            {f"{r}/{k}": one.labels for r in group for k, one in zip(ks, runs[r], strict=True)},
-            sample_weight=_of_rows(job.weights, rows),
-            **options,
-        )
-        if asked:
-            table = scores.values.reshape(len(group), len(ks), -1)
-            values[np.ix_(group, range(len(ks)), asked)] = table
-            for (name, index), why in scores.reasons.items():
-                reasons.setdefault((int(name.partition("/")[2]), index), why)
-        n_clusters[group] = scores.n_clusters.reshape(len(group), -1)
-        coverage[group] = scores.coverage.reshape(len(group), -1)
-    return n_clusters, coverage, reasons
-
-
-def _criteria(
-    job: _Job,
-    ks: list[int],
-    runs: list[list[Fitted]],
-    gap: GapCurve,
-    values: np.ndarray,
-    reasons: dict[tuple[int, str], str],
-) -> np.ndarray:
-    """Put the values of the criteria into the table; return those for one cluster."""
-    at_one = np.full(len(job.voters), np.nan)
-    calling = (job.seed, job.n_jobs, job.progress)
-    for position, (name, index) in enumerate(job.voters):
-        if index is not None:
-            continue
-        why: dict[int, str] = {}
-        if name == "prediction_strength":
-            values[0, :, position], why = strengths(job.sample, ks, *calling)
-            at_one[position] = 1.0
-        elif name == "mixture_bic":
-            none = _no_table(job)
-            if none:
-                why = dict.fromkeys(ks, none)
-            else:
-                found, why = mixture_bics(job.sample, [1, *ks], *calling)
-                at_one[position], values[0, :, position] = found[0], found[1:]
-        elif name == "gap":
-            known = dict(zip(gap.k.tolist(), gap.gap.tolist(), strict=True))
-            values[0, :, position] = [known.get(k, np.nan) for k in ks]
-            at_one[position] = known.get(1, np.nan)
-            why = {k: job.sample.untestable or "too few objects" for k in ks if k not in known}
-        else:
-            at_one[position], values[:, :, position], why = _inertias(job, ks, runs)
-        reasons.update({(k, name): text for k, text in why.items()})
-    return at_one
-
-
-def _no_table(job: _Job) -> str:
-    if isinstance(job.sample.dense, str):
-        return job.sample.dense
-    return "objects have weights" if job.weights is not None else ""
-
-
-def _inertias(
-    job: _Job, ks: list[int], runs: list[list[Fitted]]
-) -> tuple[float, np.ndarray, dict[int, str]]:
-    """The inertia of one cluster, of each partition of each repeat, and why some have none."""
-    values = np.full((len(runs), len(ks)), np.nan)
-    if job.pairwise and job.square_space:
-        return np.nan, values, dict.fromkeys(ks, "X holds distances, not coordinates")
-    totals, why = [], {}
-    for r, run in enumerate(runs):
-        X = cut_rows(job.scored, job.rows[r], False)
-        labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
-        noisy = [at for at, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
-        why |= {ks[at]: "noise has no inertia" for at in noisy}
-        sums = within_sums(X, labels, _of_rows(job.weights, job.rows[r]))
-        values[r], total = sums[1:], sums[0]
-        values[r, noisy] = np.nan
-        totals.append(total)
-    return float(np.mean(totals)), values, why
-
-
 def _record(
-    job: _Job, parts: list[_Part], gap: GapCurve, first_end: int, *, all_equal: bool = False
+    job: Job, parts: list[Tried], gap: GapCurve, first_end: int, *, all_equal: bool = False
 ) -> ChosenK:
     runs = [[one for part in parts for one in part.runs[r]] for r in range(len(job.rows))]
     untested = "" if job.gate else "gate=False"
@@ -446,33 +277,11 @@ def _record(
     )
 
 
-def _equal_part(job: _Job, ks: list[int]) -> _Part:
-    """Nothing to fit: all objects are equal, and in one cluster whatever K is."""
-    shape = (len(job.rows), len(ks))
-    sizes = [job.X.shape[0] if rows is None else len(rows) for rows in job.rows]
-    one = [[Fitted(None, np.zeros(n, dtype=np.int32), 0.0)] * len(ks) for n in sizes]
-    why = "all objects are equal"
-    return _Part(
-        ks=ks,
-        runs=one,
-        values=np.full((*shape, len(job.voters)), np.nan),
-        at_one=np.full(len(job.voters), np.nan),
-        n_clusters=np.ones(shape, dtype=int),
-        coverage=np.ones(shape),
-        reasons={(k, voter.name): why for k in ks for voter in job.voters},
-        failures={},
-    )
-
-
 def all_equal(X: Any) -> bool:
     """Whether all rows are equal; those of distances are where all are 0."""
     if sp.issparse(X):
         return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
     return bool((X[:1] == X).all())
-
-
-def _of_rows(weights: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
-    return weights if weights is None or rows is None else weights[rows]
 
 
 def _stability(rows, runs) -> np.ndarray:
@@ -498,9 +307,11 @@ def _common(first, second):
     return i, j
 
 
-def _checked(X: Any) -> Any:
+def _checked(X: Any, *, distances: bool) -> Any:
     """X as an array that rows can be taken from; frames keep no names here."""
-    X = check_data(X, sparse=True)
+    if isinstance(X, PairSpace):
+        return X.matrix()
+    X = check_data(X, sparse=True, distances=distances)
     return to_numpy(X) if is_frame(X) else X
 
 

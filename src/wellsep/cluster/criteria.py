@@ -17,6 +17,7 @@ from wellsep.indices.gap import one_error_rule
 from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
 
 VOTERS: tuple[str, ...] = ("silhouette", "prediction_strength", "mixture_bic")
+SPARSE_VOTERS: tuple[str, ...] = ("simplified_silhouette", *VOTERS[1:])
 
 
 class Curve(NamedTuple):
@@ -86,17 +87,19 @@ class Voter(NamedTuple):
     """What was asked to vote: a validity index with its parameters, or a criterion by name."""
 
     name: str
-    index: ParsedIndex | None
+    validity: ParsedIndex | None
 
     @property
     def direction(self) -> int:
-        return CRITERIA[self.name].direction if self.index is None else self.index[0].direction
+        return (
+            CRITERIA[self.name].direction if self.validity is None else self.validity[0].direction
+        )
 
     @property
     def spec(self) -> IndexSpec:
         """The index as `score_partitions` takes it."""
-        assert self.index is not None
-        return self.index[0].name, self.index[1]
+        assert self.validity is not None
+        return self.validity[0].name, self.validity[1]
 
 
 def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
@@ -126,7 +129,7 @@ def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
         found[index.label(params)] = Voter(index.label(params), (index, params))
     if not found:
         raise ValueError("indices must name at least one index, got none.")
-    scored = [voter.spec for voter in found.values() if voter.index is not None]
+    scored = [voter.spec for voter in found.values() if voter.validity is not None]
     if scored:
         parse_indices(scored)  # refuses distances for one index and coordinates for another
     return list(found.values())

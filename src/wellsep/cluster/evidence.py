@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from wellsep._checks import UndefinedIndex, to_numpy
 from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
+from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves, split_strengths
 from wellsep.cluster.workers import Progress, in_workers
 from wellsep.compute.units import in_safe_units
@@ -109,6 +110,18 @@ def takes_distances(model: Any) -> bool:
     return _metric(model) == PRECOMPUTED
 
 
+def of_distances(model: Any) -> Any:
+    """A clusterer that is given distances: one that takes them, told so where it must be."""
+    if takes_distances(model):
+        return model
+    if isinstance(last_step(model), KMedoids):
+        return model.set_params(**{f"{prefix_of(model)}metric": PRECOMPUTED})
+    raise ValueError(
+        "estimator must take distances where X holds them, got "
+        f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
+    )
+
+
 def _metric(model: Any) -> str:
     metric = last_step(model).get_params().get("metric")
     return metric if isinstance(metric, str) else "euclidean"
@@ -154,6 +167,9 @@ class GapCurve(NamedTuple):
     error: np.ndarray
 
 
+NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
+
+
 def gap_curve(
     sample: Sample,
     ks: Sequence[int],
@@ -166,7 +182,7 @@ def gap_curve(
     assert not isinstance(X, str)
     ks = [1, *(k for k in ks if 1 < k < len(X))]
     box = ReferenceBox(X, "pca")
-    tasks = [(sample.rough, sample.parameter, ks, X, None, seed)]
+    tasks: list[tuple[Any, ...]] = [(sample.rough, sample.parameter, ks, X, None, seed)]
     tasks += [
         (sample.rough, sample.parameter, ks, None, box, seed + 1 + b) for b in range(REFERENCES)
     ]

@@ -6,29 +6,36 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, FitProgress, NoProgress, check_clusters
+from wellsep.cluster.base import FitProgress, NoProgress, check_clusters
+from wellsep.cluster.local_search import Budget
+from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
 from wellsep.compute.engine import own_threads
 from wellsep.compute.loop import Ended, lower, publish, run
-from wellsep.compute.points import METRICS, PointSet, RowValues, open_points
+from wellsep.compute.points import METRICS, Points, PointSet, RowValues, open_points
 from wellsep.compute.seeding import check_init, is_given, start_centers
 
 
-class KMeans(CentroidClusterer):
+class KMeans(StreamedClusterer):
     """k-means: k centres that minimise the summed squared distance of points to them.
 
     The inertia Σ_i w_i ‖x_i − μ_{c_i}‖² falls with every Lloyd iteration; the lowest of
     ``n_init`` restarts is kept. With ``metric="cosine"`` (spherical k-means) rows and centres
     have unit length and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})); a row of zeros is at
     distance 1 from every centre, moves none and gets the first label.
+
+    scikit-learn's own ``KMeans`` is the better choice for one quick fit of dense rows with few
+    clusters on many cores: it shares one Lloyd iteration out over them. Take this one for cosine,
+    tensors, Dask, memory maps, results that do not depend on the number of threads; and
+    ``CFMeans`` where the lowest cost matters.
 
     Parameters
     ----------
@@ -46,6 +53,10 @@ class KMeans(CentroidClusterer):
         mean variance of the features.
     metric : {"euclidean", "cosine"}
         Distance.
+    batch_size : int, optional
+        Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
+        and passes over all rows in batches put each centre on the mean of what it caught. Only
+        the sample and a batch are copied, so that X may be a memory map larger than memory.
     random_state : int, RandomState instance or None
         Source of all randomness.
 
@@ -88,6 +99,7 @@ class KMeans(CentroidClusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         metric: str = "euclidean",
+        batch_size: int | None = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
@@ -96,6 +108,7 @@ class KMeans(CentroidClusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.metric = metric
+        self.batch_size = batch_size
         self.random_state = random_state
 
     @with_callbacks
@@ -106,8 +119,8 @@ class KMeans(CentroidClusterer):
         Parameters
         ----------
         X : array of shape (n, d)
-            NumPy, CSR, a dataframe, a tensor of torch or another array-API library, or a dask
-            collection, whose ``labels_`` are lazy then.
+            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
+            library, or a dask collection, whose ``labels_`` are lazy then.
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
@@ -126,7 +139,11 @@ class KMeans(CentroidClusterer):
         n_init = restarts(self.n_init, init)
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
-        points = open_points(X, weights, check_choice("metric", self.metric, METRICS))
+        metric = check_choice("metric", self.metric, METRICS)
+        random_state = check_random_state(self.random_state)
+        if self.batch_size is not None:
+            return self._fit_batches(X, weights, k, max_iter, tol, random_state)
+        points = open_points(X, weights, metric)
 
         progress = FitProgress(self, X, sample_weight, n_init)
         best = kmeans(
@@ -136,7 +153,7 @@ class KMeans(CentroidClusterer):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
-            random_state=check_random_state(self.random_state),
+            random_state=random_state,
             progress=progress,
         )
 
@@ -147,6 +164,36 @@ class KMeans(CentroidClusterer):
         self._warn_if_fewer(points, best.labels, k)
         progress.close()
         return self
+
+    def _fit_batches(
+        self, X: Any, weights: Any, k: int, max_iter: int, tol: float, random_state: Any
+    ) -> KMeans:
+        found = fit_batches(
+            X,
+            weights,
+            k,
+            batch_size=check_batches(X, self.batch_size),
+            metric=self.metric,
+            solve=self._solve,
+            budget=Budget(),
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+        )
+        self._publish_batches(X, found)
+        return self
+
+    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
+        init = check_init(self.init)
+        return kmeans(
+            points,
+            k,
+            init=init,
+            n_init=restarts(self.n_init, init),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=random_state,
+        ).centers
 
 
 def kmeans(

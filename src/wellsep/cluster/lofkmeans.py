@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,
@@ -31,12 +31,18 @@ SEARCHES = ("exact", "approximate")
 
 
 class LOFKMeans(CentroidClusterer):
-    """k-means with every point weighted by its local outlier factor (LOFKM).
+    """k-means in which outlying points count *more*: the opposite of robust (LOFKM).
+
+    Every point is weighted by its local outlier factor. This is the paper's idea: sparsely
+    surrounded points draw a centre near, and their neighbours support their place in its cluster.
+    Take it where every object must be close to its prototype, such as a facility or an example
+    shown for it; take ``RobustKMeans`` where outliers should not move the centres. The paper's
+    measure, AvgLCD, is 0 (the best value) for a cluster of one object, which has no neighbours to
+    disagree: a centre on a lone outlier lowers the average over clusters for that reason alone.
 
     W(x) = max(1, LOF_t(x)); then k-means on Σ_i W(x_i) w_i ‖x_i − μ_{c_i}‖²: points go to their
-    nearest centre, centres to the weighted mean of their points. Sparsely surrounded points draw
-    a centre near, so that their neighbours support their place in its cluster better (see
-    ``local_connectivity``). Nothing but the weights differs from k-means, starts included.
+    nearest centre, centres to the weighted mean of their points (see ``local_connectivity``).
+    Nothing but the weights differs from k-means, starts included.
 
     LOF counts exactly t neighbours, as scikit-learn's does; the authors of LOF take all that tie
     at the t-th place. Where more than t points coincide their density is all but infinite, and

@@ -1,4 +1,7 @@
-"""Relocations: margins tell which centre is spared most easily and where it would serve better.
+"""Relocations, the moves of ``CFMeans`` where each costs a pass over all points.
+
+Points in chunks, and arrays of libraries without a search of their own, are moved this way;
+``local_search`` is the faster way for points in memory.
 
 Without centre r each of its points falls to the second nearest, at a cost of ‖x−μ_a‖² − ‖x−μ_r‖²
 = 2‖v‖·(counterfactual distance): a centre whose points sit on fences costs little. A far point,
@@ -13,6 +16,7 @@ import numpy as np
 
 from wellsep._checks import to_numpy
 from wellsep.cluster.base import NoProgress
+from wellsep.cluster.local_search import Budget, History
 from wellsep.compute.engine import merge
 from wellsep.compute.loop import means
 from wellsep.compute.nearest import NearestTwo
@@ -74,10 +78,15 @@ def relocate(
     n_moves: int,
     random_state: np.random.RandomState,
     progress: NoProgress,
+    budget: Budget | None = None,
+    history: History | None = None,
 ) -> Search:
     """Try up to ``n_moves`` relocations, each kept only if the inertia falls."""
+    budget, history = budget or Budget(), history or History()
     state = look(points, centers)
     kept, n_iter, failures = 0, 1, 0
+    a_pass = float(points.n * len(centers))
+    history.add(a_pass, budget.seconds, state.inertia)
     for _ in range(n_moves):
         progress.begin("move")
         trial, passes = _try(points, state, random_state)
@@ -86,8 +95,9 @@ def relocate(
             state, kept, failures = trial, kept + 1, 0
         else:
             failures += 1
+        history.add(a_pass * n_iter, budget.seconds, state.inertia)
         progress.end(points, state.centers)
-        if progress.stopped or failures == PATIENCE:
+        if progress.stopped or failures == PATIENCE or budget.late:
             break
     return Search(state.centers, state.inertia, kept, n_iter)
 

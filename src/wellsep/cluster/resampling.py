@@ -20,6 +20,7 @@ from wellsep._checks import (
 )
 from wellsep._display import count, shown
 from wellsep._labels import NOISE
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import fit_labels, last_step, weight_params
 from wellsep.cluster.choosing import all_equal, sample_size
 from wellsep.cluster.draws import (
@@ -31,7 +32,7 @@ from wellsep.cluster.draws import (
     seeded_where_free,
     strengths_of,
 )
-from wellsep.cluster.evidence import is_pairwise, takes_distances
+from wellsep.cluster.evidence import is_pairwise, of_distances, takes_distances
 from wellsep.cluster.stability_record import Stability
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves
 from wellsep.cluster.workers import Progress, in_workers
@@ -59,7 +60,7 @@ def stability(
     """Draw objects anew, cluster them again, and say how often each cluster is found again.
 
     For a cluster A and a draw S with the clusters B, its value is the largest Jaccard similarity
-    |A∩S ∩ B| / |A∩S ∪ B|, 0 if A∩S is empty. The mean over the draws is the stability of the
+    ``|A∩S ∩ B| / |A∩S ∪ B|``, 0 if A∩S is empty. The mean over the draws is the stability of the
     cluster, from 0 to 1, greater is better. A cluster *dissolves* in a draw where its value is at
     most .5 and is *recovered* where it is above .75. These are the definitions of ``clusterboot``
     in R's fpc.
@@ -134,6 +135,8 @@ def stability(
     check_function("progress", progress)
     n_draws, n_splits = check_count("n_draws", n_draws), check_count("n_splits", n_splits, 0)
     model = None if clusterer is None else clone(_check_clusterer(clusterer), safe=False)
+    if model is not None and isinstance(X, PairSpace):
+        model = of_distances(model)
     pairwise, metric = _how_compared(model, metric)
     X = _check_objects(X, pairwise)
     n = X.shape[0]
@@ -256,7 +259,9 @@ def _how_compared(model: Any, metric: str | None) -> tuple[bool, str]:
 
 
 def _check_objects(X: Any, pairwise: bool) -> Any:
-    X = check_data(X, sparse=True, minimum=2)
+    if isinstance(X, PairSpace):
+        X = X.matrix()
+    X = check_data(X, sparse=True, minimum=2, distances=pairwise)
     X = to_numpy(X) if is_frame(X) else X
     if pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -21,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from wellsep._arguments import check_jobs
+from wellsep._callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,
@@ -30,6 +30,7 @@ from wellsep._checks import (
     to_table,
 )
 from wellsep._display import shown
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import (
     Fitted,
     check_estimator,
@@ -37,6 +38,7 @@ from wellsep.cluster.candidates import (
     prefix_of,
     scoring_space,
 )
+from wellsep.cluster.evidence import takes_distances
 from wellsep.cluster.settings import (
     check_error_score,
     fit_setting,
@@ -45,6 +47,7 @@ from wellsep.cluster.settings import (
     results_table,
 )
 from wellsep.cluster.workers import ending_with_parent
+from wellsep.distances import Distances
 from wellsep.indices.scoring import score_partitions
 from wellsep.indices.specs import parse_indices
 from wellsep.partitions import NOISE_POLICIES
@@ -181,6 +184,11 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         decider = self._decider(asked)
         error_score = check_error_score(self.error_score)
         settings = list_settings(self.param_grid)
+        space = scoring_space(self.space, X)
+        if isinstance(X, PairSpace):
+            X = X.matrix()
+        elif self.space is None and takes_distances(self.estimator):
+            space = Distances.of_matrix(X)
         if not is_frame(X) and not sp.issparse(X) and not is_dask(X):
             to_table(X)  # what is no table is refused before the first fit
         weights = check_weights(sample_weight, _num_samples(X))
@@ -203,7 +211,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         fitted = {i: one for i, one in enumerate(fits) if isinstance(one, Fitted)}
 
         self.scores_ = score_partitions(
-            scoring_space(self.space, X),
+            space,
             {str(i): one.labels for i, one in fitted.items()},
             self.scoring,
             sample_weight=weights,
@@ -225,7 +233,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         y : ignored
             Present by convention.
         **fit_params
-            As in ``fit``.
+            ``sample_weight``, and what is passed to the estimator's fit.
 
         Returns
         -------

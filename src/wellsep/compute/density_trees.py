@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engine import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics import Rows, pair_squares, rows_of
+from wellsep.compute.metrics import Rows, find, pair_squares, rows_of
 from wellsep.compute.tree import TIE, Dissimilarities, spanning_tree
 from wellsep.compute.wants import Task, Want
 
@@ -35,13 +35,15 @@ class DensityTrees(NamedTuple):
     n_objects: int  # all, with those that are not counted
 
 
-class _Tree(NamedTuple):
+class Tree(NamedTuple):
+    """What one cluster's tree says."""
+
     inner: np.ndarray  # positions of the inner objects
     core: np.ndarray  # their squared core distances
     sparseness: float
 
 
-class _Grown(NamedTuple):
+class Grown(NamedTuple):
     """Edges between columns of a table, and the squared core distances of its members."""
 
     edges: np.ndarray  # (size - 1, 2) places among the members
@@ -49,11 +51,29 @@ class _Grown(NamedTuple):
 
 
 def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``ties``: which of equally short trees is taken, "distance" or "hdbscan"."""
+    """Option ``ties``: which of equally short trees is taken, "distance" or "hdbscan".
+
+    Options ``metric`` and ``d``: other distances than Euclidean, and the power of core distances.
+    """
+    other = [w for w in wants if w.get("metric", "euclidean") != "euclidean" or w.get("d")]
+    if other:
+        from wellsep.compute.density_pairs import trees_by_pairs
+
+        found = {
+            w: trees_by_pairs(
+                task.space,
+                find(w.get("metric", "euclidean")),
+                task.partitions.codes,
+                w.get("d") or task.space.d,
+            )
+            for w in other
+        }
+        rest = [w for w in wants if w not in found]
+        return {**found, **(provide_density_trees(task, rest) if rest else {})}
     X, jobs = task.space.on_host().X, task.space.host_jobs
     rows = rows_of(X - X.mean(axis=0))
     codes = task.partitions.codes
-    clusters, numbers = _distinct_clusters(codes)
+    clusters, numbers = distinct_clusters(codes)
     table = _squares(rows, slice(None)) if len(X) <= SHARED else None
     found = {}
     for one in wants:
@@ -70,7 +90,7 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
     return found
 
 
-def _distinct_clusters(codes: np.ndarray) -> tuple[list[np.ndarray], list[list[int]]]:
+def distinct_clusters(codes: np.ndarray) -> tuple[list[np.ndarray], list[list[int]]]:
     """Every cluster once, as sorted positions, and which of them each partition has."""
     seen: dict[bytes, int] = {}
     clusters: list[np.ndarray] = []
@@ -96,7 +116,7 @@ def _squares(rows: Rows, members: np.ndarray | slice) -> np.ndarray:
     return np.maximum(table, 0, out=table)
 
 
-def _from_shared_table(rows: Rows, table: np.ndarray, clusters: list[np.ndarray]) -> list[_Tree]:
+def _from_shared_table(rows: Rows, table: np.ndarray, clusters: list[np.ndarray]) -> list[Tree]:
     """Powers of distances are taken once for all clusters."""
     d = rows.X.shape[1]
     top, powers = _scaled_powers(table, d)
@@ -107,8 +127,8 @@ def _from_shared_table(rows: Rows, table: np.ndarray, clusters: list[np.ndarray]
             logs = np.log(total) + top[members]
         faint = np.flatnonzero(total < FAINT)
         if len(faint):
-            logs[faint] = _log_powers(table[members[faint][:, None], members], d)
-        cores.append(_core(logs, len(members), d))
+            logs[faint] = log_powers(table[members[faint][:, None], members], d)
+        cores.append(core_of(logs, len(members), d))
     grown = grow_trees(table.ravel(), [len(table)] * len(clusters), clusters, cores)
     return [_tree(rows, m, g) for m, g in zip(clusters, grown, strict=True)]
 
@@ -125,7 +145,7 @@ def _scaled_powers(table: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
         return top, np.exp(logs, out=logs)
 
 
-def _log_powers(squares: np.ndarray, d: int) -> np.ndarray:
+def log_powers(squares: np.ndarray, d: float) -> np.ndarray:
     """ln Σ distance^−d over each row; inf beside a duplicate."""
     with np.errstate(divide="ignore", over="ignore"):
         powers = -d / 2 * np.log(squares)
@@ -135,12 +155,12 @@ def _log_powers(squares: np.ndarray, d: int) -> np.ndarray:
     return found
 
 
-def _core(logs: np.ndarray, size: int, d: int) -> np.ndarray:
+def core_of(logs: np.ndarray, size: int, d: float) -> np.ndarray:
     """Squared (mean over the others of distance^−d)^(−1/d), in logarithms; 0 beside a duplicate."""
     return np.exp(-2 / d * (logs - np.log(max(size - 1, 1))))
 
 
-def _from_own_tables(rows: Rows, clusters: list[np.ndarray], jobs: int) -> list[_Tree]:
+def _from_own_tables(rows: Rows, clusters: list[np.ndarray], jobs: int) -> list[Tree]:
     """Small clusters in batches, each with a table of its own; large ones by blocks."""
     trees: list[Any] = [None] * len(clusters)
     for batch in _batches([len(members) for members in clusters]):
@@ -149,7 +169,7 @@ def _from_own_tables(rows: Rows, clusters: list[np.ndarray], jobs: int) -> list[
             continue
         tables = [_squares(rows, clusters[k]) for k in batch]
         d = rows.X.shape[1]
-        cores = [_core(_log_powers(table, d), len(table), d) for table in tables]
+        cores = [core_of(log_powers(table, d), len(table), d) for table in tables]
         flat = np.concatenate([table.ravel() for table in tables])
         places = [np.arange(len(table)) for table in tables]
         for k, grown in zip(
@@ -173,17 +193,17 @@ def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def _by_blocks(rows: Rows, members: np.ndarray, jobs: int) -> _Tree:
+def _by_blocks(rows: Rows, members: np.ndarray, jobs: int) -> Tree:
     X = rows.X[members]
     some = rows_of(X - X.mean(axis=0))
     core = core_squares(some, jobs)
     tree = spanning_tree(some, jobs, core=core)
-    return _tree(rows, members, _Grown(tree.edges, core))
+    return _tree(rows, members, Grown(tree.edges, core))
 
 
 def grow_trees(
     flat: np.ndarray, strides: Sequence[int], places: Sequence[np.ndarray], cores: list[np.ndarray]
-) -> list[_Grown]:
+) -> list[Grown]:
     """Prim's trees of mutual reachability of many clusters, side by side.
 
     Cluster c has the squared distance of its members a and b at ``start + a * stride + b`` of
@@ -206,7 +226,7 @@ def grow_trees(
             some = [places[c] for c in mine], [cores[c] for c in mine]
             edges = _prim(flat, starts[which], np.asarray(strides)[which], *some)
             for c, joins in zip(mine, edges, strict=True):
-                grown[c] = _Grown(np.searchsorted(places[c], joins), cores[c])
+                grown[c] = Grown(np.searchsorted(places[c], joins), cores[c])
     return grown
 
 
@@ -259,11 +279,11 @@ def _prim(
     return [joins[c, 1:size] for c, size in enumerate(sizes)]
 
 
-def _tree(rows: Rows, members: np.ndarray, grown: _Grown) -> _Tree:
+def _tree(rows: Rows, members: np.ndarray, grown: Grown) -> Tree:
     """Inner objects have two or more edges, inner edges join two of them; a cluster that has none
     of either (two or three objects, a star) counts all."""
     if len(members) < 2:
-        return _lone(members)
+        return lone(members)
     edges, core = grown
     inner = np.bincount(edges.reshape(-1), minlength=len(members)) > 1
     between = edges[inner[edges].all(axis=1)]
@@ -272,15 +292,15 @@ def _tree(rows: Rows, members: np.ndarray, grown: _Grown) -> _Tree:
     i, j = members[edges[:, 0]], members[edges[:, 1]]
     squares = np.maximum(pair_squares(rows, i, rows, j), core[edges].max(axis=1))
     places = np.flatnonzero(inner) if inner.any() else np.arange(len(members))
-    return _Tree(members[places], core[places], float(np.sqrt(squares.max())))
+    return Tree(members[places], core[places], float(np.sqrt(squares.max())))
 
 
-def _lone(members: np.ndarray) -> _Tree:
+def lone(members: np.ndarray) -> Tree:
     """A single object: no density and no edge, but a place, from which others are far or near."""
-    return _Tree(members, np.zeros(len(members)), np.nan)
+    return Tree(members, np.zeros(len(members)), np.nan)
 
 
-def _first_tree(rows: Rows, members: np.ndarray) -> _Tree:
+def _first_tree(rows: Rows, members: np.ndarray) -> Tree:
     """The tree of ``hdbscan.validity``, which depends on the order of the rows.
 
     Prim's algorithm starts at the first row; of equally near objects the first is taken. A new
@@ -289,7 +309,7 @@ def _first_tree(rows: Rows, members: np.ndarray) -> _Tree:
     """
     n = len(members)
     if n < 2:
-        return _lone(members)
+        return lone(members)
     X = rows.X[members]
     X = X - X.mean(axis=0)
     core = _cores_without_duplicates(X)
@@ -314,7 +334,7 @@ def _first_tree(rows: Rows, members: np.ndarray) -> _Tree:
     kept = inner[edges].all(axis=1)
     places = np.flatnonzero(inner) if inner.any() else np.zeros(1, dtype=np.intp)
     longest = lengths[kept].max() if kept.any() else lengths.max()
-    return _Tree(members[places], core[places] ** 2, float(longest))
+    return Tree(members[places], core[places] ** 2, float(longest))
 
 
 def _cores_without_duplicates(X: np.ndarray) -> np.ndarray:
@@ -326,12 +346,12 @@ def _cores_without_duplicates(X: np.ndarray) -> np.ndarray:
         square = np.einsum("ij,ij->i", gap, gap)
         square = square[square > 0]
         if len(square):
-            core[i] = np.sqrt(_core(_log_powers(square[None], d), n, d)[0])
+            core[i] = np.sqrt(core_of(log_powers(square[None], d), n, d)[0])
     return core
 
 
 def _part(
-    rows: Rows, table: np.ndarray | None, trees: list[_Tree], sizes: list[int], jobs: int
+    rows: Rows, table: np.ndarray | None, trees: list[Tree], sizes: list[int], jobs: int
 ) -> DensityTrees:
     """What parts the clusters of one partition: the shortest reach of each to any other."""
     sparseness = np.array([tree.sparseness for tree in trees])
@@ -340,7 +360,7 @@ def _part(
     return DensityTrees(np.array(sizes), sparseness, separation, len(rows.X))
 
 
-def _separation(rows: Rows, table: np.ndarray | None, trees: list[_Tree], jobs: int) -> np.ndarray:
+def _separation(rows: Rows, table: np.ndarray | None, trees: list[Tree], jobs: int) -> np.ndarray:
     """(K,) smallest max(core, core, distance) from inner objects of a cluster to another's."""
     inner = np.concatenate([tree.inner for tree in trees])
     core = np.concatenate([tree.core for tree in trees])
@@ -385,7 +405,7 @@ def _firsts(codes: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(codes, prepend=-1))
 
 
-def _reach(rows: Rows, a: _Tree, b: _Tree) -> float:
+def _reach(rows: Rows, a: Tree, b: Tree) -> float:
     """Smallest max(core, core, distance) between the inner objects of two clusters."""
     best = np.inf
     for i in cut_rows(len(a.core), ROWS):
@@ -410,8 +430,8 @@ def core_squares(rows: Rows, jobs: int) -> np.ndarray:
         total = np.full(i.stop - i.start, -np.inf)
         for j in blocks:
             table = pairs.table(i, j, itself[:, None] == np.arange(j.start, j.stop))
-            total = np.logaddexp(total, _log_powers(np.maximum(table, 0), d))
-        core[i] = _core(total, n, d)
+            total = np.logaddexp(total, log_powers(np.maximum(table, 0), d))
+        core[i] = core_of(total, n, d)
 
     in_threads(jobs, visit, iter([[(i,) for i in blocks]]))
     return core

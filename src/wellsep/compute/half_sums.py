@@ -70,7 +70,7 @@ def sums_known(wanted: Want) -> bool:
     if wanted.name != "widths":
         return False
     metric = find(wanted.get("metric", "euclidean"))
-    return metric.sums is not None or metric.finish is not None
+    return metric.sums is not None or metric.finish is not None or not metric.coordinates
 
 
 def half_widths(
@@ -146,7 +146,7 @@ def _seen_totals(
     space, n_groups = task.space, draws.chosen.shape[1]
     metric = find(wanted.get("metric", "euclidean"))
     # What a subset tells is an estimate, far less exact than single precision.
-    single = not space.one_caller and len(seen) < space.n
+    single = not space.one_caller and len(seen) < space.n and metric.finish is not None
     sums_of: PairSums | RowSums
     if metric.sums is not None:
         sums_of = RowSums(task, metric, group, n_groups)
@@ -220,7 +220,9 @@ class PairSums:
         if single:
             scaled = metric.finish is root or metric.linear  # widths are then free of the scale
             self.X = _single_rows(self.X, scaled)
-        self.square = square_lengths(self.X, self.zero, space.xp)
+        self.square = None
+        if metric.finish is not None:
+            self.square = square_lengths(self.X, self.zero, space.xp)
         self.block = choose(pair_block, self.X, metric, space.n, space.d, len(task.partitions))
         blocks = cut_rows(space.n, space.block_rows, group[order])
         self.group_of = [int(group[order[rows.start]]) for rows in blocks]
@@ -235,6 +237,8 @@ class PairSums:
             sparse = self.block is not pair_block
             members = _members(self.task, objects, self.X.dtype, sparse)
         zero = None if self.zero is None else self.zero[at]
+        if self.square is None:
+            return Rows(self.X[at, :], zero=zero, at=at, members=members)
         return Rows(self.X[at, :], self.square[at], zero, None, members)
 
     def __call__(self, objects: np.ndarray) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 
 from wellsep.compute.engine import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.extremes import CANDIDATES, Extreme, cut_clusters
-from wellsep.compute.metrics import Rows, pair_squares, rows_of
+from wellsep.compute.metrics import Metric, Rows, find, pair_squares, root, rows_of, square_lengths
+from wellsep.compute.space import Space
 from wellsep.compute.wants import Task, Want
 
 
@@ -40,9 +41,50 @@ class _Part(NamedTuple):
 
 
 def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    X = task.space.on_host().X
-    entries = [_link(X, codes, task.space.host_jobs) for codes in task.partitions.codes]
-    return {w: entries for w in wants}
+    """Option ``metric``: Euclidean by matrix products, any other by blocks of its distances."""
+    found: dict[Want, list[Any]] = {}
+    for w in wants:
+        metric, jobs = find(w.get("metric", "euclidean")), task.space.host_jobs
+        if metric.finish is root:
+            X = task.space.on_host(metric).X
+            found[w] = [_link(X, codes, jobs) for codes in task.partitions.codes]
+        else:
+            found[w] = [_link_any(task.space, metric, row, jobs) for row in task.partitions.codes]
+    return found
+
+
+def _link_any(space: Space, metric: Metric, codes: np.ndarray, jobs: int) -> Linkage:
+    """From blocks of distances, each between parts of two clusters."""
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    groups, X = codes[order], space.on_host(metric)
+    blocks = cut_rows(len(order), ROWS, groups)
+    owner = [int(groups[b.start]) for b in blocks]
+    k = int(groups[-1]) + 1
+    farthest = np.zeros((len(blocks), len(blocks)))
+    nearest = np.full((len(order), k), np.inf)  # of each object to each cluster
+
+    def side(at: np.ndarray) -> Rows:
+        zero = None if X.zero is None else X.zero[at]
+        square = None if metric.finish is None else square_lengths(X.X[at, :], zero, np)
+        return Rows(X.X[at, :], square, zero, at)
+
+    def visit(i: int, j: int) -> None:
+        if owner[i] == owner[j]:
+            return
+        a, b = blocks[i], blocks[j]
+        table = metric.distances(side(order[a]), side(order[b]), np)
+        farthest[i, j] = farthest[j, i] = table.max()
+        nearest[a, owner[j]] = np.minimum(nearest[a, owner[j]], table.min(axis=1))
+        nearest[b, owner[i]] = np.minimum(nearest[b, owner[i]], table.min(axis=0))
+
+    in_threads(jobs, visit, pair_rounds(len(blocks)))
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    complete = np.maximum.reduceat(np.maximum.reduceat(farthest, starts, axis=0), starts, axis=1)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    directed = np.maximum.reduceat(np.where(np.isinf(nearest), 0, nearest), first, axis=0)
+    apart = ~np.eye(k, dtype=bool)
+    mutual = np.maximum(directed, directed.T)
+    return Linkage(float(complete[apart].min()), float(mutual[apart].min()))
 
 
 def _link(X: np.ndarray, codes: np.ndarray, jobs: int) -> Linkage:

@@ -16,7 +16,6 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep.compute.engine import one_openmp_thread, own_threads
-from wellsep.compute.metrics import unit_rows
 from wellsep.compute.nearest import THREADED, Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
@@ -30,6 +29,7 @@ from wellsep.compute.points import (
     mean_variance,
     prepare,
 )
+from wellsep.compute.preparing import unit_rows
 from wellsep.compute.space import as_space, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 

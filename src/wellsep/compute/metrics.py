@@ -11,33 +11,38 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
 from wellsep._display import shown
-from wellsep.compute.matrices import refuse_other_matrices
+from wellsep._plugins import new_plugins
 from wellsep.compute.minimax import MIN_POINTS, dc_fields
-
-if TYPE_CHECKING:
-    from wellsep.compute.space import Space
+from wellsep.compute.preparing import (
+    Prepared,
+    as_given,
+    centred_rows,
+    directions,
+    distance_matrix,
+    half_lengths,
+    less_products,
+    missing_length,
+    sparse_usable,
+    square_lengths,
+    standardized_rows,
+    unit_block,
+    whitened_rows,
+)
 
 # Pairs closer than this share of their squared lengths are computed again from differences, in
 # double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
+SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
-
-
-class Prepared(NamedTuple):
-    """Rows as a metric wants them."""
-
-    X: Any  # (n, d)
-    zero: Any = None  # (n,) bool, rows that have no direction; None: there are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +98,6 @@ def rows_of(prepared: Any, at: Any = None) -> Rows:
     return Rows(X, square_lengths(X, zero, np), zero, at)
 
 
-def square_lengths(X: Any, zero: Any, xp: Any) -> Any:
-    """(n,) squared lengths; a zero row has length one along an axis of its own."""
-    square = np.einsum("ij,ij->i", X, X) if xp is np else xp.sum(X * X, axis=1)
-    return square if zero is None else square + xp.astype(zero, square.dtype)
-
-
 def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
     """(b_i, b_j) what zero rows add to squared differences; 0 where there are none."""
     found: Any = 0.0
@@ -126,6 +125,8 @@ def product_squares(X: Any, Y: Any, lengths: Any) -> Any:
 
 def squares(i: Rows, j: Rows, xp: Any) -> Any:
     """‖x‖² + ‖y‖² − 2xy, and exactly 0 from an object to itself or to its equal."""
+    if sparse_usable(i.X):
+        return sparse_squares(i, j)
     lengths = i.square[:, None] + j.square[None, :]
     table = product_squares(i.X, j.X, lengths)
     close = table < CLOSE[table.dtype != xp.float64] * lengths
@@ -133,6 +134,19 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
         table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)
     table = xp.where(table > 0, table, xp.zeros_like(table))
     return _clear_diagonal(table, xp) if same_objects(i, j) else table
+
+
+def sparse_squares(i: Rows, j: Rows) -> np.ndarray:
+    """The same of sparse rows: the block alone is dense."""
+    lengths = i.square[:, None] + j.square[None, :]
+    table: np.ndarray = lengths - 2 * (i.X @ j.X.T).toarray()
+    r, c = np.nonzero(table < CLOSE[0] * lengths)
+    for start in range(0, len(r), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        gap = i.X[r[part]] - j.X[c[part]]
+        table[r[part], c[part]] = np.asarray(gap.multiply(gap).sum(axis=1)).reshape(-1)
+    np.maximum(table, 0.0, out=table)
+    return _clear_diagonal(table, np) if same_objects(i, j) else table
 
 
 def _from_differences(left: Any, right: Any, pairs: Any, dtype: Any, xp: Any) -> Any:
@@ -223,6 +237,8 @@ class Metric:
         False where X holds distances: its columns are then objects, as its rows are.
     sums : Sums or None
         How distances to clusters are summed without pairs.
+    opens : callable or None
+        ``opens(X) -> PairSpace``: what X is under this metric, where it has no coordinates.
     whole : bool
         Whether rows are made ready from all objects together: parts of X would have other
         distances.
@@ -239,6 +255,7 @@ class Metric:
     symmetric: bool = field(default=True, compare=False)
     coordinates: bool = field(default=True, compare=False)
     sums: Sums | None = field(default=None, compare=False)
+    opens: Callable[[Any], Any] | None = field(default=None, compare=False)
     whole: bool = field(default=False, compare=False)
     cluster_sums: Callable[..., Any] | None = field(default=None, compare=False)
 
@@ -274,29 +291,46 @@ def find(metric: Any) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return METRICS.get(metric) or _made(_known_elsewhere(metric), symmetric=True)
+        return METRICS.get(metric) or _named_elsewhere(metric)
     if callable(metric):
         return _made(metric, symmetric=False)
     raise TypeError(f"metric must be a name or a function of two rows, got {shown(metric)}.")
 
 
+def _named_elsewhere(metric: str) -> Metric:
+    """The entry of a metric that scikit-learn or SciPy has, or that another package brings."""
+    if _known_elsewhere(metric):
+        return _made(metric, symmetric=True)
+    for entry in new_plugins("wellsep.metrics", Metric, METRICS):
+        add_metric(entry)
+    if metric in METRICS:
+        return METRICS[metric]
+    raise ValueError(
+        f"metric must be one of {', '.join(map(repr, METRICS))}, a metric of scikit-learn or SciPy "
+        f"that two rows decide, or a function of two rows, got {shown(metric)}; compute other "
+        "distances yourself and pass wellsep.Distances."
+    )
+
+
 @functools.cache
-def _known_elsewhere(metric: str) -> str:
-    """The name of a metric that scikit-learn has, tried on a few rows."""
+def _known_elsewhere(metric: str) -> bool:
+    """Whether scikit-learn or SciPy has a metric of the name, tried on a few rows."""
+    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return len(elsewhere(rows, rows, metric)) > 0
+        except (ValueError, TypeError):
+            return False
+
+
+def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
+    """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
     from sklearn.metrics import pairwise_distances
 
-    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pairwise_distances(rows, metric=metric)
-    except ValueError:
-        listed = ", ".join(map(repr, METRICS))
-        raise ValueError(
-            f"metric must be one of {listed}, a metric of scikit-learn or a function of two rows, "
-            f"got {shown(metric)}."
-        ) from None
-    return metric
+    if isinstance(metric, str) and metric in SCIPY_ONLY:
+        return cdist(X, Y, metric)
+    found: np.ndarray = pairwise_distances(X, Y, metric=metric)
+    return found
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
@@ -312,57 +346,9 @@ def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueErro
     return entry
 
 
-def unit_rows(X: Any, xp: Any = np) -> Prepared:
-    """Rows of length one in float64; a zero row stays zero and is marked."""
-    if sp.issparse(X):
-        largest = np.asarray(abs(X).max(axis=1).todense(), dtype=np.float64).reshape(-1)
-        scaled = sp.diags_array(1 / np.where(largest > 0, largest, 1)) @ X.astype(np.float64)
-        lengths = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).reshape(-1))
-        unit = sp.csr_array(sp.diags_array(1 / np.where(lengths > 0, lengths, 1)) @ scaled)
-        return Prepared(unit, largest == 0 if (largest == 0).any() else None)
-    wide = xp.astype(X, xp.float64)
-    largest = xp.max(xp.abs(wide), axis=1, keepdims=True)
-    wide = wide / _positive(largest, xp)  # squares of tiny rows would vanish
-    unit = wide / _positive(xp.sqrt(xp.sum(wide * wide, axis=1, keepdims=True)), xp)
-    zero = largest[:, 0] == 0
-    return Prepared(unit, zero if bool(xp.any(zero)) else None)
-
-
-def _positive(lengths: Any, xp: Any) -> Any:
-    return xp.where(lengths > 0, lengths, xp.ones_like(lengths))
-
-
-def centred_rows(space: Space, wide: bool) -> Prepared:
-    """Rows about the mean: dot products of data far from the origin would cancel."""
-    if not wide or space.X.dtype == space.xp.float64:
-        return Prepared(space.centred)
-    xp = space.xp
-    return Prepared(xp.astype(space.X, xp.float64) - space.asarray(space.shift))
-
-
-def directions(space: Space, wide: bool) -> Prepared:
-    """Rows of length one; about ``space.axis`` where they all lie near it."""
-    unit, zero = unit_rows(space.X, space.xp)
-    if space.axis is not None:
-        unit = unit - space.asarray(space.axis)
-    return Prepared(unit if wide else space.xp.astype(unit, space.X.dtype), zero)
-
-
-def as_given(space: Space, wide: bool) -> Prepared:
-    return Prepared(space.given)
-
-
-def distance_matrix(space: Space, wide: bool) -> Prepared:
-    """X itself, refused where it cannot be a matrix of distances."""
-    refuse_other_matrices(space)
-    return Prepared(space.X)
-
-
 def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
-    """Whatever scikit-learn computes, on the host."""
-    from sklearn.metrics import pairwise_distances
-
-    table = pairwise_distances(to_numpy(i.X), to_numpy(j.X), metric=metric)
+    """Whatever scikit-learn or SciPy computes, on the host."""
+    table = elsewhere(to_numpy(i.X), to_numpy(j.X), metric)
     if same_objects(i, j):
         np.fill_diagonal(table, 0)
     return table if xp is np else xp.asarray(table, device=_device(i.X))
@@ -374,46 +360,42 @@ def _made(metric: Any, *, symmetric: bool) -> Metric:
 
 
 def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
+    """Columns are objects, so that they are cut as rows are."""
     return i.X[:, j.at]
+
+
+def _open_matrix(X: Any) -> Any:
+    from wellsep.distances import Distances
+
+    return Distances.of_matrix(X)
+
+
+def _open_mixed(X: Any) -> Any:
+    from wellsep.compute.gower import MixedTable
+
+    return MixedTable(X)
+
+
+def squared(metric: Any) -> Metric:
+    """The entry of a metric's squared distances."""
+    entry = find(metric)
+
+    def block(i: Rows, j: Rows, xp: Any) -> Any:
+        return xp.astype(entry.distances(i, j, xp), xp.float64) ** 2
+
+    return Metric(
+        ("squared", entry.name),
+        prepare=entry.prepare,
+        block=block,
+        symmetric=entry.symmetric,
+        coordinates=entry.coordinates,
+    )
 
 
 def _device(array: Any) -> Any:
     from array_api_compat import device
 
     return device(array)
-
-
-def _unit_block(space: Space, rows: slice) -> Any:
-    """z; about an axis also its squared length, in a column of its own."""
-    unit, zero = unit_rows(space.X[rows, :], space.xp)
-    if space.axis is None:
-        return unit
-    unit = unit - space.asarray(space.axis)
-    return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
-
-
-def _half_lengths(space: Space, rows: Any, sums: Any, mass: Any) -> Any:
-    """½Σ(‖z‖² + ‖z'‖²) over the members z' of a cluster; its mass where all lengths are one."""
-    if space.axis is None:
-        return mass[:, None]
-    return 0.5 * (mass[:, None] * rows[None, :, -1] + sums[:, -1:])
-
-
-def _less_products(space: Space, rows: Any, sums: Any, lengths: Any) -> Any:
-    """½Σ‖z − z'‖² is the half lengths less z·Σz'."""
-    if space.axis is not None:
-        rows, sums = rows[:, :-1], sums[:, :-1]
-    table = (-sums) @ rows.T
-    table += lengths  # in place: the table is large
-    return table
-
-
-def _missing_length(space: Space, rows: Any) -> Any:
-    """‖z‖² − z·z: 1 for a zero row, rounding for all others."""
-    if space.axis is not None:
-        return rows[:, -1] - square_lengths(rows[:, :-1], None, space.xp)
-    product = rows * rows
-    return 1 - (product.sum(axis=1) if sp.issparse(rows) else space.xp.sum(product, axis=1))
 
 
 add_metric(Metric("euclidean", prepare=centred_rows, finish=root))
@@ -425,7 +407,7 @@ add_metric(
         prepare=directions,
         finish=half,
         linear=True,
-        sums=Sums(_unit_block, _half_lengths, _less_products, _missing_length),
+        sums=Sums(unit_block, half_lengths, less_products, missing_length),
     )
 )
 add_metric(
@@ -433,10 +415,23 @@ add_metric(
         "precomputed",
         prepare=distance_matrix,
         block=given_distances,
-        symmetric=False,
         coordinates=False,
+        opens=_open_matrix,
     )
 )
+add_metric(
+    Metric(
+        "gower",
+        prepare=distance_matrix,
+        block=given_distances,
+        coordinates=False,
+        opens=_open_mixed,
+    )
+)
+# The matrix of these two is that of all objects, before subsets.
+add_metric(Metric("seuclidean", prepare=standardized_rows, finish=root, whole=True))
+add_metric(Metric("mahalanobis", prepare=whitened_rows, finish=root, whole=True))
 add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
+PRECOMPUTED = METRICS["precomputed"].name
 TAKEN = (*METRICS, "any scikit-learn metric")  # by every index that has a metric

@@ -19,15 +19,15 @@ from wellsep._checks import to_numpy
 from wellsep.compute.engine import effective_jobs, ending_threads, one_blas_thread
 from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.twins import TWINS, Twin
+from wellsep.compute.units import SAFE
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
 # graphics card busy.
 HOST_BLOCK = 1 << 16
 DEVICE_BLOCK = 1 << 25
 THREADED = 1 << 23  # products that are worth several threads
-# Centres up to which a block has a row per centre; NumPy's argmax is slow on short float32 rows.
-WIDE = 40
-WIDE_SINGLE = 128
+LABEL_BLOCK = 1 << 17  # the same where only the nearest centre is asked for
+WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
 
 
 class Nearest(NamedTuple):
@@ -117,9 +117,14 @@ class _Wide:
         self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
 
 
-def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None]) -> None:
+def _share_out(
+    X: Any,
+    centers: np.ndarray,
+    scan: Callable[[Iterable[slice]], None],
+    budget: int = HOST_BLOCK,
+) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
-    blocks = list(row_blocks(X.shape[0], len(centers), HOST_BLOCK))
+    blocks = list(row_blocks(X.shape[0], max(len(centers), X.shape[1]), budget))
     worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
     jobs = min(effective_jobs(None), len(blocks)) if worth else 1
     if jobs == 1:
@@ -139,19 +144,69 @@ def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], No
             stopped.set()
 
 
+def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.ndarray | None:
+    """(n,) the nearest of centres about ``offset`` for rows of X, which are shifted in cache.
+
+    Neither a copy of X nor a length of a row is needed: argmax_k xᵀμ_k − ½‖μ_k‖². Returns None
+    where entries of X are so large that products might overflow.
+    """
+    k, d = centers.shape
+    first = np.empty(len(X), dtype=np.int32)
+    shift, limit = offset.astype(X.dtype), 4.0 ** SAFE[X.dtype.name]
+    folded = _folded(centers, X.dtype)
+    few, half = np.ascontiguousarray(folded[:d].T), -folded[d][:, None]
+    width = d if k <= WIDE else d + 1
+    safe = []
+
+    def scan(blocks: Iterable[slice]) -> None:
+        memory, table, largest = np.empty(0, X.dtype), np.empty(0, X.dtype), 0.0
+        for rows in blocks:
+            size = rows.stop - rows.start
+            if memory.size < size * width:
+                memory, table = np.ones(size * width, X.dtype), np.empty(size * k, X.dtype)
+            flat = memory[: size * width]
+            block = flat.reshape(size, width)
+            np.subtract(X[rows], shift, out=block[:, :d])
+            largest = max(largest, float(flat @ flat))
+            if k <= WIDE:
+                found = np.matmul(few, block.T, out=table[: size * k].reshape(k, size))
+                found -= half
+                first[rows] = _Wide(found).largest()[0]
+            else:
+                found = np.matmul(block, folded, out=table[: size * k].reshape(size, k))
+                first[rows] = found.argmax(axis=1)
+        safe.append(largest < limit)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        _share_out(X, centers, scan, LABEL_BLOCK)
+    return first if all(safe) else None
+
+
+def _folded(centers: np.ndarray, dtype: Any) -> np.ndarray:
+    """(d + 1, k) what rows with a further one are multiplied with: μ and −½‖μ‖²."""
+    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    return np.ascontiguousarray(np.column_stack([centers, -half]).T, dtype=dtype)
+
+
 def dense_products(
     X: np.ndarray, centers: np.ndarray, blocks: Iterable[slice]
 ) -> Iterator[tuple[slice, _Tall | _Wide]]:
     """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
     half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
     few = np.ascontiguousarray(centers, dtype=X.dtype)
-    k = len(centers)
-    memory = np.empty(0, X.dtype)
+    k, d = centers.shape
+    # A column of ones takes a pass over the table; copying rows beside it must cost less.
+    folded = _folded(centers, X.dtype) if k > max(WIDE, d) else None
+    memory, beside = np.empty(0, X.dtype), np.empty((0, d + 1), X.dtype)
     for rows in blocks:
         size = rows.stop - rows.start
         memory = np.empty(size * k, X.dtype) if memory.size == 0 else memory
         block = memory[: size * k]
-        if k <= (WIDE_SINGLE if X.dtype == np.float32 else WIDE):
+        if folded is not None:
+            beside = np.ones((size, d + 1), X.dtype) if len(beside) < size else beside
+            beside[:size, :d] = X[rows]
+            yield rows, _Tall(np.matmul(beside[:size], folded, out=block.reshape(size, k)))
+        elif k <= WIDE:
             table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
             table -= half[:, None]
             yield rows, _Wide(table)

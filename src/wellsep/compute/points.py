@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from array_api_compat import array_namespace
 
 from wellsep._checks import is_dask, to_numpy
-from wellsep.compute.metrics import COSINE, Prepared, unit_rows
+from wellsep.compute.metrics import COSINE, Prepared
 from wellsep.compute.nearest import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
+from wellsep.compute.preparing import unit_rows
 from wellsep.compute.space import Space, as_space, is_host
 from wellsep.compute.units import unit_of
 

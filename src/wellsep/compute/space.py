@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
 from wellsep._display import shown
+from wellsep._matrices import PairSpace, check_matrix, clean_matrix
 from wellsep.compute.engine import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
-from wellsep.compute.metrics import Prepared, find, unit_rows
+from wellsep.compute.metrics import Prepared, find
 from wellsep.compute.nearest import (
     Nearest,
     NearestTwo,
@@ -25,6 +26,7 @@ from wellsep.compute.nearest import (
     row_blocks,
     sparse_products,
 )
+from wellsep.compute.preparing import unit_rows
 from wellsep.compute.units import in_safe_units
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
@@ -53,6 +55,7 @@ class Space:
     n_jobs: int
     origin: np.ndarray | None = None
     unit: float = 1.0
+    own_metric: str | None = None  # of a space that has distances in place of coordinates
     _views: dict = field(default_factory=dict)
 
     on_device: ClassVar[bool] = False  # X lies on an accelerator
@@ -149,6 +152,17 @@ class Space:
         if key not in self._views:
             self._views[key] = entry.prepare(self, wide)
         return self._views[key]
+
+    def distance_rows(self) -> Any:
+        """X as a matrix of distances; ``rows[i, :][:, j]`` are those of some objects to others."""
+        exact = check_matrix(self.X, "X", self.xp).exact
+        return self.X if exact else clean_matrix(self.X, self.xp)
+
+    def some(self, objects: np.ndarray) -> Any:
+        """The data of some objects by number, in the unit of the user; columns too of distances."""
+        at = self.asarray(objects)
+        part = self.given[at, :]
+        return part if self.own_metric is None else part[:, at]
 
     def prepared_rows(self, metric: Any, rows: slice) -> Prepared:
         """Some rows as a metric wants them, without a copy of all."""
@@ -370,8 +384,12 @@ def device_of(X: Any) -> Any:
 def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Space:
     """Wrap checked data; the only place that asks what X is."""
     device = check_device(device)
+    if isinstance(X, PairSpace):
+        from wellsep.compute.distance_space import open_distances
+
+        return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
-        X = _to_torch(X, device)
+        X = to_torch(X, device)
     X, unit = in_safe_units(X)
     return as_space(X, effective_jobs(n_jobs), unit)
 
@@ -388,7 +406,7 @@ def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
     return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
 
 
-def _to_torch(X: Any, device: str) -> Any:
+def to_torch(X: Any, device: str) -> Any:
     try:
         import torch
     except ImportError:

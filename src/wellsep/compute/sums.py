@@ -213,8 +213,13 @@ def strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
         if way is not None:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
             return fused_strips(X, codes_on_device, found.n_clusters, weights, rows_at_once, way)
+    return space.own_pass(plain_strips)(task, metric)
+
+
+def plain_strips(task: Task, metric: Metric) -> Any:
+    """The same from pairs of blocks, strip by strip where the sums exceed the budget."""
     if not fits_budget(task):
-        return _strip_by_strip(task, metric, space.n)
+        return _strip_by_strip(task, metric, task.space.n)
     return choose(paired_strips, task, metric)(task, metric)
 
 

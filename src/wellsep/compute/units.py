@@ -26,10 +26,10 @@ def in_safe_units(X: Any) -> tuple[Any, float]:
 
 def unit_of(X: Any) -> float:
     """Power of two by which X is divided; 1 for all ordinary data."""
-    return 1.0 if _surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
+    return 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
 
 
-def _surely_safe(X: Any) -> bool:
+def surely_safe(X: Any) -> bool:
     """Whether the root mean square says so, which takes half the time of the largest entry."""
     if not isinstance(X, np.ndarray) or not X.size or not X.flags.c_contiguous:
         return False

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice, check_count, check_numbers
+from wellsep._checks import check_choice, check_count, check_numbers, to_numpy
 from wellsep.cluster.kmeans import KMeans
 from wellsep.compute.points import prepare
 from wellsep.compute.seeding import plus_plus
@@ -37,11 +37,13 @@ class Partition(NamedTuple):
 
 def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> Partition:
     """The best of several k-means runs from k-means++ starts, the same on every call."""
-    points = embedding.detach().cpu().numpy().astype(np.float64)
+    points: Any = embedding.detach().double() if embedding.is_cuda else None
+    if points is None:
+        points = embedding.detach().cpu().numpy().astype(np.float64)
     # Threads add up in any order; one thread gives the same digits every time.
     with threadpool_limits(limits=1):
         found = KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit(points)
-    return Partition(found.labels_, found.cluster_centers_)
+    return Partition(to_numpy(found.labels_), to_numpy(found.cluster_centers_))
 
 
 INITS = ("k-means", "k-means++", "random")

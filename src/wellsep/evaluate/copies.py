@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._files import digest
 from wellsep._records import freeze
 from wellsep.evaluate.adaptive import judge_by_ace
 from wellsep.evaluate.baselines import fill_undefined
@@ -24,6 +23,7 @@ from wellsep.evaluate.scoring import encode_runs, score_spaces
 from wellsep.evaluate.votes import first_of_class, number_classes
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
+from wellsep.runs.space_files import digest_space
 
 SAME_SCORE = 1e-9  # relative; a turned or moved embedding in float64 scores alike to about 1e-13
 _LOOK = 16  # rows that are compared before an embedding is read through
@@ -37,7 +37,7 @@ def spaces_once(runs: Runs) -> tuple[Runs, dict[str, str]]:
     parts = {run.name: part for run in runs if (part := run._part("embedding")) is not None}
     copies: dict[str, str] = {}
     for alike in _groups(parts, list(parts), _look_of):
-        for equal in _groups(parts, alike, lambda part: digest(part.raw())):
+        for equal in _groups(parts, alike, lambda part: digest_space(part.raw())):
             copies |= dict.fromkeys(equal[1:], equal[0])
     if not copies:
         return runs, copies
@@ -65,7 +65,7 @@ def _groups(parts: Mapping[str, Part], names: Sequence[str], key: Any) -> list[l
 def _look_of(part: Part) -> tuple[Any, ...]:
     """Shape, type and a few rows: most embeddings that differ, differ here."""
     rows = np.unique(np.linspace(0, part.shape[0] - 1, _LOOK).astype(np.intp))
-    return part.shape, part.dtype.str, np.ascontiguousarray(part.raw()[rows]).tobytes()
+    return part.shape, part.dtype.str, part.look(rows)
 
 
 def rows_once(scores: Scores, copies: Mapping[str, str] | None = None) -> Scores:

@@ -16,6 +16,7 @@ from wellsep._checks import (
     check_data,
     to_numpy,
 )
+from wellsep._matrices import PairSpace
 from wellsep._records import Record, freeze
 from wellsep.compute.planes import nearest_planes
 from wellsep.compute.space import open_space
@@ -24,6 +25,7 @@ from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.partitions import Partitions, encode
 from wellsep.runs import Runs
+from wellsep.spaces.scaling import has_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +83,17 @@ def partition_details(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     result : AceResult
+        From :func:`wellsep.ace`.
     partition : str, optional
         The best one by default (of several that tie, the first by name).
     space : str, optional
         By default the space that counts most in the answer.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        As in :func:`wellsep.score_partitions`. A price is of scores: noise objects have no values
-        here, with "priced" as with "exclude".
+        What noise (the labels -1, -2, -3) means. "exclude" and "priced": such objects have no
+        values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
+        refused.
     device : str, optional
         Where to compute: "cuda" for the GPU.
 
@@ -138,7 +143,9 @@ def object_details(
     X: Any, partition: Partitions, space: str, *, device: Any = None
 ) -> PartitionDetails:
     """The details of one partition of X; `space` says what X is called."""
-    X = open_space(check_data(X), device=device).given
+    if not isinstance(X, PairSpace):
+        X = check_data(X, sparse=True)
+    X = open_space(X, device=device).given
     notes: list[str] = []
 
     def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
@@ -156,13 +163,22 @@ def object_details(
         codes=freeze(partition.codes[0]),
         clusters=tuple(str(label) for label in partition.classes[0]),
         widths=values_of("Silhouette widths are", lambda: silhouette_samples(X, partition)),
-        margins=values_of("Margins are", lambda: margins(X, partition)),
-        nearest=freeze(nearest_clusters(X, partition)),
+        margins=values_of("Margins are", lambda: _of_columns(X, margins, partition)),
+        nearest=freeze(
+            nearest_clusters(X, partition) if has_columns(X) else np.full(partition.n_objects, -1)
+        ),
         disagreements=values_of(
-            "Local connectivity is", lambda: local_connectivity(X, partition).objects
+            "Local connectivity is",
+            lambda: _of_columns(X, local_connectivity, partition).objects,
         ),
         notes=tuple(notes),
     )
+
+
+def _of_columns(X: Any, function: Callable[..., Any], partition: Partitions) -> Any:
+    if not has_columns(X):
+        raise UndefinedIndex("the space has no dense coordinates.")
+    return function(X, partition)
 
 
 def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:

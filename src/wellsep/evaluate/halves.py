@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_data
+from wellsep._checks import UndefinedIndex, to_numpy
 from wellsep.compute.blocks import WidthTotals
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.gather import gather
@@ -23,8 +23,8 @@ from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
-from wellsep.indices.scoring import evaluate_and_keep
-from wellsep.indices.specs import ParsedIndex, takes_distances
+from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data
+from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 
@@ -34,10 +34,13 @@ MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
 def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
     """Whether an index grows trees, which no half-sample shares."""
     wanted = INDICES[index].wants(**params).values()
-    return any(
-        want.name in ("density_trees", "minimax") or find(want.get("metric", "euclidean")).whole
-        for want in wanted
-    )
+    return any(want.name in ("density_trees", "minimax") or _needs_all(want) for want in wanted)
+
+
+def _needs_all(want: Want) -> bool:
+    """Whether distances are made anew in every half-sample."""
+    metric = find(want.get("metric", "euclidean"))
+    return metric.whole and metric.finish is None
 
 
 def draws_of_index(index: str, params: Mapping[str, Any], n_draws: int) -> int:
@@ -73,17 +76,16 @@ class Resampling:
         """The half-samples that a space takes part in."""
         return self.halves._replace(chosen=self.halves.chosen[self.draws[space]])
 
-    @property
-    def full_sample(self) -> Want | None:
+    def full_sample(self, params: Mapping[str, Any]) -> Want | None:
         """The statistic of the full sample that the values on half-samples begin with, if any."""
-        widths = _widths(self.index, self.params)
+        widths = _widths(self.index, params)
         every = len(self.halves.seen) == len(self.halves.group)
         return None if every else widths
 
     @property
     def objects_per_draw(self) -> int:
         """Objects of a half-sample that were looked at again; the others keep their widths."""
-        objects = slice(None) if self.full_sample is None else self.halves.seen
+        objects = slice(None) if self.full_sample(self.params) is None else self.halves.seen
         return int(self.halves.chosen[0][self.halves.group[objects]].sum())
 
 
@@ -104,6 +106,7 @@ def resample(
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
     begin = time.perf_counter()
+    X = as_distances(X, [(INDICES[job.index], dict(job.params))])
     halves = job.of(space)
     by = {"n_jobs": computing.n_jobs, "device": computing.device}
     values = score_halves(X, partitions, job.index, job.params, halves, **by)
@@ -119,10 +122,12 @@ def score_and_resample(
     computing: Computing,
 ) -> tuple[PartitionScores, Resampled]:
     """Scores of one space, and its half-samples from what the same pass found."""
-    task = _open(X, partitions, job.halves, computing.n_jobs, computing.device)
-    scores, full = evaluate_and_keep(task, asked, job.full_sample, coverage=partitions.coverage)
+    task = _open(X, asked, partitions, job.halves, computing)
+    params = INDICES[job.index].in_space(job.params, task.space.own_metric)
+    keep = job.full_sample(params)
+    scores, full = evaluate_and_keep(task, asked, keep, coverage=partitions.coverage)
     begin = time.perf_counter()
-    values = _half_values(task, job.index, job.params, job.of(space), full)
+    values = _half_values(task, job.index, params, job.of(space), full)
     return scores, _with_dips(X, values, job, space, computing.n_jobs, begin)
 
 
@@ -135,8 +140,11 @@ def _with_dips(
     return Resampled(values, dips, time.perf_counter() - begin)
 
 
-def _open(X: Any, partitions: Partitions, halves: Halves, n_jobs: Any, device: Any) -> Task:
-    space = open_space(check_data(X), device=device, n_jobs=n_jobs)
+def _open(
+    X: Any, asked: list[ParsedIndex], partitions: Partitions, halves: Halves, computing: Computing
+) -> Task:
+    data = open_data(X, asked)
+    space = open_space(data, device=computing.device, n_jobs=computing.n_jobs)
     return Task(space, partitions, None, groups=halves.group)
 
 
@@ -151,7 +159,9 @@ def score_halves(
     device: Any = None,
 ) -> np.ndarray:
     """(B, M) values of one index with its own sign; NaN where undefined on a half-sample."""
-    task = _open(X, partitions, halves, n_jobs, device)
+    computing = Computing(n_jobs=n_jobs, device=device)
+    task = _open(X, [(INDICES[index], dict(params))], partitions, halves, computing)
+    params = INDICES[index].in_space(params, task.space.own_metric)
     full: list[Any] = [None] * len(partitions)
     widths = _widths(index, params)
     if widths is not None and len(halves.seen) < len(halves.group):
@@ -183,15 +193,18 @@ def _half_values(
     widths = _widths(index, params)
     if widths is not None:
         return _width_values(task, index, params, widths, halves, full)
-    if {w.name for w in INDICES[index].wants(**params).values()} <= {"clusters", "within", "radii"}:
+    wanted = {w.name for w in INDICES[index].wants(**params).values()}
+    if wanted <= {"clusters", "within", "radii"}:
         return _centroid_values(task, index, params, halves)
-    space, spec = task.space, ((index, params),)
+    space = task.space
+    if "metric" in params and find(params["metric"]).whole and find(params["metric"]).finish:
+        # The matrix of all objects is in the prepared rows; that of a half would be another.
+        space = open_space(to_numpy(space.prepared(params["metric"], wide=True).X))
+        params = {**params, "metric": "euclidean"}
+    spec = ((index, params),)
     values = []
     for objects in map(halves.objects, range(len(halves.chosen))):
-        at, part = space.asarray(objects), task.partitions.take(objects)
-        X = space.given[at, :]
-        if takes_distances(INDICES[index], params):
-            X = X[:, at]
+        part, X = task.partitions.take(objects), space.some(objects)
         values.append(score_partitions(X, part, spec, n_jobs=space.n_jobs).values[:, 0])
     return np.stack(values)
 

@@ -19,14 +19,17 @@ from wellsep.compute.dask.client import open_client
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.duration import tell_duration
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
-from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
 from wellsep.evaluate.sharing import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.record import refuse_unpriced
+from wellsep.indices.scoring import as_distances
 from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.space_files import digest_space
 from wellsep.spaces import multimodality
 from wellsep.spaces.planes import drawn_objects, plane
 from wellsep.spaces.spectrum import spectrum_of
@@ -175,7 +178,7 @@ def score_spaces(
         made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
         dip=_join_dips(found) if options.dip else None,
-        dims=freeze([runs[name].n_features for name in spaces]),
+        dims=freeze([runs[name].n_features or -1 for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*(freeze(c) for c in zip(*(one.spectrum for one in found), strict=True))),
@@ -222,7 +225,7 @@ def _score_remotely(
     known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
     resampled: dict[str, Resampled | None] = dict.fromkeys(spaces)
     if options.cache is not None:
-        for name, key in over_spaces(client, runs, spaces, digest):
+        for name, key in over_spaces(client, runs, spaces, digest_space):
             folders[name] = Path(options.cache) / job.key(key)
             known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
     missing = {name: _missing(known[name], digests) for name in spaces}
@@ -299,10 +302,11 @@ def _joined(
 
 
 def _compute(
-    X: np.ndarray, partitions: Partitions, digests: tuple[str, ...], job: _Job, space: str,
+    X: Any, partitions: Partitions, digests: tuple[str, ...], job: _Job, space: str,
     which: list[int], known: SpaceScores | None,
 ) -> tuple[SpaceScores | None, Resampled | None]:  # fmt: skip
     """Scores of some partitions and the half-samples of all; one pass where these are the same."""
+    X = as_distances(X, list(job.indices.values()))
     resampled = None
     if job.resampling is not None and len(which) == len(partitions):
         result, resampled = score_and_resample(

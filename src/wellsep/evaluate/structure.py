@@ -24,6 +24,7 @@ from wellsep.evaluate.sharing import over_spaces, over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.spaces.scaling import coordinates, has_columns
 
 # The thresholds of the verdict were chosen with these sizes.
 OBJECTS = 500  # of a cloud at most
@@ -137,7 +138,10 @@ def _gain(
     n = partitions.n_objects
     rng = np.random.default_rng(0)
     rows = np.sort(rng.permutation(n)[:COVARIANCE])
-    sample = to_numpy(X[rows] if n > COVARIANCE else X).astype(np.float64)
+    if has_columns(X):
+        sample = to_numpy(X[rows] if n > COVARIANCE else X).astype(np.float64)
+    else:
+        sample = coordinates(X, rows)
     if known is None:
         few = np.sort(rng.permutation(len(rows))[:OBJECTS])
         part = partitions.subset(which.tolist()).take(rows[few])

@@ -4,7 +4,6 @@ from wellsep.indices.c_index import c_index_score
 from wellsep.indices.ccc import ccc_score
 from wellsep.indices.cdbw import cdbw_score
 from wellsep.indices.centroid import (
-    calinski_harabasz_score,
     cfq_clusters,
     cfq_score,
     davies_bouldin_score,
@@ -28,6 +27,7 @@ from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.record import INDICES, Index, register_index
 from wellsep.indices.s_dbw import s_dbw_score
 from wellsep.indices.scoring import score_partitions
+from wellsep.indices.variance import calinski_harabasz_score
 
 __all__ = [
     "INDICES",

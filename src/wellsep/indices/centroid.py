@@ -1,4 +1,4 @@
-"""Indices of cluster centres: CFQ, Calinski-Harabasz, Davies-Bouldin, simplified silhouette."""
+"""Indices of cluster centres: CFQ, Davies-Bouldin, simplified silhouette."""
 
 from __future__ import annotations
 
@@ -15,77 +15,6 @@ from wellsep.compute.wants import Want, want
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
-
-
-@index(
-    name="calinski_harabasz",
-    title="Calinski-Harabasz (variance ratio)",
-    direction=1,
-    range=(0, np.inf),
-    cost="n·d",
-    sparse=True,
-    price="variance",
-    citation="Caliński & Harabasz, A dendrite method for cluster analysis, "
-    "Communications in Statistics 3 (1974)",
-    caution="Grows with n and favours round clusters of equal size.",
-)
-def _calinski_harabasz(clusters: Clusters, within: np.ndarray) -> float:
-    n, k = float(clusters.mass.sum()), len(clusters.mass)
-    spread = ((clusters.centers - clusters.mean) ** 2).sum(axis=1)
-    between = float((clusters.mass * spread).sum())
-    inside = float(within.sum())
-    if inside <= 1e-24 * (inside + between):
-        reason = "all objects coincide" if between == 0 else "every cluster is a single location"
-        raise UndefinedIndex(f"{reason}, so that the variance within clusters is zero")
-    if n <= k:
-        raise UndefinedIndex("the total weight does not exceed the number of clusters")
-    return between / inside * (n - k) / (k - 1)
-
-
-def calinski_harabasz_score(
-    X: Any, labels: Any, *, sample_weight: Any = None, noise: str = "exclude", device: Any = None
-) -> float:
-    r"""Calinski-Harabasz index: variance between clusters over variance within.
-
-    .. math:: \frac{\sum_k n_k \lVert v_k - m\rVert^2 / (K-1)}
-              {\sum_k\sum_{x\in C_k}\lVert x - v_k\rVert^2 / (n-K)}
-
-    Range [0, ∞), greater is better.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or tensor of shape (n, d)
-    labels : array-like of shape (n,)
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "priced": not counted, and the value is multiplied
-        by c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
-        centres, and N of noise to the mean of the counted objects.
-    device : str, optional
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or no variance within. (scikit-learn returns 1.0 for the last.)
-
-    References
-    ----------
-    Caliński & Harabasz (1974), Communications in Statistics 3, 1–27.
-
-    Examples
-    --------
-    >>> import wellsep as ws
-    >>> ws.calinski_harabasz_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
-    50.0
-    """
-    return score_one(
-        "calinski_harabasz", X, labels, sample_weight=sample_weight, noise=noise, device=device
-    )
 
 
 @index(
@@ -130,7 +59,9 @@ def davies_bouldin_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
     sample_weight : array-like of shape (n,), optional
@@ -139,6 +70,7 @@ def davies_bouldin_score(
         What the label -1 means. "priced": not counted, and the value v becomes (1 + v)/c − 1,
         with the coverage c.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -218,7 +150,9 @@ def cfq_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -240,6 +174,7 @@ def cfq_score(
         c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -287,6 +222,28 @@ def cfq_clusters(
 
     A cluster whose objects all lie on the centre has no variance: infinite.
 
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    centers : array-like of shape (K, d), optional
+        In the order of the sorted labels; the means by default.
+    wrong_side : {"zero", "squared"}
+        What an object counts that is nearer to another centre: 0, or its squared distance.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+
+    Returns
+    -------
+    ndarray of shape (K,)
+
     Examples
     --------
     >>> import wellsep as ws
@@ -332,11 +289,15 @@ def margins(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -414,13 +375,18 @@ def simplified_silhouette_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
     sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What the label -1 means. "priced": not counted, and a positive value is multiplied by the
         coverage, as if noise objects had the width 0.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -6,17 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice
+from wellsep._checks import check_choice, check_number
 from wellsep.compute.density_trees import DensityTrees
 from wellsep.compute.gather import gather
+from wellsep.compute.metrics import TAKEN, find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
-def _wants_dbcv(ties: str = "distance") -> dict[str, Want]:
+def _wants_dbcv(
+    ties: str = "distance", metric: Any = "euclidean", d: float | None = None
+) -> dict[str, Want]:
     check_choice("ties", ties, ("distance", "hdbscan"))
-    return {"trees": want("density_trees", ties=ties)}
+    entry = find(metric)
+    if d is None and not entry.coordinates:
+        raise ValueError(
+            "d must be given where X holds distances, got None: core distances are powers to the "
+            "number of columns; pass d=1 for strings or series, or the dimension of the data."
+        )
+    if d is not None:
+        check_number("d", d, 0.0, open_left=True)
+    if entry == find("euclidean") and d is None:
+        return {"trees": want("density_trees", ties=ties)}
+    if ties != "distance":
+        raise ValueError(f"ties must be 'distance' with another metric or d, got {ties!r}.")
+    return {"trees": want("density_trees", ties=ties, metric=metric, d=d)}
 
 
 @index(
@@ -26,14 +41,23 @@ def _wants_dbcv(ties: str = "distance") -> dict[str, Want]:
     direction=1,
     range=(-1, 1),
     cost="n²·d",
+    metrics=TAKEN,
+    distances=True,
     weighted=False,
     price="included",
     citation="Moulavi, Jaskowiak, Campello, Zimek & Sander, Density-based clustering validation, "
     "SDM (2014)",
     caution="Core distances are powers of distances to the d: in many dimensions the nearest "
-    "neighbour alone decides. Ties of reachability are broken by distance.",
+    "neighbour alone decides. Ties of reachability are broken by distance; where distances tie as "
+    "well, the value depends on the order of the objects.",
 )
-def _dbcv(trees: DensityTrees, *, ties: str = "distance") -> float:
+def _dbcv(
+    trees: DensityTrees,
+    *,
+    ties: str = "distance",
+    metric: Any = "euclidean",
+    d: float | None = None,
+) -> float:
     return float((trees.sizes / trees.n_objects * _validities(trees)).sum())
 
 
@@ -50,6 +74,8 @@ def dbcv_score(
     labels: Any,
     *,
     ties: str = "distance",
+    metric: Any = "euclidean",
+    d: float | None = None,
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
@@ -69,17 +95,26 @@ def dbcv_score(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
+    X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which tree is taken where several are equally short. "distance": the one of the shortest
         plain distances, whatever the order of the objects. "hdbscan": the one that
         ``hdbscan.validity.validity_index`` takes, which depends on the order of the objects.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
+    d : float, optional
+        The power in core distances; by default the number of columns. A space of distances has
+        none, so that it must be given. It changes the value, and may change which of two
+        partitions is better.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. "exclude" leaves such objects out of the clusters
         and in n; "priced" is the same here.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -109,7 +144,7 @@ def dbcv_score(
     do not count in core distances, and of a cluster of two objects the first alone is inner. It
     fails on clusters of one object; here they count as said above.
 
-    Distances are Euclidean, as in the paper; the authors' own program squares them.
+    Distances are Euclidean by default, as in the paper; the authors' own program squares them.
 
     References
     ----------
@@ -124,7 +159,8 @@ def dbcv_score(
     >>> round(ws.dbcv_score(X, moons), 2), round(ws.dbcv_score(X, halves), 2)
     (0.18, -0.54)
     """
-    return score_one("dbcv", X, labels, ties=ties, noise=noise, device=device)
+    options = {"ties": ties, "metric": metric, "d": d}
+    return score_one("dbcv", X, labels, noise=noise, device=device, **options)
 
 
 def dbcv_clusters(
@@ -132,6 +168,8 @@ def dbcv_clusters(
     labels: Any,
     *,
     ties: str = "distance",
+    metric: Any = "euclidean",
+    d: float | None = None,
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
@@ -139,14 +177,21 @@ def dbcv_clusters(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
+    X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which of equally short trees is taken; see `dbcv_score`.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
+    d : float, optional
+        The power in core distances, as in `dbcv_score`.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -159,7 +204,9 @@ def dbcv_clusters(
     >>> ws.dbcv_clusters(X, [0, 0, 0, 1, 1, 1]).round(2).tolist()
     [0.87, 0.87]
     """
-    task, entry, params = one_task("dbcv", X, labels, None, noise, device, params={"ties": ties})
+    task, entry, params = one_task(
+        "dbcv", X, labels, None, noise, device, params={"ties": ties, "metric": metric, "d": d}
+    )
     refuse_empty(task)
     wanted = entry.wants(**params)["trees"]
     return _validities(gather(task, [wanted])[wanted][0])

@@ -83,12 +83,14 @@ def disco_score(
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. "exclude" judges such objects as said above;
         "priced" is the same here.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -139,11 +141,13 @@ def disco_samples(
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means; "exclude" judges such objects as noise.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

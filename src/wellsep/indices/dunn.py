@@ -10,7 +10,7 @@ from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.centres import centre_distances
 from wellsep.compute.clusters import Clusters
 from wellsep.compute.linkage import Linkage
-from wellsep.compute.metrics import TAKEN
+from wellsep.compute.metrics import TAKEN, find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
@@ -43,6 +43,7 @@ def _wants_dunn(metric: Any = "euclidean") -> dict[str, Want]:
     range=(0, np.inf),
     cost="n²·d",
     metrics=TAKEN,
+    distances=True,
     citation="Dunn, Well-separated clusters and optimal fuzzy partitions, "
     "Journal of Cybernetics 4 (1974)",
     caution="Two pairs of objects decide: one outlier or one bridge between clusters rules it.",
@@ -70,7 +71,9 @@ def dunn_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" is computed as half the squared distance of the directions, which keeps what
         1 − cos loses for almost parallel rows. Other metrics of
@@ -80,6 +83,7 @@ def dunn_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -115,20 +119,28 @@ def dunn_score(
     )
 
 
-def _wants_generalized(separation: str = "average", diameter: str = "average") -> dict[str, Want]:
+def _wants_generalized(
+    separation: str = "average", diameter: str = "average", metric: Any = "euclidean"
+) -> dict[str, Want]:
     check_choice("separation", separation, SEPARATIONS)
     check_choice("diameter", diameter, DIAMETERS)
+    for name, kind in (("separation", separation), ("diameter", diameter)):
+        if "centroid" in kind and find(metric) != find("euclidean"):
+            raise ValueError(
+                f"{name} must need no centroids with metric={metric!r}, got {kind!r}; choose "
+                "'average' or 'complete'."
+            )
     wanted = {"clusters": want("clusters")}
     if separation == "single":
-        wanted["nearest"] = want("nearest_between", metric="euclidean")
+        wanted["nearest"] = want("nearest_between", metric=metric)
     if separation in ("complete", "hausdorff"):
-        wanted["linkage"] = want("linkage")
+        wanted["linkage"] = want("linkage", metric=metric)
     if separation == "average" or diameter in ("average", "half-average"):
-        wanted["sums"] = want("between_distances", metric="euclidean")
+        wanted["sums"] = want("between_distances", metric=metric)
     if separation == "to-centroids":
         wanted["to_centres"] = want("to_centres")
     if diameter == "complete":
-        wanted["farthest"] = want("farthest_within", metric="euclidean")
+        wanted["farthest"] = want("farthest_within", metric=metric)
     if diameter == "centroid" or separation == "own-centroids":
         wanted["radii"] = want("radii", q=1.0)
     return wanted
@@ -141,6 +153,8 @@ def _wants_generalized(separation: str = "average", diameter: str = "average") -
     direction=1,
     range=(0, np.inf),
     cost="n²·d",
+    metrics=TAKEN,
+    distances=True,
     weighted=False,
     citation="Bezdek & Pal, Some new indexes of cluster validity, "
     "IEEE Transactions on Systems, Man, and Cybernetics B 28 (1998)",
@@ -157,6 +171,7 @@ def _generalized_dunn(
     *,
     separation: str = "average",
     diameter: str = "average",
+    metric: Any = "euclidean",
 ) -> float:
     if separation == "single":  # the numbers are Bezdek and Pal's: δ1
         apart = nearest
@@ -213,6 +228,7 @@ def generalized_dunn_score(
     *,
     separation: str = "average",
     diameter: str = "average",
+    metric: Any = "euclidean",
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
@@ -224,21 +240,28 @@ def generalized_dunn_score(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
+    X : array-like, tensor or Distances of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
-    separation : {"average", "single", "complete", "centroid", "to-centroids", "own-centroids", \
-"hausdorff"}
-        δ: mean distance of the pairs (δ3), nearest pair (δ1), farthest pair (δ2), distance of the
-        centroids (δ4), mean distance of the members of either to the centroid of the other (δ5),
-        the same to the centroid of their own cluster (not Bezdek and Pal's), Hausdorff distance
-        (δ6).
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    separation : str
+        δ, "average" by default: mean distance of the pairs (δ3). "single": nearest pair (δ1).
+        "complete": farthest pair (δ2). "centroid": distance of the centroids (δ4).
+        "to-centroids": mean distance of the members of either to the centroid of the other (δ5).
+        "own-centroids": the same to the centroid of their own cluster (not Bezdek and Pal's).
+        "hausdorff": Hausdorff distance (δ6).
     diameter : {"average", "complete", "half-average", "centroid"}
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows.
+        With any but "euclidean", centroids are refused.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -273,6 +296,7 @@ def generalized_dunn_score(
         labels,
         separation=separation,
         diameter=diameter,
+        metric=metric,
         noise=noise,
         device=device,
     )

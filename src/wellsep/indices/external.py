@@ -96,6 +96,7 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
     Parameters
     ----------
     labels_true, labels : array-like of shape (n,)
+        Two clusterings, or true classes and a clustering.
     average : {"arithmetic", "geometric", "min", "max"}
         Of the two entropies, in the denominator.
 
@@ -112,6 +113,13 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
 def ari_score(labels_true: Any, labels: Any) -> float:
     """Adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
 
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels : array-like of shape (n,)
+        The clustering.
+
     Examples
     --------
     >>> import wellsep as ws
@@ -123,6 +131,13 @@ def ari_score(labels_true: Any, labels: Any) -> float:
 
 def ami_score(labels_true: Any, labels: Any) -> float:
     """Adjusted mutual information: 0 by chance, 1 at best.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------
@@ -137,6 +152,13 @@ def purity_score(labels_true: Any, labels: Any) -> float:
     """Share of objects that belong to the commonest class of their cluster; in (0, 1].
 
     Grows with the number of clusters: n clusters are always pure.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------
@@ -153,6 +175,13 @@ def clustering_accuracy(labels_true: Any, labels: Any) -> float:
 
     The match is the Hungarian method's; numbers of clusters and classes may differ, and what
     stays unmatched counts as wrong.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------

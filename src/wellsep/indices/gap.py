@@ -95,6 +95,7 @@ def gap_statistic(
     X : array-like or tensor of shape (n, d)
         Clustered on the host.
     k_range : iterable of int, default 1 … 10
+        Numbers of clusters to try; 1 may be one of them.
     n_references : int, default 20
         B, the data sets without clusters.
     reference : {"pca", "uniform"}
@@ -103,6 +104,7 @@ def gap_statistic(
     estimator : clusterer with a parameter ``n_clusters``, optional
         Cloned for every k and data set; scikit-learn's ``KMeans(n_init=5)`` by default.
     random_state : int, Generator or None
+        Seed or generator of the random numbers.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from wellsep._checks import (
     check_number,
 )
 from wellsep._display import in_short, shown
+from wellsep._plugins import new_plugins
 from wellsep.compute.metrics import find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
@@ -57,6 +58,8 @@ class Index:
         Changes of the input that leave the value alone.
     sparse, weighted : bool
         Whether sparse X and sample weights are accepted.
+    distances : bool
+        Whether it takes a space of distances (`Distances`) in place of coordinates.
     price : str or None
         What noise costs under ``noise="priced"``: "zero", "variance", "inverse", "included" (the
         value counts noise already), or None where noise has no price.
@@ -78,6 +81,7 @@ class Index:
     sparse: bool = False
     sparse_sums: bool = False  # sparse X is accepted under metrics that sum without pairs
     weighted: bool = True
+    distances: bool = False
     minimum_clusters: int = 2
     price: str | None = None
     caution: str = ""
@@ -101,6 +105,26 @@ class Index:
             find(given["metric"])  # refuses what is no metric
         return {**self.params, **given}
 
+    def in_space(self, params: Mapping[str, Any], own_metric: str | None) -> dict[str, Any]:
+        """Return the parameters as they are in a space that has distances in place of coordinates.
+
+        ``own_metric`` is None where a space has coordinates.
+        """
+        if own_metric is None:
+            return dict(params)
+        if not self.distances:
+            usable = ", ".join(name for name in INDICES if INDICES[name].distances)
+            raise ValueError(
+                f"X must have coordinates for {self.name!r}, got distances; indices that take "
+                f"distances: {usable}."
+            )
+        given = params["metric"]
+        if find(given) not in (find(self.params["metric"]), find(own_metric)):
+            raise ValueError(
+                f"metric must be left out for {self.name!r} where X holds distances, got {given!r}."
+            )
+        return {**params, "metric": own_metric}
+
     def price_for(self, partitions: Partitions, m: int) -> Price | None:
         """What the noise of a partition costs; None where it has none, or noise is not priced."""
         if not partitions.priced or self.price is None or partitions.coverage[m] == 1:
@@ -114,29 +138,41 @@ class Index:
 
 
 class Registry(Mapping[str, Index]):
-    """Name → Index. Third parties add theirs with ``register_index``."""
+    """Name → Index. Third parties add theirs with ``register_index``, or by an entry point.
+
+    Entry points of the group ``wellsep.indices`` are read when a name is unknown, and when names
+    are listed.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, Index] = {}
 
     def __getitem__(self, name: str) -> Index:
-        try:
-            return self._entries[name]
-        except KeyError:
-            known = ", ".join(sorted(self._entries))
-            raise KeyError(f"index must be one of {known}, got {name!r}") from None
+        if name not in self:
+            known = ", ".join(self)
+            raise KeyError(f"index must be one of {known}, got {name!r}")
+        return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._entries:
+            self._read_plugins()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        self._read_plugins()
         return iter(sorted(self._entries))
 
     def __len__(self) -> int:
+        self._read_plugins()
         return len(self._entries)
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self)})"
+
+    def _read_plugins(self) -> None:
+        """Add what other packages bring; a name that is taken stays as it is."""
+        for index in new_plugins("wellsep.indices", Index, self._entries):
+            self.add(index)
 
     def add(self, index: Index, *, overwrite: bool = False) -> Index:
         """Register an index under its name; an existing one only with `overwrite=True`."""
@@ -185,17 +221,22 @@ def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]
     """
 
     def keep(formula: Callable[..., Score]) -> Callable[..., Score]:
-        signature = inspect.signature(formula).parameters.values()
-        params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
-        needed = [p.name for p in signature if p.kind is not p.KEYWORD_ONLY]
-
-        def wants(**params: Any) -> dict[str, Want]:
-            return {name: want(name) for name in needed}
-
-        INDICES.add(Index(**{"formula": formula, "params": params, "wants": wants, **facts}))
+        INDICES.add(make_index(formula, **facts))
         return formula
 
     return keep
+
+
+def make_index(formula: Callable[..., Score], **facts: Any) -> Index:
+    """The index of a formula, not registered: what an entry point of another package names."""
+    signature = inspect.signature(formula).parameters.values()
+    params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
+    needed = [p.name for p in signature if p.kind is not p.KEYWORD_ONLY]
+
+    def wants(**params: Any) -> dict[str, Want]:
+        return {name: want(name) for name in needed}
+
+    return Index(**{"formula": formula, "params": params, "wants": wants, **facts})
 
 
 def _check_range(value: Any) -> tuple[float, float]:
@@ -228,14 +269,26 @@ def register_index(
     Parameters
     ----------
     name : str
+        Name of the index in tables and on the command line.
     function : callable
+        ``function(X, labels)`` returns the value of one clustering.
     direction : {1, -1}
         1 if greater is better.
+    title : str, optional
+        Name for people; by default the name.
+    range : (float, float)
+        Smallest and largest value.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    cost : str
+        How the work grows, such as "n·d".
+    citation : str
+        The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
         What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
         noise are then refused.
+    overwrite : bool
+        Replace an index of the same name instead of raising.
 
     Examples
     --------

@@ -15,15 +15,23 @@ from wellsep._checks import (
     check_data,
     check_weights,
     is_dask,
+    is_torch,
 )
+from wellsep._matrices import PairSpace
 from wellsep.compute.gather import gather
-from wellsep.compute.metrics import find
+from wellsep.compute.metrics import find, root
 from wellsep.compute.space import open_space
 from wellsep.compute.wants import Task, Want
 from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced
-from wellsep.indices.specs import DEFAULT_INDICES, IndexSpec, ParsedIndex, parse_indices
+from wellsep.indices.specs import (
+    DEFAULT_INDICES,
+    IndexSpec,
+    ParsedIndex,
+    parse_indices,
+    takes_distances,
+)
 from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
@@ -87,15 +95,42 @@ def score_partitions(
 
         task = chunked_task(X, labels, sample_weight, noise, device, asked)
         return evaluate(task, asked, coverage=task.partitions.coverage)
-    data = check_data(X, sparse=True)
-    if sp.issparse(data):
-        _refuse_sparse(asked)
+    data = open_data(X, asked)
     weights = check_weights(sample_weight, data.shape[0])
     _refuse_weights(asked, weights)
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
     counted, weights = drop_weightless(partitions, weights)
     space = open_space(data, device=device, n_jobs=n_jobs)
     return evaluate(Task(space, counted, weights), asked, coverage=partitions.coverage)
+
+
+def open_data(X: Any, asked: list[ParsedIndex]) -> Any:
+    """X checked: coordinates, or a space of distances where X or an index says so."""
+    if isinstance(X, PairSpace):
+        return X
+    opened = as_distances(X, asked)
+    if opened is not X:
+        return opened
+    X = check_data(X, sparse=True, distances=takes_distances(*asked[0]))
+    if sp.issparse(X):
+        _refuse_sparse(asked)
+    return X
+
+
+def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
+    """A matrix or a mixed table as a space of distances, where an index says that it is one.
+
+    Tensors stay what they are: they are checked where they lie.
+    """
+    if isinstance(X, PairSpace) or not takes_distances(*asked[0]):
+        return X
+    if is_torch(X) or is_dask(X) or (hasattr(X, "__array_namespace__") and not _is_numpy(X)):
+        return X
+    return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
+
+
+def _is_numpy(X: Any) -> bool:
+    return isinstance(X, np.ndarray)
 
 
 def drop_weightless(
@@ -121,6 +156,7 @@ def evaluate_and_keep(
     refuse_unpriced(asked, task.partitions)
     n_partitions = len(task.partitions)
     labels = [index.label(params) for index, params in asked]
+    asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
     values = np.full((n_partitions, len(asked)), np.nan)
     reasons: dict[tuple[str, str], str] = {}
     for m in range(n_partitions):
@@ -203,7 +239,8 @@ def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
 
 def _refuse_sparse(asked: list[ParsedIndex]) -> None:
     for index, params in asked:
-        summed = index.sparse_sums and find(params["metric"]).sums is not None
+        entry = find(params["metric"]) if index.sparse_sums else None
+        summed = entry is not None and (entry.sums is not None or entry.finish is root)
         if not index.sparse and not summed:
             usable = ", ".join(name for name in INDICES if INDICES[name].sparse)
             raise TypeError(
@@ -277,9 +314,7 @@ def one_task(
         if len(task.partitions) != 1:
             raise _many(len(task.partitions))
         return task, index, full
-    data = check_data(X, sparse=True)
-    if sp.issparse(data):
-        _refuse_sparse([(index, full)])
+    data = open_data(X, [(index, full)])
     weights = check_weights(sample_weight, data.shape[0])
     _refuse_weights([(index, full)], weights)
     partitions = _one(labels, data.shape[0], noise)
@@ -290,7 +325,8 @@ def one_task(
         given = given[np.isin(partitions.classes[0], counted.classes[0])]
     space = open_space(data, device=device)
     given = None if given is None else given / space.unit
-    return Task(space, counted, weights, None if given is None else (given,)), index, full
+    here = Task(space, counted, weights, None if given is None else (given,))
+    return here, index, index.in_space(full, space.own_metric)
 
 
 def refuse_empty(task: AnyTask) -> None:

@@ -57,17 +57,21 @@ def parse_indices(
 
 
 def takes_distances(index: Index, params: Mapping[str, Any]) -> bool:
-    """Whether X is a matrix of distances to this index, and not coordinates."""
+    """Whether X has no coordinates for this index: it is a matrix of distances, or mixed."""
     return "metric" in params and not find(params["metric"]).coordinates
 
 
 def _refuse_mixture(asked: list[ParsedIndex]) -> None:
     """X cannot be distances for one index and coordinates for another."""
     given = [takes_distances(index, params) for index, params in asked]
+    metrics = {find(params["metric"]) for index, params in asked if takes_distances(index, params)}
+    if len(metrics) > 1:
+        names = " and ".join(sorted(repr(entry.name) for entry in metrics))
+        raise ValueError(f"indices must agree on what X is, got the metrics {names}.")
     if any(given) and not all(given):
         index, params = asked[given.index(False)]
         raise ValueError(
-            "indices must all have metric='precomputed' where one has, got "
+            f"indices must all have metric={next(iter(metrics)).name!r} where one has, got "
             f"{index.label(params)!r}, which needs coordinates; score it apart."
         )
 

@@ -20,7 +20,8 @@ class CurvesDisplay(Display):
     >>> import wellsep as ws
     >>> from wellsep.plot import CurvesDisplay
     >>> X = [[0.0], [1], [10], [11], [20], [21]]
-    >>> display = CurvesDisplay.from_result(ws.choose_k(X, range(2, 5), indices=["silhouette"]))
+    >>> chosen = ws.choose_k(X, range(2, 5), indices="silhouette", gate=False)
+    >>> display = CurvesDisplay.from_result(chosen)
     >>> display.figure.best, display.ax_.get_xlabel()
     (3, 'number of clusters')
     """
@@ -40,8 +41,8 @@ class CurvesDisplay(Display):
             one.fill_between(curve.k, curve.low, curve.high, color=accent(), alpha=0.16, lw=0)
             one.plot(curve.k, curve.mean, color=accent(), marker="o", ms=3)
             if curve.pick is not None:
-                at = int(np.flatnonzero(curve.k == curve.pick)[0])
-                one.plot([curve.pick], [curve.mean[at]], "o", color=accent(), ms=9)
+                at = curve.k == curve.pick  # nowhere if the pick is one cluster, which has no score
+                one.plot(curve.k[at], curve.mean[at], "o", color=accent(), ms=9)
             one.axvline(self.figure.best, color=ink(), lw=1, ls="--")
             better = "larger" if curve.direction > 0 else "smaller"
             one.set_title(f"{curve.name} ({better} is better)", loc="left", fontsize="medium")

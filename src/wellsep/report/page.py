@@ -80,6 +80,7 @@ def render_report(
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
     title : str, optional
+        Heading of the page.
     layout : {None, "pca", "tsne", "umap"} or a name in ``runs.layouts``
         How spaces of more than two columns are drawn. A layout that came with the runs, such as
         "X_umap" of AnnData, shows every space with the same coordinates. By default principal

@@ -13,11 +13,13 @@ from wellsep._display import quoted
 from wellsep._files import Stored, members, read_json, stored_member, write_npz
 from wellsep._mapped import Version
 from wellsep._replace import replace_file
+from wellsep.distances import Distances
 from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
+from wellsep.runs.space_files import as_stored_distances, file_of
 
 _ATTEMPTS = 50  # at reading a file that is being replaced
-_ARRAYS = ("labels", "embedding", "ids")
+_ARRAYS = ("labels", "embedding", "distances", "ids")
 _TEXTS = ("name", "params", "metadata", "space")
 
 
@@ -77,6 +79,11 @@ def _read_one(path: Path, prefix: str, found: dict[str, str]) -> Run:
         for kind in _ARRAYS
         if kind in found
     }
+    if "distances" in arrays:
+        if "embedding" in arrays:
+            raise ValueError(f"run {name!r} must have coordinates or distances, got both.")
+        what = f"distances of run {name!r}"
+        arrays["embedding"] = as_stored_distances(arrays.pop("distances"), what)
     params, metadata = (
         read_json(_text(path, found[k], f"{k} of run {name!r}"), f"{k} of run {name!r}")
         if k in found
@@ -109,6 +116,17 @@ def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
         write_npz(temporary, arrays)
 
 
+def _field(name: str, kind: str, value: Any) -> tuple[str, np.ndarray]:
+    if file_of(value).endswith(".npz"):
+        raise ValueError(
+            f"run {name!r} must have a dense space to be written to one .npz, got a sparse one; "
+            "save the runs to a folder."
+        )
+    if isinstance(value, Distances):
+        return "distances", np.ascontiguousarray(value.values if value.is_whole else value)
+    return kind, np.ascontiguousarray(value)
+
+
 def _fields(run: Run) -> list[tuple[str, np.ndarray]]:
     fields: list[tuple[str, Any]] = [("name", run.name)]
     for kind in ("params", "metadata"):
@@ -117,7 +135,7 @@ def _fields(run: Run) -> list[tuple[str, np.ndarray]]:
     if run.space is not None:
         fields.append(("space", run.space))
     for kind in _ARRAYS:
-        part = run._part(kind)
+        part = None if kind == "distances" else run._part(kind)
         if part is not None:
-            fields.append((kind, np.ascontiguousarray(part.raw())))
+            fields.append(_field(run.name, kind, part.raw()))
     return [(field, np.asarray(value)) for field, value in fields]

@@ -225,7 +225,8 @@ class Runs:
     def open_layout(self, name: str) -> np.ndarray:
         """The drawing called ``name``, one of ``layouts``: two coordinates for each object."""
         check_choice("name", name, self.layouts)
-        return Part("embedding", self.layouts[name], name).open()
+        layout: np.ndarray = Part("embedding", self.layouts[name], name).open()
+        return layout
 
     def subset(
         self,

@@ -10,18 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wellsep._arguments import check_flag, check_path
-from wellsep._checks import (
-    to_numpy,
-)
-from wellsep._files import (
-    digest,
-    read_json,
-    stored_npy,
-    write_npy,
-)
+from wellsep._files import read_json
 from wellsep._reading import read_bytes
 from wellsep._replace import move_folder, temporary_folder
 from wellsep.runs.archive import write_archive
@@ -29,6 +19,15 @@ from wellsep.runs.collection import Runs
 from wellsep.runs.names import check_name, safe_name
 from wellsep.runs.places import FILES, MANIFEST, is_ours, put_back, remedy_for
 from wellsep.runs.run import Run
+from wellsep.runs.space_files import (
+    condensed,
+    digest_stored,
+    file_of,
+    is_space,
+    space_file,
+    stored_space,
+    write_space,
+)
 
 FORMAT, VERSION = "wellsep-run", 1
 FACTS = ("params", "metadata", "space")
@@ -56,7 +55,7 @@ def save_run(
     ----------
     folder : path
         Made when absent. Many processes may save into it at once.
-    embedding : array-like of shape (n_objects, n_features) or None
+    embedding : array-like, sparse matrix or Distances of shape (n_objects, n_features), or None
         The space the partition was made in; None if there is none. float32 stays float32. Its
         values are not checked here, so that no result is lost; NaN is refused when the space is
         opened.
@@ -83,7 +82,7 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and to_numpy(embedding, "embedding").ndim == 1:
+    if embedding is not None and not is_space(embedding):
         given = "None" if labels is None else "embedding"
         raise ValueError(
             "embedding must have a row per object and a column per feature, got one dimension; "
@@ -163,16 +162,15 @@ def write_run_files(folder: Path, run: Run) -> dict[str, Any]:
         if part is None:
             continue
         # Not opened through the record: a space with NaN is kept, and refused when it is judged.
-        array = np.ascontiguousarray(part.raw())
-        with open(folder / file, "xb") as stream:
-            write_npy(stream, array)
-            stream.flush()
-            os.fsync(stream.fileno())
+        array = part.raw()
+        if kind == "embedding":
+            file = file_of(array)
+        shape, dtype, sha256 = write_space(folder / file, array)
         manifest["files"][kind] = {
             "file": file,
-            "shape": list(array.shape),
-            "dtype": array.dtype.str,
-            "sha256": digest(array),
+            "shape": list(shape),
+            "dtype": dtype,
+            "sha256": sha256,
         }
     _write_manifest(folder / MANIFEST, manifest)
     return manifest
@@ -226,11 +224,12 @@ def read_run_folder(folder: Path, *, verify: bool = False, name: str | None = No
     promised = manifest.get("files")
     kinds = FILES if promised is None else {k: f for k, f in FILES.items() if k in promised}
     arrays: dict[str, Any] = {}
-    for kind, file in kinds.items():
-        if promised is None and not (folder / file).exists():
-            continue
+    for kind, usual in kinds.items():
         what = f"{kind} of run {name!r}"
-        arrays[kind] = stored_npy(folder / file, what)
+        file = space_file(folder, what) if kind == "embedding" else usual
+        if promised is None and (file is None or not (folder / file).exists()):
+            continue
+        arrays[kind] = stored_space(folder / (file or usual), what)
         if promised is not None:
             _check_promise(arrays[kind], promised[kind], what, verify)
     return Run(name, **arrays, **{fact: manifest.get(fact) for fact in FACTS})
@@ -260,13 +259,16 @@ def check_manifest(manifest: Any, what: str) -> dict[str, Any]:
 
 
 def _check_promise(stored: Any, promise: Any, what: str, verify: bool) -> None:
-    for key, got in (("shape", list(stored.shape)), ("dtype", stored.dtype.str)):
+    # A condensed list is promised as such, and read as the square matrix that it stands for.
+    promised = promise.get("shape")
+    shape = promised if condensed(promised, stored.shape) else list(stored.shape)
+    for key, got in (("shape", shape), ("dtype", stored.dtype.str)):
         if promise.get(key, got) != got:
             raise ValueError(
                 f"{what} must have the {key} {promise[key]} its run.json promises, got {got}; "
                 "the file was replaced or damaged."
             )
-    if verify and "sha256" in promise and digest(stored.open()) != promise["sha256"]:
+    if verify and "sha256" in promise and digest_stored(stored) != promise["sha256"]:
         raise ValueError(
             f"{what} must have the checksum it was saved with, got another; save it again."
         )

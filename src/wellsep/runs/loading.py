@@ -15,7 +15,7 @@ import numpy as np
 from wellsep._arguments import check_flag, check_path
 from wellsep._checks import check_choice
 from wellsep._display import listing, quoted
-from wellsep._files import read_json, stored_npy
+from wellsep._files import read_json
 from wellsep._reading import read_bytes
 from wellsep.runs.archive import read_archive
 from wellsep.runs.collection import NoRuns, Runs
@@ -25,6 +25,7 @@ from wellsep.runs.names import check_name, natural_key
 from wellsep.runs.nested import below
 from wellsep.runs.places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
 from wellsep.runs.run import Run
+from wellsep.runs.space_files import read_square_table, stored_space
 from wellsep.runs.tabular import check_equal_ids, read_part
 
 _DEEPEST = 8  # levels of subfolders
@@ -38,13 +39,16 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
 
     * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
       the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
-      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder;
+      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder; ``embedding.npz`` is a
+      sparse matrix as ``scipy.sparse.save_npz`` writes it; in place of the embedding,
+      ``distances.npy`` is a square matrix or a condensed list of distances, and
+      ``distances.npz`` a sparse graph of neighbours;
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
       as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` and ``name.labels.csv``, also ``.tsv``, ``.parquet``, ``.npy``
-      and (arrays of the package zarr) ``.zarr``. A column without a name or called id (or index),
-      or one of words or barcodes that never come twice, names the objects. A first row of numbers
-      is a header only if it reads 0, 1, 2, …
+    * pairs ``name.embedding.csv`` (or ``name.distances.csv``) and ``name.labels.csv``, also
+      ``.tsv``, ``.parquet``, ``.npy`` and (arrays of the package zarr) ``.zarr``. A column without
+      a name or called id (or index), or one of words or barcodes that never come twice, names the
+      objects. A first row of numbers is a header only if it reads 0, 1, 2, …
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
     until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
@@ -175,6 +179,7 @@ def _sort_in(entry: Path, tables: dict[str, dict[str, Path]]) -> None:
         kind, name = "manifest", entry.name.removesuffix(".run.json")
     elif entry.suffix in _TABLES:
         name, _, kind = entry.stem.rpartition(".")
+        kind = "embedding" if kind == "distances" else kind
         if kind not in FILES:
             return
     else:
@@ -200,7 +205,10 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
             continue
         what = f"{kind} of run {name!r}"
         if files[kind].suffix == ".npy":
-            arrays[kind] = stored_npy(files[kind], what)
+            arrays[kind] = stored_space(files[kind], what)
+        elif files[kind].stem.endswith(".distances"):
+            arrays[kind], ids = read_square_table(files[kind], what)
+            columns += [] if ids is None else [ids]
         elif files[kind].suffix == ".zarr":
             arrays[kind] = stored_zarr(files[kind], what)
         else:

@@ -16,6 +16,7 @@ from wellsep._display import quoted
 from wellsep._reading import read_bytes
 from wellsep._replace import LEFT_BEHIND, OLD, remove_folder
 from wellsep.runs.run import Run
+from wellsep.runs.space_files import SPACE_FILES
 
 MANIFEST = "run.json"
 FILES = {"labels": "labels.npy", "embedding": "embedding.npy", "ids": "ids.npy"}
@@ -27,7 +28,7 @@ _PAUSE = 0.01  # seconds between them
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds the files of a run."""
-    return any((folder / file).is_file() for file in (MANIFEST, "labels.npy", "embedding.npy"))
+    return any((folder / file).is_file() for file in (MANIFEST, "labels.npy", *SPACE_FILES))
 
 
 def may_hold_runs(folder: Path) -> bool:
@@ -52,7 +53,11 @@ def _is_saved(folder: Path) -> bool:
 
 def _others_in(folder: Path) -> list[str]:
     """What lies in a run's folder besides the run."""
-    return sorted({p.name for p in folder.iterdir()} - {MANIFEST, *FILES.values()} - _OF_DESKTOPS)
+    return sorted(
+        {p.name for p in folder.iterdir()}
+        - {MANIFEST, *FILES.values(), *SPACE_FILES}
+        - _OF_DESKTOPS
+    )
 
 
 def put_back(folder: Path) -> None:

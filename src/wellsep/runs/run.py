@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import to_numpy
-from wellsep._files import Stored, digest, pieces, to_json
+from wellsep._checks import to_numpy, warn_of_distances
+from wellsep._files import Stored, pieces, to_json
 from wellsep._labels import as_labels, as_vector
+from wellsep._matrices import PairSpace
 from wellsep.runs.names import check_name
+from wellsep.runs.space_files import StoredDistances, digest_space
 
 
 class Part:
@@ -29,7 +31,7 @@ class Part:
     def __init__(self, kind: str, value: Any, run: str):
         self.kind, self.what = kind, f"{kind} of run {run!r}"
         self._stored: Any = value if isinstance(value, Stored) else None
-        self._array: np.ndarray | None = None
+        self._array: Any = None
         if self._stored is None:
             array = _COERCE[kind](value, self.what)
             self._array = _read_only(array if kind == "embedding" else array.copy())
@@ -37,7 +39,7 @@ class Part:
         _SHAPE[kind](seen, self.what)
         self.shape: tuple[int, ...] = seen.shape
         self.dtype: np.dtype = seen.dtype
-        self._shared: Callable[[], np.ndarray | None] = lambda: None
+        self._shared: Callable[[], Any] = lambda: None
         self._checked = False
 
     def renamed(self, run: str) -> Part:
@@ -45,22 +47,24 @@ class Part:
         other.what = f"{self.kind} of run {run!r}"
         return other
 
-    def open(self) -> np.ndarray:
-        """The array, checked the first time."""
+    def open(self) -> Any:
+        """The array or space, checked the first time."""
         array = self.raw()
         if self.kind == "embedding" and not self._checked:
             _check_finite(array, self.what)
             self._checked = True
         return array
 
-    def raw(self) -> np.ndarray:
-        """The array, its values unchecked."""
+    def raw(self) -> Any:
+        """The array or space, its values unchecked; distances are checked when they are read."""
         if self._array is not None:
             return self._array
         array = self._shared()
         if array is None:
             array = self._read()
             self._shared = weakref.ref(array)
+            if isinstance(array, PairSpace):  # its check reads all of it: kept, and done once
+                self._array = array
         else:
             with self._told():
                 self._stored.check_whole()
@@ -77,10 +81,10 @@ class Part:
                 f"{self.what} could not be read: {why}. Restore the file and load the runs again.",
             ) from error
 
-    def _read(self) -> np.ndarray:
+    def _read(self) -> Any:
         with self._told():
             array = self._stored.open()
-        if array.shape != self.shape:
+        if tuple(array.shape) != self.shape:
             raise ValueError(
                 f"{self.what} had shape {self.shape} when the runs were loaded and has "
                 f"{array.shape} now: the file was replaced. Load the runs again."
@@ -90,10 +94,26 @@ class Part:
         return _read_only(array)
 
     def digest(self) -> str:
-        return digest(self.open())
+        return digest_space(self.open())
+
+    @property
+    def coordinates(self) -> bool:
+        """Whether an embedding has features, rather than distances."""
+        return not isinstance(self._stored or self._array, PairSpace | StoredDistances)
+
+    def look(self, rows: np.ndarray) -> bytes:
+        """Some rows of the values: most spaces that differ, differ here."""
+        space = self.raw()
+        if isinstance(space, PairSpace):
+            return space.block(rows, rows).tobytes() if space.complete else b""
+        part = space[rows]
+        found = part.toarray() if sp.issparse(part) else part
+        return np.ascontiguousarray(found).tobytes()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "_shared"}
+        left = {"_shared", "_array"} if self._stored is not None else {"_shared"}
+        kept = {k: v for k, v in self.__dict__.items() if k not in left}
+        return {"_array": None, **kept}  # a stored array is opened anew where it travels to
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -124,7 +144,7 @@ class Run:
         Any text; unique among runs that are ranked together.
     labels : array-like of shape (n_objects,), optional
         Integers, text or categories; -1, -2 and -3 mark noise. Kept as a read-only NumPy array.
-    embedding : array-like of shape (n_objects, n_features), optional
+    embedding : array-like, sparse matrix or Distances of shape (n_objects, n_features), optional
         The space. It is not copied. NaN and infinity are refused when it is first opened.
     params, metadata : mapping, optional
         Settings that made the run, and anything else worth keeping: JSON data.
@@ -206,9 +226,9 @@ class Run:
 
     @property
     def n_features(self) -> int | None:
-        """Number of columns of the embedding, without opening it; None without one."""
+        """Number of columns of the embedding, without opening it; None if it has none."""
         part = self._part("embedding")
-        return None if part is None else part.shape[1]
+        return None if part is None or not part.coordinates else part.shape[1]
 
     def digest(self) -> str:
         """SHA-256 of the embedding's type, shape and values: equal spaces have equal digests."""
@@ -242,15 +262,19 @@ def _plain_mapping(value: Any, what: str) -> dict[str, Any]:
     return plain
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    if array.flags.writeable:
+def _read_only(array: Any) -> Any:
+    if isinstance(array, np.ndarray) and array.flags.writeable:
         array = array.view()
         array.flags.writeable = False
     return array
 
 
-def _check_finite(array: np.ndarray, what: str) -> None:
-    if array.dtype.kind != "f":
+def _check_finite(array: Any, what: str) -> None:
+    if isinstance(array, PairSpace) or array.dtype.kind != "f":
+        return
+    if sp.issparse(array):
+        if not np.isfinite(array.data).all():
+            raise ValueError(f"{what} must be finite, got NaN or infinity among its entries.")
         return
     start = 0
     for rows in pieces(array):
@@ -262,11 +286,14 @@ def _check_finite(array: np.ndarray, what: str) -> None:
                 f"column {column}; leave this run out or repair it."
             )
         start += len(rows)
+    warn_of_distances(array, what)
 
 
-def _as_embedding(value: Any, what: str) -> np.ndarray:
+def _as_embedding(value: Any, what: str) -> Any:
+    if isinstance(value, PairSpace):
+        return value
     if sp.issparse(value):
-        raise TypeError(f"{what} must be dense, got a sparse matrix; pass its .toarray().")
+        return sp.csr_array(value)
     try:
         array = to_numpy(value, what)
     except ValueError as error:

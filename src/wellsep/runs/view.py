@@ -67,7 +67,10 @@ def _pieces(run: Run) -> list[str]:
 
 def _space(run: Run) -> str:
     part = run._part("embedding")
-    return "" if part is None else f"space of {count(part.shape[1], 'feature')} ({part.dtype})"
+    if part is None:
+        return ""
+    what = count(part.shape[1], "feature") if part.coordinates else "distances"
+    return f"space of {what} ({part.dtype})"
 
 
 def _clusters(run: Run) -> str:

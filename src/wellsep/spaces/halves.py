@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_data, to_numpy
+from wellsep._matrices import PairSpace
 from wellsep.compute.engine import effective_jobs, in_threads
 from wellsep.compute.half_sums import Halves
 from wellsep.spaces.dip import dip_tests
 from wellsep.spaces.eigen import leading_eigenpairs
 from wellsep.spaces.modes import SMALLEST_GAP, multimodality
+from wellsep.spaces.scaling import has_columns, take_objects
 
 WIDEST = 600  # columns; beyond, keeping d × d moments per group costs more than it saves
 AT_ONCE = 16  # half-samples whose components are computed together
@@ -28,18 +30,20 @@ def half_dips(
     """
     if len(draws) == 0:
         return np.empty(0)
-    X = to_numpy(check_data(X))
+    if not isinstance(X, PairSpace):
+        X = check_data(X, sparse=True)
+    X = to_numpy(X) if has_columns(X) else X
     n, d = X.shape
     # the same half may be drawn twice
     _, first, again = np.unique(
         halves.chosen[draws], axis=0, return_index=True, return_inverse=True
     )
     distinct = draws[first]
-    if projection in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
+    if has_columns(X) and projection in ("pca", "pca-scaled") and d <= min(WIDEST, n // 2):
         scale = projection == "pca-scaled"
         found = _by_moments(X, halves, distinct, scale, effective_jobs(n_jobs))
     else:
-        rows = (X[halves.objects(draw)] for draw in distinct)
+        rows = (take_objects(X, halves.objects(draw)) for draw in distinct)
         tests = (multimodality(x, projection=projection, random_state=0) for x in rows)
         found = np.array([test.pvalue for test in tests])
     return found[again.reshape(-1)]

@@ -15,14 +15,17 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import Shown
+from wellsep._matrices import PairSpace
 from wellsep.spaces.adjust import holm
 from wellsep.spaces.dip import METHODS, DipResult, dip_test
 from wellsep.spaces.projections import (
     Components,
-    Distances,
+    PairDistances,
+    given_pairs,
     pairwise_distances,
     principal_components,
 )
+from wellsep.spaces.scaling import centred_gram, has_columns, most_tested, scaled_components
 
 PROJECTIONS = ("pca", "pca-scaled", "components", "distances")
 # Eigenvalues closer than this are equal up to the rounding of the data, and a component between
@@ -90,8 +93,11 @@ def multimodality(
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        The space; at least two objects. float32 is read in float64, block by block.
+    X : array-like, sparse matrix or Distances of shape (n, d)
+        The space; at least two objects. float32 is read in float64, block by block. Of `Distances`
+        the principal components are the axes of classical scaling, from at most 500 objects, and
+        distances that are whole numbers get uniform noise of one step first: their ties would
+        look like modes. Of sparse rows at most 2,000 objects are tested.
     projection : {"pca", "pca-scaled", "components", "distances"}
         ``"pca"``: the first principal component. Undefined where the two largest eigenvalues are
         equal, as those of whitened features are: the answer then says so.
@@ -105,8 +111,13 @@ def multimodality(
         For ``"components"``; fewer are used where the rank is smaller.
     max_pairs : int
         For ``"distances"``: above so many pairs, a random part of the objects is taken.
-    method, n_simulations, random_state
-        As in :func:`dip_test`; ``random_state`` also draws the objects for ``"distances"``.
+    method : {"table", "monte-carlo"}
+        ``"table"``: the p-value is looked up among simulated quantiles. ``"monte-carlo"``: it is
+        simulated anew.
+    n_simulations : int
+        Uniform samples of ``"monte-carlo"``.
+    random_state : int, Generator or None
+        Draws these samples, and the objects for ``"distances"``.
 
     Returns
     -------
@@ -131,22 +142,37 @@ def multimodality(
     check_count("n_components", n_components)
     check_count("max_pairs", max_pairs)
     check_count("n_simulations", n_simulations)
-    X = to_numpy(check_data(X, minimum=2))
     rng = check_generator(random_state)
-
-    view: Components | Distances
+    view: Components | PairDistances
+    if not isinstance(X, PairSpace):
+        X = check_data(X, minimum=2, sparse=True)
+    dense = has_columns(X)
+    X = to_numpy(X) if dense else X
+    n = X.shape[0]
 
     def test(z: np.ndarray) -> DipResult:
         return dip_test(z, method=method, n_simulations=n_simulations, random_state=rng)
 
-    if projection == "distances":
+    if not dense:
+        many = most_tested(X)
+        objects = np.arange(n) if n <= many else np.sort(rng.choice(n, many, replace=False))
+        n_used = len(objects)
+        if projection == "distances":
+            view = given_pairs(centred_gram(X, objects, rng))
+            results, gap = [test(view.values)], np.nan
+        else:
+            k = n_components if projection == "components" else 1
+            view = scaled_components(centred_gram(X, objects, rng), k)
+            results, gap = [test(z) for z in view.scores.T], float(view.gaps.min())
+    elif projection == "distances":
         view = pairwise_distances(X, max_pairs, rng)
         results, gap, n_used = [test(view.values)], np.nan, view.n_objects
     else:
         k = n_components if projection == "components" else 1
         view = principal_components(X, k, scale=projection == "pca-scaled")
-        results, gap, n_used = [test(z) for z in view.scores.T], float(view.gaps.min()), len(X)
-    defined = not gap < SMALLEST_GAP[X.dtype]  # NaN is no gap at all: nothing to choose from
+        results, gap, n_used = [test(z) for z in view.scores.T], float(view.gaps.min()), n
+    # NaN is no gap at all: nothing to choose from
+    defined = not gap < SMALLEST_GAP[np.dtype(X.dtype)]
     pvalues = [result.pvalue for result in results]
     adjusted = holm(pvalues, 1.0).adjusted
     best = int(np.argmin(adjusted))
@@ -157,7 +183,7 @@ def multimodality(
         scaled=view.scaled,
         relative_gap=gap,
         defined=defined,
-        note=" ".join(_notes(view.constant, projection, gap, defined, n_used, len(X))),
+        note=" ".join(_notes(view.constant, projection, gap, defined, n_used, n, dense)),
         statistics=tuple(result.statistic for result in results) if defined else (),
         pvalues=tuple(pvalues) if defined else (),
         method=method,
@@ -174,7 +200,13 @@ REMEDY = {
 
 
 def _notes(
-    constant: np.ndarray, projection: str, gap: float, defined: bool, n_used: int, n: int
+    constant: np.ndarray,
+    projection: str,
+    gap: float,
+    defined: bool,
+    n_used: int,
+    n: int,
+    dense: bool,
 ) -> list[str]:
     notes = []
     if constant.all():
@@ -187,9 +219,10 @@ def _notes(
             f"Undefined, because the eigenvalue of {which} principal component equals the next one "
             f"(relative gap {gap:.1e}), so the component has no direction; {REMEDY[projection]}."
         )
+    if not dense and projection == "pca-scaled":
+        notes.append("There are no columns to scale: the first axis was tested as it is.")
     if n_used < n:
-        notes.append(
-            f"Only {n_used} of {n} objects, drawn at random, entered the distances; "
-            "raise max_pairs to use more."
-        )
+        remedy = "; raise max_pairs to use more" if dense else ""
+        where = "distances" if dense else "test"
+        notes.append(f"Only {n_used} of {n} objects, drawn at random, entered the {where}{remedy}.")
     return notes

@@ -12,6 +12,8 @@ from wellsep._checks import (
     check_choice,
     check_count,
 )
+from wellsep._matrices import PairSpace
+from wellsep.spaces.scaling import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")
 _FEW = 30  # objects under which neighbours say little
@@ -30,9 +32,10 @@ def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
 def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray, str]:
     """(s, 2) float32 coordinates of some objects of a space, and what the axes are.
 
-    Spaces of one or two columns are shown as they are. Of wider ones "pca" shows the first two
-    principal components of the drawn objects, with the largest loading positive so that the
-    picture never flips; "tsne" and "umap" show an embedding of the drawn objects.
+    Spaces of one or two columns are shown as they are, those of distances by classical scaling.
+    Of wider ones "pca" shows the first two principal components of the drawn objects, with the
+    largest loading positive so that the picture never flips; "tsne" and "umap" show an embedding
+    of the drawn objects.
 
     Examples
     --------
@@ -42,6 +45,8 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     ((4, 2), 'principal components')
     """
     check_choice("layout", layout, LAYOUTS)
+    if not has_columns(X):
+        return _without_columns(X, objects, layout)
     drawn = np.asarray(X[objects], dtype=np.float64)
     if drawn.shape[1] <= 2:
         empty = np.zeros((len(drawn), 2 - drawn.shape[1]))
@@ -51,6 +56,22 @@ def plane(X: Any, objects: np.ndarray, layout: str = "pca") -> tuple[np.ndarray,
     if layout == "tsne":
         return _tsne(drawn), "t-SNE"
     return _umap(drawn), "UMAP"
+
+
+def _without_columns(X: Any, objects: np.ndarray, layout: str) -> tuple[np.ndarray, str]:
+    """Axes of classical scaling of the drawn objects; other layouts from their distances."""
+    if layout == "pca" or len(objects) < 4:
+        scores = scaled_components(centred_gram(X, objects), 2).scores
+        empty = np.zeros((len(objects), 2 - scores.shape[1]))
+        axes = "axes of classical scaling" if isinstance(X, PairSpace) else "principal components"
+        return np.column_stack([scores, empty]).astype(np.float32), axes
+    gram = centred_gram(X, objects)
+    squares = gram.diagonal() + gram.diagonal()[:, None] - 2 * gram
+    table = np.sqrt(np.maximum(squares, 0.0))
+    np.fill_diagonal(table, 0.0)
+    if layout == "tsne":
+        return _tsne(table, "precomputed"), "t-SNE"
+    return _umap(table, "precomputed"), "UMAP"
 
 
 def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarray, str]:
@@ -67,6 +88,8 @@ def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarr
     if layout == "auto":
         known = importlib.util.find_spec("umap") is not None
         layout = "pca" if len(objects) < _FEW else "umap" if known else "tsne"
+    if not has_columns(X):
+        return plane(X, objects, layout)
     drawn = np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1)
     if layout != "pca" and drawn.shape[1] > _WIDE:
         drawn = _principal_components(drawn, _WIDE)
@@ -85,19 +108,20 @@ def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:
     return flat
 
 
-def _tsne(drawn: np.ndarray) -> np.ndarray:
+def _tsne(drawn: np.ndarray, metric: str = "euclidean") -> np.ndarray:
     from sklearn.manifold import TSNE
 
     perplexity = min(30.0, (len(drawn) - 1) / 3)
-    model = TSNE(2, perplexity=perplexity, init="pca", random_state=0)
+    init = "pca" if metric == "euclidean" else "random"
+    model = TSNE(2, perplexity=perplexity, init=init, metric=metric, random_state=0)
     return np.asarray(model.fit_transform(drawn))
 
 
-def _umap(drawn: np.ndarray) -> np.ndarray:
+def _umap(drawn: np.ndarray, metric: str = "euclidean") -> np.ndarray:
     try:
         from umap import UMAP
     except ImportError:
         raise ImportError(
             "layout 'umap' needs the package umap-learn; install it, or choose 'pca' or 'tsne'."
         ) from None
-    return np.asarray(UMAP(random_state=0).fit_transform(drawn))
+    return np.asarray(UMAP(random_state=0, metric=metric).fit_transform(drawn))

@@ -93,8 +93,8 @@ def _blocks(length: int, width: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
-class Distances(NamedTuple):
-    """Distances between pairs of objects."""
+class PairDistances(NamedTuple):
+    """PairDistances between pairs of objects."""
 
     values: np.ndarray  # (pairs,)
     n_objects: int  # how many objects they come from
@@ -102,7 +102,7 @@ class Distances(NamedTuple):
     constant: np.ndarray  # (d,) bool
 
 
-def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) -> Distances:
+def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) -> PairDistances:
     """Euclidean distances of the standardised objects, of a random part of them if too many."""
     n = len(X)
     columns = columns_of(X)
@@ -112,7 +112,7 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
     span = columns.span.max()
     if span == 0:
         values = np.zeros(len(chosen) * (len(chosen) - 1) // 2)
-        return Distances(values, len(chosen), scaled, columns.constant)
+        return PairDistances(values, len(chosen), scaled, columns.constant)
     unit = columns.span if scaled else np.full(X.shape[1], span)
     Z = (X[chosen] - columns.mean) / unit
     if scaled:
@@ -121,4 +121,12 @@ def pairwise_distances(X: np.ndarray, max_pairs: int, rng: np.random.Generator) 
             block = (X[rows] - columns.mean) / unit
             square += np.einsum("ij,ij->j", block, block)
         Z /= np.sqrt(square / (n - 1))
-    return Distances(pdist(Z), len(chosen), scaled, columns.constant)
+    return PairDistances(pdist(Z), len(chosen), scaled, columns.constant)
+
+
+def given_pairs(gram: np.ndarray) -> PairDistances:
+    """Distances of all pairs of objects that have this Gram matrix."""
+    own = gram.diagonal()
+    i, j = np.triu_indices(len(gram), 1)
+    values = np.sqrt(np.maximum(own[i] + own[j] - 2 * gram[i, j], 0.0))
+    return PairDistances(values, len(gram), False, np.array([not values.any()]))

@@ -8,8 +8,10 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from wellsep._checks import check_data, to_numpy
+from wellsep._matrices import PairSpace
 from wellsep.spaces.planes import drawn_objects
 from wellsep.spaces.projections import RANK, columns_of
+from wellsep.spaces.scaling import centred_gram, has_columns
 
 MOST_OBJECTS = 5000
 WIDE = 1024  # columns; above, as many objects are drawn, and their Gram matrix has the spectrum
@@ -26,7 +28,8 @@ class Spectrum(NamedTuple):
 def spectrum_of(X: Any) -> Spectrum:
     """RankMe and alpha-ReQ of a space; of 5,000 objects drawn at random where there are more.
 
-    Spaces of more than 1,024 columns are seen by 1,024 objects. NaN where nothing varies.
+    Spaces of more than 1,024 columns, sparse ones and those of distances are seen by 1,024
+    objects. NaN where nothing varies.
 
     Examples
     --------
@@ -34,9 +37,16 @@ def spectrum_of(X: Any) -> Spectrum:
     >>> spectrum_of(np.vstack([np.eye(3), -np.eye(3)]))
     Spectrum(rankme=3.0, alpha_req=0.0, n_objects=6)
     """
-    X = to_numpy(check_data(X))
-    drawn = drawn_objects(len(X), MOST_OBJECTS if X.shape[1] <= WIDE else WIDE)
-    values = eigenvalues(X[drawn] if len(drawn) < len(X) else X)
+    if not isinstance(X, PairSpace):
+        X = check_data(X, sparse=True)
+    n = X.shape[0]
+    if has_columns(X):
+        X = to_numpy(X)
+        drawn = drawn_objects(n, MOST_OBJECTS if X.shape[1] <= WIDE else WIDE)
+        values = eigenvalues(X[drawn] if len(drawn) < n else X)
+    else:
+        drawn = drawn_objects(n, WIDE)
+        values = _kept(eigvalsh(centred_gram(X, drawn))[::-1])
     return Spectrum(round(rankme(values), 12), round(alpha_req(values), 12) + 0.0, len(drawn))
 
 
@@ -48,6 +58,13 @@ def eigenvalues(X: np.ndarray) -> np.ndarray:
         return np.empty(0)
     Z = (X - columns.mean) / span  # keeps squares from overflowing; only ratios matter
     values = eigvalsh(Z.T @ Z if Z.shape[1] <= len(Z) else Z @ Z.T)[::-1]
+    return _kept(values)
+
+
+def _kept(values: np.ndarray) -> np.ndarray:
+    """Eigenvalues over the largest; those of rounding, and negative ones, are left out."""
+    if not values[0] > 0:
+        return np.empty(0)
     kept: np.ndarray = values[values > RANK * values[0]] / values[0]
     return kept
 

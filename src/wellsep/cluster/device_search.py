@@ -1,0 +1,131 @@
+"""The search of ``CFMeans`` on tensors: many proposals at once, and the state stays on the device.
+
+One product gives the distances from all far points drawn to all points; what each of them would
+gain in the place of each centre is added up there, and only that table, proposals × centres,
+comes to the host. The best proposals that touch different clusters are made together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import to_numpy
+from wellsep.cluster.base import NoProgress
+from wellsep.cluster.local_search import WORTH, Budget, Found, History
+from wellsep.compute.loop import means
+from wellsep.compute.nearest import DEVICE_BLOCK, NearestTwo, row_blocks
+from wellsep.compute.points import Points, label_sums
+from wellsep.compute.seeding import rows_at_shares
+
+PROPOSALS = 64  # far points looked at together
+STEPS = 3  # Lloyd steps after which moves must have paid
+PATIENCE = 4  # batches in a row that may fail
+
+
+class _State(NamedTuple):
+    centers: np.ndarray
+    found: NearestTwo  # on the device
+    cost: float
+
+
+def device_search(
+    points: Points,
+    start: np.ndarray,
+    *,
+    budget: Budget,
+    random_state: np.random.RandomState,
+    progress: NoProgress,
+    history: History,
+) -> Found:
+    """Look for lower costs from given centres; every trial is a batch of proposals."""
+    state, work, kept, failures = _look(points, start), 1.0, 0, 0
+    a_pass = float(points.n * len(start))
+    history.add(a_pass, budget.seconds, state.cost)
+    while failures < PATIENCE and not budget.spent and not progress.stopped and state.cost > 0.0:
+        progress.begin("move")
+        budget.moves += 1
+        table, far = proposal_values(points, state.found, len(start), random_state)
+        moved = state.centers.copy()
+        pairs = _disjoint(table, far.owners) if failures < PATIENCE - 1 else _best(table)
+        for row, code in pairs:
+            moved[code] = far.places[row]
+        trial, passes = _settled(points, _look(points, moved)) if pairs else (state, 0)
+        work += len(table) / len(start) + passes
+        if trial.cost < state.cost * (1.0 - WORTH):
+            state, failures, kept = trial, 0, kept + len(pairs)
+        else:
+            failures += 1
+        history.add(a_pass * work, budget.seconds, state.cost)
+        progress.end(points, state.centers)
+    labels = to_numpy(state.found.first)
+    return Found(state.centers, labels, state.cost, kept, a_pass * work)
+
+
+class _Far(NamedTuple):
+    places: np.ndarray  # (b, d)
+    owners: np.ndarray  # (b,) the centre that each was nearest to
+
+
+def proposal_values(
+    points: Points, found: NearestTwo, k: int, random_state: np.random.RandomState
+) -> tuple[np.ndarray, _Far]:
+    """(b, k) what the cost falls by exactly if centre r jumps to far point z, others fixed."""
+    import torch
+
+    weights = points.device_pull
+    mass = found.near if weights is None else found.near * weights
+    rows, _ = rows_at_shares(points.space, mass, random_state.uniform(size=PROPOSALS))
+    rows = np.unique(np.minimum(rows, points.n - 1))
+    far = _Far(points.take(rows), to_numpy(found.first[torch.as_tensor(rows)]).astype(np.int64))
+    X, norms = points.X, points.norms
+    there = torch.as_tensor(far.places, dtype=X.dtype, device=X.device)
+    own = (there * there).sum(dim=1)
+    double = {"dtype": torch.float64, "device": X.device}
+    gain, loss = torch.zeros(len(rows), **double), torch.zeros(k, **double)
+    relief = torch.zeros((len(rows), k), **double)
+    for cut in row_blocks(points.n, max(len(rows), points.X.shape[1]), DEVICE_BLOCK):
+        first = found.first[cut].long()
+        near, beyond = found.near[cut].double(), found.far[cut].double()
+        unit = torch.ones_like(near) if weights is None else weights[cut].double()
+        squares = (norms[cut, None] + own - 2.0 * (X[cut] @ there.T)).clamp_(min=0).double().T
+        gain += ((near - squares).clamp_(min=0) * unit).sum(dim=1)
+        loss.index_add_(0, first, (beyond - near) * unit)
+        saved = (beyond - torch.maximum(squares, near)).clamp_(min=0) * unit
+        relief.index_add_(1, first, saved)
+    return to_numpy(gain[:, None] - loss + relief), far
+
+
+def _best(table: np.ndarray) -> list[tuple[int, int]]:
+    row, code = divmod(int(table.argmax()), table.shape[1])
+    return [(row, code)]
+
+
+def _disjoint(table: np.ndarray, owners: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of far point and leaving centre with gains, greatest first, no cluster twice."""
+    taken: set[int] = set()
+    pairs: list[tuple[int, int]] = []
+    best = table.max(axis=1)
+    for row in np.argsort(-best, kind="stable"):
+        free = table[row].copy()
+        free[list(taken)] = -np.inf
+        code = int(free.argmax())
+        if free[code] <= 0.0 or int(owners[row]) in taken or code == owners[row]:
+            continue
+        taken |= {code, int(owners[row])}
+        pairs.append((int(row), code))
+    return pairs or _best(table)
+
+
+def _look(points: Points, centers: np.ndarray) -> _State:
+    found = points.space.nearest_two(centers, points.norms)
+    near: Any = found.near if points.device_pull is None else found.near * points.device_pull
+    return _State(centers, found, float(near.double().sum()))
+
+
+def _settled(points: Points, state: _State) -> tuple[_State, int]:
+    for _ in range(STEPS):
+        sums, mass = label_sums(points, state.found, len(state.centers))
+        state = _look(points, means(points, sums, mass, state.centers))
+    return state, STEPS + 1

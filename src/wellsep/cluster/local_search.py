@@ -1,0 +1,390 @@
+"""The search of ``CFMeans``: trials that move one or two centres, kept if the cost falls.
+
+A trial takes a centre that is hardly missed and puts it where it serves better: on a far point,
+or into a cluster that two centres would share with gain. Lloyd steps of the few centres that
+then stand off their means decide whether it pays. When trials fail in a row the round ends:
+Lloyd's loop and transfers of single points finish it, and the next round begins from a kick of
+the best centres (a fresh start where there are few clusters).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.cluster.base import NoProgress
+from wellsep.compute.moved import CentreState, Split, open_state
+from wellsep.compute.points import Points, prepare
+from wellsep.compute.seeding import start_centers
+
+WORTH = 1e-6  # relative gain that counts as one
+TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most
+PACE = 3.0  # a trial goes on while so many steps like the last one would make it pay
+STILL = 1e-5  # summed gain, as a share of the cost, below which a trial's centres stand still
+KICKS_FROM = 16  # clusters from which a round ends with a kick, not a fresh start
+IDLE_ROUNDS = 3  # without a lower cost, after which a search without a budget ends
+FORGETTING = 0.85  # of the yield of an operator, with each use of it
+_TIE = 1e-10  # relative difference that does not order two centres
+
+
+class Parts(NamedTuple):
+    """Which parts of the search are on; all of them but in comparisons."""
+
+    points: bool = True
+    splits: bool = True
+    by_yield: bool = True  # choose between both by what they brought; else by a coin
+    local: bool = True  # follow moved centres only; else pass over all points
+    transfers: bool = True
+    patience: int | None = None  # failures in a row that end a round; None: max(8, k/2)
+    kicks: bool | None = None  # None: where there are at least KICKS_FROM clusters
+
+
+class Budget:
+    """What a search may spend: trials, and seconds of processor time."""
+
+    def __init__(self, max_moves: int | None = None, max_seconds: float | None = None):
+        self.max_moves = np.inf if max_moves is None else max_moves
+        self.max_seconds = np.inf if max_seconds is None else max_seconds
+        self.idle_rounds = np.inf
+        self.begun = time.process_time()
+        self.moves = 0
+
+    @property
+    def seconds(self) -> float:
+        return time.process_time() - self.begun
+
+    @property
+    def spent(self) -> bool:
+        return self.moves >= self.max_moves or self.late
+
+    @property
+    def late(self) -> bool:
+        """Whether no more time is left."""
+        return self.max_seconds < np.inf and self.seconds >= self.max_seconds
+
+
+def open_budget(n_clusters: int, max_moves: int | None, max_seconds: float | None) -> Budget:
+    """The user's limits; without any, a number of trials and of rounds that bring nothing."""
+    if max_moves is not None or max_seconds is not None:
+        return Budget(max_moves, max_seconds)
+    budget = Budget(max(100, 5 * n_clusters))
+    budget.idle_rounds = IDLE_ROUNDS
+    return budget
+
+
+class History:
+    """Cost against work; one list for all searches of a fit."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[float, float, float]] = []
+        self.earlier = 0.0  # work of searches that have ended
+        self.lowest = np.inf
+
+    def add(self, work: float, seconds: float, cost: float) -> None:
+        self.lowest = min(self.lowest, cost)
+        self.rows.append((self.earlier + work, seconds, self.lowest))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        table = np.array(self.rows, dtype=np.float64).reshape(len(self.rows), 3)
+        return dict(zip(("work", "seconds", "inertia"), table.T, strict=True))
+
+
+class Found(NamedTuple):
+    """Where the search ended; centres in the frame of the points."""
+
+    centers: np.ndarray
+    labels: np.ndarray
+    cost: float  # Σ w‖x − μ‖², on unit rows for cosine
+    n_moves: int  # trials that were kept
+    work: float  # distances computed
+
+
+Restart = Callable[[], np.ndarray]
+
+
+def search(
+    points: Points,
+    start: np.ndarray,
+    *,
+    restart: Restart,
+    budget: Budget,
+    random_state: np.random.RandomState,
+    progress: NoProgress | None = None,
+    history: History | None = None,
+    parts: Parts | None = None,
+) -> Found:
+    """Look for lower costs from given centres until the budget is spent."""
+    progress = NoProgress() if progress is None else progress
+    history = History() if history is None else history
+    parts = Parts() if parts is None else parts
+    return _Search(points, start, restart, budget, random_state, progress, history, parts).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        points: Points,
+        start: np.ndarray,
+        restart: Restart,
+        budget: Budget,
+        random_state: np.random.RandomState,
+        progress: NoProgress,
+        history: History,
+        parts: Parts,
+    ):
+        self.points, self.restart, self.budget = points, restart, budget
+        self.random_state, self.progress, self.history = random_state, progress, history
+        self.parts = parts
+        self.k = len(start)
+        self.patience = max(8, self.k // 2) if parts.patience is None else parts.patience
+        self.kicks = self.k >= KICKS_FROM if parts.kicks is None else parts.kicks
+        self.best = open_state(points, start, local=parts.local)
+        self.work = self.best.work
+        self.kept = 0
+        self.yields = {"split": 1.0, "point": 1.0}
+        self.note(self.best)
+
+    def run(self) -> Found:
+        idle, state = 0, self.best.copy()
+        while True:
+            self.round(state)
+            self.finish(state)
+            self.note(state)
+            if state.cost < self.best.cost * (1.0 - 1e-9):
+                self.best, idle = state, 0
+            else:
+                idle += 1
+            if self.over or idle >= self.budget.idle_rounds:
+                break
+            state = self.next_state()
+        best = self.best
+        best.recount()
+        return Found(best.centers, best.first, best.cost, self.kept, self.work)
+
+    @property
+    def over(self) -> bool:
+        # Nothing is left to gain where every point lies on a centre.
+        return self.budget.spent or self.progress.stopped or not self.best.cost > 0.0
+
+    def next_state(self) -> CentreState:
+        if self.kicks:
+            state = self.kicked()
+            state.descend(floor=1e-4, max_iter=20)
+        else:
+            state = open_state(self.points, self.restart(), local=self.parts.local)
+            state.descend(floor=1e-3, max_iter=20)
+        self.count_work(state)
+        return state
+
+    def round(self, state: CentreState) -> None:
+        """Trials from one state until too many in a row fail."""
+        if self.k < 2:
+            return
+        trial = state.copy()
+        trial.work = 0.0
+        proposals = _Proposals(state, self.random_state)
+        failures = 0
+        while failures < self.patience and not self.budget.spent and state.cost > 0.0:
+            self.progress.begin("move")
+            kept = self.trial(state, trial, proposals)
+            failures = 0 if kept else failures + 1
+            lowest = self.best if self.best.cost < state.cost else state
+            self.progress.end(self.points, lowest.centers)
+            if self.progress.stopped:
+                break
+
+    def trial(self, state: CentreState, trial: CentreState, proposals: _Proposals) -> bool:
+        self.budget.moves += 1
+        before = self.work + state.work
+        state.work = 0.0
+        operator = self.operator()
+        found = proposals.split() if operator == "split" else None
+        if found is None:  # no cluster is left whose split has not failed
+            operator, found = "point", proposals.point()
+        codes, places, pair = found
+        trial.touched[:] = False
+        trial.move(codes, places)
+        target = state.cost * (1.0 - WORTH)
+        trial.descend(floor=STILL, max_iter=TRIAL_STEPS, target=target, pace=PACE)
+        kept = trial.cost < target
+        won = (state.cost - trial.cost) / state.cost if kept else 0.0
+        self.count_work(state)
+        self.count_work(trial)
+        if kept:
+            state.take(trial)
+            proposals.changed(trial.touched)
+            self.kept += 1
+            if self.kept % 50 == 0:
+                state.recount()
+                trial.take(state)
+            self.note(state)
+        else:
+            trial.take(state)
+            proposals.failed(pair)
+            self.note(self.best)
+        passes = max(self.work - before, 1.0) / (self.points.n * self.k)
+        earlier = self.yields[operator]
+        self.yields[operator] = FORGETTING * earlier + (1.0 - FORGETTING) * won / passes + 1e-12
+        return kept
+
+    def operator(self) -> str:
+        if not (self.parts.points and self.parts.splits):
+            return "split" if self.parts.splits else "point"
+        split, point = self.yields["split"], self.yields["point"]
+        share = split / (split + point) if self.parts.by_yield else 0.5
+        return "split" if self.random_state.uniform() < min(max(share, 0.1), 0.9) else "point"
+
+    def kicked(self) -> CentreState:
+        """The best state after several centres left where they are hardly missed.
+
+        Each goes into one of the clusters that cost most; chance spreads the choice.
+        """
+        state, draw = self.best.copy(), self.random_state
+        state.work = 0.0
+        loss, cost = state.losses()
+        size = int(min(draw.randint(2, max(3, min(self.k // 4, 12) + 1)), self.k - 1))
+        leaving = np.argsort(loss * draw.exponential(size=self.k), kind="stable")[:size]
+        staying = np.setdiff1d(np.arange(self.k), leaving)
+        dear = np.argsort(-cost[staying] * draw.exponential(size=len(staying)), kind="stable")
+        codes, places = [], []
+        for goes, parted in zip(leaving, staying[dear[:size]], strict=False):
+            found = state.split(int(parted), draw.uniform(), 1)
+            if found.gain > 0.0:
+                codes += [goes, parted]
+                places += [found.one, found.other]
+        if codes:
+            state.move(np.array(codes), np.array(places))
+        return state
+
+    def finish(self, state: CentreState) -> None:
+        """Lloyd's loop, then transfers until none pays."""
+        self._settle(state, 300)
+        for _ in range(20 if self.parts.transfers else 0):
+            before = state.cost
+            if self.budget.late or not state.transfers():
+                break
+            self._settle(state, 50)
+            if state.cost >= before * (1.0 - 1e-9):
+                break
+        self.count_work(state)
+
+    def _settle(self, state: CentreState, max_iter: int) -> None:
+        for _ in range(0, max_iter, 10):  # the clock is looked at every ten steps
+            before = state.cost
+            state.descend(floor=1e-7, max_iter=10)
+            if self.budget.late or not state.cost < before:
+                break
+
+    def count_work(self, state: CentreState) -> None:
+        self.work += state.work
+        state.work = 0.0
+
+    def note(self, state: CentreState) -> None:
+        self.history.add(self.work, self.budget.seconds, state.cost)
+
+
+class _Work(Budget):
+    """A limit on distances computed."""
+
+    def __init__(self, history: History, max_work: float):
+        super().__init__()
+        self.history, self.max_work = history, max_work
+
+    @property
+    def late(self) -> bool:
+        return bool(self.history.rows) and self.history.rows[-1][0] >= self.max_work
+
+
+def search_history(
+    X: np.ndarray, n_clusters: int, *, parts: Parts, max_work: float, random_state: int
+) -> dict[str, np.ndarray]:
+    """Cost against work of a search with some parts off, from a k-means++ start: for studies.
+
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> course = search_history(X, 5, parts=Parts(splits=False), max_work=9000, random_state=0)
+    >>> bool(course["inertia"][-1] <= course["inertia"][0])
+    True
+    """
+    points, draws, history = prepare(X), np.random.RandomState(random_state), History()
+
+    def restart() -> np.ndarray:
+        return start_centers(points, n_clusters, "k-means++", draws)
+
+    budget = _Work(history, max_work)
+    options: dict[str, Any] = {"random_state": draws, "history": history, "parts": parts}
+    search(points, restart(), restart=restart, budget=budget, **options)
+    return history.columns()
+
+
+Proposal = tuple[np.ndarray, np.ndarray, tuple[int, int] | None]
+
+
+class _Proposals:
+    """What to try next on one state; remembers splits and failed pairs until clusters change."""
+
+    def __init__(self, state: CentreState, random_state: np.random.RandomState):
+        self.state, self.random_state = state, random_state
+        self.version = np.zeros(state.k, np.int64)
+        self.splits: dict[int, tuple[int, Split]] = {}
+        self.refused: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def changed(self, touched: np.ndarray) -> None:
+        self.version[touched] += 1
+
+    def failed(self, pair: tuple[int, int] | None) -> None:
+        if pair is not None:
+            self.refused[pair] = self._versions(pair)
+
+    def point(self) -> Proposal:
+        """A point drawn by its share of the cost, and a centre that is hardly missed."""
+        state, draw = self.state, self.random_state
+        course = np.cumsum(state.near * state.weights)
+        at = np.searchsorted(course, draw.uniform() * course[-1], side="right")
+        at = min(int(at), len(course) - 1)
+        order = _by_size(state.losses()[0])
+        leaving = order[min(int(draw.geometric(0.6)) - 1, state.k - 1)]
+        return np.array([leaving]), state.points.take(np.array([at])), None
+
+    def split(self) -> Proposal | None:
+        """The pair of a cluster to split and a centre to leave with the greatest balance."""
+        state = self.state
+        loss, cost = state.losses()
+        size = max(6, state.k // 4)
+        dear, spare = _by_size(-cost)[:size], _by_size(loss)[:size]
+        gain = np.array([self._split_of(int(code)).gain for code in dear])
+        net = gain[:, None] - loss[spare]
+        net[gain <= 0.0] = -np.inf
+        net[dear[:, None] == spare] = -np.inf
+        row = dict(zip(dear.tolist(), range(len(dear)), strict=True))
+        column = dict(zip(spare.tolist(), range(len(spare)), strict=True))
+        for pair, versions in list(self.refused.items()):
+            if versions != self._versions(pair):
+                del self.refused[pair]
+            elif pair[0] in row and pair[1] in column:
+                net[row[pair[0]], column[pair[1]]] = -np.inf
+        best = float(net.max())
+        if best == -np.inf:
+            return None
+        at = int(np.flatnonzero(net >= best - _TIE * abs(best))[0])
+        parted, leaving = int(dear[at // net.shape[1]]), int(spare[at % net.shape[1]])
+        _, one, other = self._split_of(parted)
+        return np.array([leaving, parted]), np.stack([one, other]), (parted, leaving)
+
+    def _split_of(self, code: int) -> Split:
+        version, found = self.splits.get(code, (-1, None))
+        if found is None or version != self.version[code]:
+            found = self.state.split(code, self.random_state.uniform())
+            self.splits[code] = (int(self.version[code]), found)
+        return found
+
+    def _versions(self, pair: tuple[int, int]) -> tuple[int, int]:
+        return int(self.version[pair[0]]), int(self.version[pair[1]])
+
+
+def _by_size(values: np.ndarray) -> np.ndarray:
+    """Order from the least; values that differ by rounding alone keep their places."""
+    unit = _TIE * float(np.abs(values).max())
+    return np.argsort(values if unit == 0.0 else np.round(values / unit), kind="stable")

@@ -1,0 +1,228 @@
+"""k-means on rows that come in batches: each seen once, or read again in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._arguments import check_random_state
+from wellsep._checks import check_choice, check_count, is_dask, to_numpy
+from wellsep.cluster.base import CentroidClusterer, check_clusters, warn_if_fewer
+from wellsep.cluster.local_search import Budget, History
+from wellsep.compute.engine import own_threads
+from wellsep.compute.loop import means
+from wellsep.compute.points import METRICS, Frame, Points, assign, inertia, label_sums, prepare
+from wellsep.compute.space import is_host
+
+LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
+PER_CLUSTER = 40
+
+Solve = Callable[[Points, int, np.random.RandomState], np.ndarray]
+
+
+def sample_size(n_clusters: int) -> int:
+    return max(PER_CLUSTER * n_clusters, LEAST_SAMPLE)
+
+
+class Batched(NamedTuple):
+    """Where passes over batches ended; centres in the frame."""
+
+    centers: np.ndarray
+    labels: np.ndarray
+    inertia: float
+    n_iter: int
+    frame: Frame
+    history: dict[str, np.ndarray]
+
+
+def check_batches(X: Any, batch_size: Any) -> int:
+    """Rows of a batch; batches are for rows on the host."""
+    size = check_count("batch_size", batch_size)
+    if is_dask(getattr(X, "array", None)) or not is_host(X):
+        raise TypeError(
+            "batch_size must be None unless X is an array, a memory map or a sparse matrix on "
+            "the host; a dask collection is read chunk by chunk without it."
+        )
+    return size
+
+
+def fit_batches(
+    X: Any,
+    weights: np.ndarray | None,
+    n_clusters: int,
+    *,
+    batch_size: int,
+    metric: str,
+    solve: Solve,
+    budget: Budget,
+    max_iter: int,
+    tol: float,
+    random_state: np.random.RandomState,
+) -> Batched:
+    """Solve a sample, then put each centre on the mean of what it caught, pass by pass.
+
+    Only the sample and one batch are copied, so X may be a memory map.
+    """
+    n, size = X.shape[0], min(sample_size(n_clusters), X.shape[0])
+    chance = None
+    if weights is not None:
+        chance = weights / weights.sum()
+        size = min(size, int(np.count_nonzero(weights)))
+    rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
+    sample = prepare(X[rows], None, metric)
+    frame, centers = sample.frame, solve(sample, n_clusters, random_state)
+    history, work = History(), 0.0
+    n_iter, still = 0, False
+    while n_iter < max_iter and not still:
+        n_iter, begun = n_iter + 1, budget.seconds
+        sums, mass, cost = np.zeros_like(centers), np.zeros(n_clusters), 0.0
+        for points in _batches(X, weights, batch_size, frame):
+            found = assign(points, centers)
+            part = label_sums(points, found, n_clusters)
+            sums, mass = sums + part[0], mass + part[1]
+            cost += float(found.near @ _ones(points))
+        work += float(n) * n_clusters
+        history.add(work, budget.seconds, cost)
+        moved = means(sample, sums, mass, centers)
+        shift = float(((moved - centers) ** 2).sum())
+        # The labels take a pass too: no other pass is begun that would make them late.
+        late = budget.seconds + 2.0 * (budget.seconds - begun) > budget.max_seconds
+        centers, still = moved, late or shift <= tol * frame.spread
+    labels, total = np.empty(n, np.int32), 0.0
+    for points in _batches(X, weights, batch_size, frame):
+        found = assign(points, centers)
+        labels[points.start : points.start + points.n] = found.first
+        total += inertia(points, found.first, centers)
+    history.add(work + float(n) * n_clusters, budget.seconds, total)
+    return Batched(centers, labels, total, n_iter, frame, history.columns())
+
+
+def _batches(X: Any, weights: np.ndarray | None, batch_size: int, frame: Frame) -> Iterator[Points]:
+    for start in range(0, X.shape[0], batch_size):
+        rows = slice(start, start + batch_size)
+        some = None if weights is None else weights[rows]
+        yield prepare(X[rows], some, frame.metric, frame, start)
+
+
+def _ones(points: Points) -> np.ndarray:
+    return np.ones(points.n) if points.weights is None else points.weights
+
+
+class Reservoir:
+    """A uniform sample (by weight) of all rows seen so far.
+
+    Efraimidis and Spirakis (2006), Weighted random sampling with a reservoir.
+    """
+
+    def __init__(self, size: int):
+        self.size = size
+        self.keys = np.empty(0)
+        self.rows: Any = None
+
+    def add(self, X: Any, weights: np.ndarray | None, random_state: Any) -> None:
+        uniform = random_state.uniform(size=X.shape[0])
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        counted = np.flatnonzero(weights > 0.0)
+        keys = -np.log1p(-uniform[counted]) / weights[counted]
+        every = np.concatenate([self.keys, keys])
+        kept = np.sort(np.argsort(every, kind="stable")[: self.size])
+        rows = X[counted]
+        if self.rows is not None:
+            stack = sp.vstack if sp.issparse(rows) else np.concatenate
+            rows = stack([self.rows, rows])
+        self.keys = every[kept]
+        self.rows = (rows.tocsr() if sp.issparse(rows) else rows)[kept]
+
+
+class Stream:
+    """What ``partial_fit`` keeps between batches."""
+
+    def __init__(self, n_clusters: int, random_state: np.random.RandomState):
+        self.random_state = random_state
+        self.reservoir = Reservoir(sample_size(n_clusters))
+        self.mass = np.zeros(n_clusters)  # weight that each centre has caught
+        self.seen = 0.0
+        self.searched_at = 0.0
+
+
+class StreamedClusterer(CentroidClusterer):
+    """A clusterer with ``partial_fit``; subclasses say how a sample is solved."""
+
+    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
+        raise TypeError(f"{type(self).__name__} must define how a sample is solved.")
+
+    def _publish_batches(self, X: Any, found: Batched) -> None:
+        self.cluster_centers_ = found.frame.leave(found.centers).astype(X.dtype)
+        self.labels_ = found.labels
+        self.inertia_ = found.frame.squared(found.inertia)
+        self.n_iter_ = found.n_iter
+        warn_if_fewer(int(np.bincount(found.labels).astype(bool).sum()), len(found.centers))
+
+    @own_threads()
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Go on with one batch of rows, each of which is seen once.
+
+        A sample of max(40k, 2000) rows of all seen so far is kept. Whenever twice as many rows
+        have been seen as at the last time, centres are found anew on it; in between each centre
+        moves to the running mean of what it catches. Where rows can be read again, ``fit`` with
+        ``batch_size`` finds lower costs.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The next rows: NumPy, CSR or a dataframe. The first batch has at least k rows.
+        y : ignored
+            Present by convention.
+        sample_weight : array of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        self
+            With ``cluster_centers_``, and ``labels_`` and ``inertia_`` of this batch.
+        """
+        first = not hasattr(self, "_stream")
+        X = self._validated(X, reset=first)
+        if is_dask(getattr(X, "array", None)) or not is_host(X):
+            raise TypeError("X must be an array on the host for partial_fit; call fit instead.")
+        weights = self._weights(sample_weight, X)
+        k = check_count("n_clusters", self.n_clusters)  # type: ignore[attr-defined]
+        metric = check_choice("metric", self._metric, METRICS)
+        if first:
+            check_clusters(k, X.shape[0])
+            seed = check_random_state(self.random_state)  # type: ignore[attr-defined]
+            self._stream = Stream(k, seed)
+        stream = self._stream
+        stream.reservoir.add(X, weights, stream.random_state)
+        stream.seen += float(X.shape[0] if weights is None else weights.sum())
+        if stream.seen >= 2.0 * stream.searched_at and stream.reservoir.rows is not None:
+            sample = prepare(stream.reservoir.rows, None, metric)
+            centers = self._solve(sample, k, stream.random_state)
+            caught = np.bincount(assign(sample, centers).first, minlength=k)
+            stream.mass = caught * stream.seen / max(sample.n, 1)
+            stream.searched_at = stream.seen
+            found = sample.frame.leave(centers)
+        else:
+            found = self._running_means(X, weights, k, metric)
+        self.cluster_centers_ = found.astype(X.dtype)
+        points, centers = self._framed(X, sample_weight)
+        here = assign(points, centers)  # type: ignore[arg-type]
+        self.labels_ = here.first
+        self.inertia_ = points.frame.squared(inertia(points, here.first, centers))  # type: ignore
+        self.n_samples_seen_ = getattr(self, "n_samples_seen_", 0) * (not first) + X.shape[0]
+        return self
+
+    def _running_means(self, X: Any, weights: np.ndarray | None, k: int, metric: str) -> np.ndarray:
+        """Each centre moved by its share of what it has caught (rate 1/m_j)."""
+        before = to_numpy(self.cluster_centers_).astype(np.float64)
+        offset = None if metric != METRICS[0] or sp.issparse(X) else before.mean(axis=0)
+        points = prepare(X, weights, metric, Frame(metric, offset, 1.0))
+        centers = points.frame.enter(before)
+        sums, mass = label_sums(points, assign(points, centers), k)
+        old = self._stream.mass
+        moved = means(points, sums + old[:, None] * centers, mass + old, centers)
+        self._stream.mass = old + mass
+        return points.frame.leave(moved)

@@ -1,0 +1,169 @@
+"""How a run's space lies in files: coordinates or distances, dense or sparse."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._checks import to_numpy
+from wellsep._files import Stored, digest, members, stored_member, stored_npy, write_npy, write_npz
+from wellsep._matrices import PairSpace, count_of
+from wellsep.distances import Distances
+from wellsep.tables import read_table
+
+# Files of a run's folder that hold its space; one of them.
+SPACE_FILES = ("embedding.npy", "embedding.npz", "distances.npy", "distances.npz")
+
+
+class StoredDistances(Stored):
+    """A space of distances on disk; the shape is that of the square matrix."""
+
+
+def is_space(embedding: Any) -> bool:
+    """Whether an argument has a row per object."""
+    if isinstance(embedding, PairSpace) or sp.issparse(embedding):
+        return True
+    return to_numpy(embedding, "embedding").ndim != 1
+
+
+def space_file(folder: Path, what: str) -> str | None:
+    """The one file that holds the space of a run."""
+    there = [file for file in SPACE_FILES if (folder / file).exists()]
+    if len(there) > 1:
+        raise ValueError(
+            f"{what} must be in one file, got {there[0]} and {there[1]}; a run has coordinates or "
+            "distances."
+        )
+    return there[0] if there else None
+
+
+def file_of(space: Any) -> str:
+    """The file that a space is written to."""
+    if isinstance(space, PairSpace):
+        return "distances.npz" if getattr(space, "kind", "") == "graph" else "distances.npy"
+    return "embedding.npz" if sp.issparse(space) else "embedding.npy"
+
+
+def write_space(path: Path, space: Any) -> tuple[tuple[int, ...], str, str]:
+    """Write a space; returns shape, type and digest as the manifest has them."""
+    if path.suffix == ".npz":
+        graph = space.values if isinstance(space, Distances) else space
+        arrays = {"data": graph.data, "indices": graph.indices, "indptr": graph.indptr}
+        arrays |= {"shape": np.array(graph.shape), "format": np.array("csr")}
+        if isinstance(space, Distances) and space.absent is not None:
+            arrays["absent"] = np.array(space.absent)
+        write_npz(path, iter(arrays.items()))
+        with open(path, "rb") as stream:
+            os.fsync(stream.fileno())
+        return tuple(graph.shape), graph.dtype.str, digest_space(space)
+    whole = space.values if _is_whole(space) else np.asarray(space)
+    array = np.ascontiguousarray(whole)
+    with open(path, "xb") as stream:
+        write_npy(stream, array)
+        stream.flush()
+        os.fsync(stream.fileno())
+    return array.shape, array.dtype.str, digest(array)
+
+
+def _is_whole(space: Any) -> bool:
+    return isinstance(space, Distances) and space.is_whole
+
+
+def digest_space(space: Any) -> str:
+    """SHA-256 of what a space holds: type, shape and values."""
+    if isinstance(space, PairSpace):
+        return digest("distances", *space.contents())
+    if sp.issparse(space):
+        return digest("sparse", str(space.shape), space.data, space.indices, space.indptr)
+    return digest(space)
+
+
+def digest_stored(stored: Stored) -> str:
+    """The digest that `write_space` gave."""
+    space = stored.open()
+    if isinstance(space, Distances) and space.kind != "graph":
+        return digest(np.ascontiguousarray(space.values))
+    return digest_space(space)
+
+
+def condensed(promised: Sequence[int] | None, shape: tuple[int, ...]) -> bool:
+    """Whether a promised shape is that of a condensed list of a square matrix's distances."""
+    return (
+        promised is not None
+        and len(promised) == 1
+        and len(shape) == 2
+        and shape[0] == shape[1]
+        and promised[0] == shape[0] * (shape[0] - 1) // 2
+    )
+
+
+def stored_space(path: Path, what: str) -> Stored:
+    """The space in one of the files of a run's folder, opened when it is asked for."""
+    if path.name.endswith("distances.npy"):
+        return as_stored_distances(stored_npy(path, what), what)
+    if path.suffix == ".npz":
+        return _stored_sparse(path, what)
+    return stored_npy(path, what)
+
+
+def as_stored_distances(stored: Stored, what: str) -> Stored:
+    """A square matrix or a condensed list of distances."""
+    if len(stored.shape) not in (1, 2):
+        raise ValueError(
+            f"{what} must be a square matrix or a condensed list of distances, got shape "
+            f"{stored.shape}."
+        )
+    n = count_of(stored.shape[0]) if len(stored.shape) == 1 else stored.shape[0]
+    opener = partial(_open_distances, stored.opener, what)
+    return StoredDistances((n, n), stored.dtype, opener, stored.version)
+
+
+def _open_distances(opener: Any, what: str) -> Any:
+    return Distances.of_matrix(opener(), what)
+
+
+def _stored_sparse(path: Path, what: str) -> Stored:
+    found = {name.removesuffix(".npy"): name for name in members(path, what)}
+    if not {"data", "indices", "indptr", "shape"} <= set(found):
+        if "distances" in found:
+            return as_stored_distances(stored_member(path, found["distances"], what), what)
+        raise ValueError(
+            f"{what} must be a sparse matrix as scipy.sparse.save_npz writes it, got the entries "
+            f"{', '.join(sorted(found))}."
+        )
+    shape = stored_member(path, found["shape"], what).open()
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise ValueError(f"{what} must have two sizes as its shape, got {shape.tolist()}.")
+    stored = stored_member(path, found["data"], what)
+    distances = path.name.endswith("distances.npz")
+    opener = partial(_open_sparse, str(path), what, distances)
+    kind = StoredDistances if distances else Stored
+    return kind(tuple(shape.tolist()), stored.dtype, opener, stored.version)
+
+
+def _open_sparse(path: str, what: str, distances: bool) -> Any:
+    found = {name.removesuffix(".npy"): name for name in members(path, what)}
+    parts = {key: stored_member(path, name, what).open() for key, name in found.items()}
+    shape = tuple(int(size) for size in parts["shape"])
+    entries = (parts["data"], parts["indices"], parts["indptr"])
+    kind = str(parts["format"]) if "format" in parts else "csr"
+    made = sp.csc_array if "csc" in kind else sp.csr_array
+    matrix = made(entries, shape=shape)
+    if kind.strip("b'") not in ("csr", "csc"):
+        raise ValueError(f"{what} must be in CSR or CSC format, got {kind}.")
+    matrix.check_format(full_check=True)
+    if not distances:
+        return sp.csr_array(matrix)
+    return Distances(matrix, absent=float(parts["absent"]) if "absent" in parts else None)
+
+
+def read_square_table(path: Path, what: str) -> tuple[Any, np.ndarray | None]:
+    """Distances from a table with or without names, and the names of its rows."""
+    table = read_table(path, what)
+    return Distances.of_matrix(table.matrix(what), what), table.ids
