@@ -45,7 +45,7 @@
   W.draw(W.chart('votes'), (width) => {
     const height = 150, most = Math.max(...data.votes, 1);
     const svg = W.svg(W.chart('votes'), width, height + (repeated ? 182 : 40), `Votes for every K; K = ${data.best} is highlighted`);
-    const slot = (width - 60) / k.length, x = (i) => 40 + slot * (i + 0.5), y = W.scale(0, most, height, 12);
+    const slot = (width - 60) / k.length, x = (i) => 40 + slot * (i + 0.5), y = W.scale(0, most, height, 26);
     for (const t of W.ticks(0, most, 4)) {
       svg.append(W.make('line', {x1: 40, x2: width - 20, y1: y(t), y2: y(t), class: 'grid'}));
       W.text(svg, 34, y(t) + 4, W.show(t), {'text-anchor': 'end'});
