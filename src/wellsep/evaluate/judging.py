@@ -41,7 +41,7 @@ from wellsep.runs.names import natural_key
 
 @takes_options(Options)
 def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge, resample and rank: the main job in one call.
+    """Rank runs without labels; say how certain the ranking is and why.
 
     Where the number of clusters varies, the partitions vote for each other and ACE weighs their
     votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh
