@@ -93,6 +93,13 @@ def test_too_few_axes_are_refused(name, plane):
         DISPLAYS[name](plane, ax)
 
 
+def test_curves_are_drawn_where_an_index_picks_one_cluster():
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    chosen = ws.choose_k(X, range(2, 5), indices="prediction_strength", random_state=0)
+    assert chosen.picks == {"prediction_strength": 1}
+    assert plot.CurvesDisplay.from_result(chosen).ax_.has_data()
+
+
 def test_the_colours_are_those_of_the_page(plane):
     display = DISPLAYS["silhouette"](plane, None)
     drawn = [matplotlib.colors.to_hex(c.get_facecolor()[0]) for c in display.ax_.collections]

@@ -122,11 +122,15 @@ def partition_details(
 
 
 def details_of_best(
-    runs: Runs, partitions: Partitions, result: AceResult, name: str, device: Any
+    runs: Runs, partitions: Partitions, result: AceResult, name: str, own: int, device: Any
 ) -> PartitionDetails:
-    """The details of the best of the partitions that were judged, called ``name``."""
+    """The details of the best of the partitions that were judged, called ``name``.
+
+    They are of the space that it was made in, number ``own`` of the result's; where that is not
+    known (-1), of the space that counts most.
+    """
     best = partitions[partitions.names.index(name)]
-    space = leading_space(result)
+    space = result.spaces[own] if own >= 0 else leading_space(result)
     return object_details(runs.spaces[space], best, space, device=device)
 
 

@@ -30,11 +30,13 @@ from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.specs import IndexSpec, ParsedIndex, parse_indices
+from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
+from wellsep.spaces.planes import LAYOUTS
 
 UNDEFINED = ("worst", "error")
+_HOW = ("progress", "scheduler", "cache", "device", "n_jobs")  # the result does not depend on it
 JUDGES = ("auto", "ace", "consensus")
 Progress = Callable[[int, int, str], None]
 Check = Callable[[str, Any], Any]
@@ -265,10 +267,11 @@ class ConsensusOptions(Computing, VoteOptions):
 
     Parameters
     ----------
-    first_judge : None, "ace", "own_space", or scores, larger is better
+    first_judge : None, "ace", "own_space", a name, or scores, larger is better
         Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
-        embeddings and use the silhouette. Scores are an array in the order of the runs, a mapping
-        of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
+        embeddings and use the silhouette. Another name is a judge that an installed package
+        brings (entry points of the group ``wellsep.judges``). Scores are an array in the order of
+        the runs, a mapping of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
         :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
     n_jobs : int, optional
         Threads that count; by default as many as BLAS would use. The result does not depend on it.
@@ -349,6 +352,10 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         baseline.
     details : bool
         Also keep the silhouette widths and margins of the best partition.
+    layout : {None, "auto", "umap", "tsne", "pca"}
+        Also lay out at most 1,000 objects in a plane, to draw every clustering in: those of ``X``,
+        else of the space that the best partition was made in. "auto": UMAP where it is installed,
+        else t-SNE. It takes seconds; None draws principal components of each space instead.
     """
 
     n_draws: int = _option(100, _count_from(0))
@@ -356,16 +363,46 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     consensus_run: bool = _option(False, check_flag)
     X: Any = None
     details: bool = _option(True, check_flag)
+    layout: str | None = _option(None, _one_of((None, "auto", *LAYOUTS)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.index is not None:
             check_choice("index", self.index, self.parsed)
 
+    def to_plain(self) -> dict[str, Any]:
+        """The options that are plain data and that the result depends on; of X that it was given.
+
+        Examples
+        --------
+        >>> Options(indices="cfq", n_draws=5).to_plain()["indices"]
+        ['cfq']
+        """
+        found = {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if option.init and option.name not in _HOW
+        }
+        given = self.indices
+        one = isinstance(given, str) or is_pair(given)
+        found["indices"] = [
+            spec if isinstance(spec, str) else [spec[0], {k: str(v) for k, v in spec[1].items()}]
+            for spec in ([given] if one else given)
+        ]
+        found["X"] = self.X is not None
+        if not isinstance(self.random_state, int):
+            found["random_state"] = "a generator"
+        for name in ("spaces", "labels", "pairs"):
+            found[name] = None if found[name] is None else str(found[name])
+        return found
+
     @property
     def deciding(self) -> ParsedIndex:
         """The index that decides, with its parameters."""
         return self.parsed[next(iter(self.parsed)) if self.index is None else self.index]
+
+
+PLAIN = Options().to_plain()  # the defaults
 
 
 @overload

@@ -42,8 +42,8 @@ class CurvesDisplay(Display):
             one.fill_between(curve.k, curve.low, curve.high, color=ACCENT, alpha=0.16, lw=0)
             one.plot(curve.k, curve.mean, color=ACCENT, marker="o", ms=3)
             if curve.pick is not None:
-                at = int(np.flatnonzero(curve.k == curve.pick)[0])
-                one.plot([curve.pick], [curve.mean[at]], "o", color=ACCENT, ms=9)
+                at = curve.k == curve.pick  # nowhere if the pick is one cluster, which has no score
+                one.plot(curve.k[at], curve.mean[at], "o", color=ACCENT, ms=9)
             one.axvline(self.figure.best, color=INK, lw=1, ls="--")
             better = "larger" if curve.direction > 0 else "smaller"
             one.set_title(f"{curve.name} ({better} is better)", loc="left", fontsize="medium")
