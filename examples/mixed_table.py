@@ -145,8 +145,8 @@ print(f"Mean ARI made in each: {', '.join(f'{s} {mean:.3f}' for s, mean in means
 # %%
 # Who won
 # -------
-# Gower's distance is better than numbers or codes, but not the best here: scaled zeros and ones give
-# more weight to the categories, and in this table the categories tell more.
+# Gower's distance is better than numbers or codes, but not the best here: scaled zeros and ones
+# give more weight to the categories, and in this table the categories tell more.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
