@@ -145,6 +145,7 @@ docs-check: docs
 pictures: $(TEST_STAMP)
 	$(ONE_THREAD) $(BIN)/python docs/readme_picture.py
 	$(ONE_THREAD) $(BIN)/python docs/shapes.py
+	$(ONE_THREAD) $(BIN)/python docs/tutorial_pictures.py
 	$(ONE_THREAD) $(BIN)/python docs/pictures.py
 
 clean:

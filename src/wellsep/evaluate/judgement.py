@@ -29,7 +29,7 @@ from wellsep.evaluate.voting_result import Consensus
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Record):
-    """Everything that was found out about some runs, without their truth.
+    """The ranking of some runs, with scores, certainty and reasons; true labels are not used.
 
     Attributes
     ----------

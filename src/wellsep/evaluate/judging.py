@@ -48,7 +48,7 @@ MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 
 @takes_options(Options)
 def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge, resample and rank: the main job in one call.
+    """Rank runs without labels; say how certain the ranking is and why.
 
     Where the number of clusters varies, the partitions vote for each other and ACE weighs their
     votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh

@@ -87,7 +87,7 @@ def c_index_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""C index: the sum of the distances within clusters, between the least and most it could be.
+    r"""Return the C index: where the sum of distances within clusters lies in its range.
 
     .. math:: \frac{S_W-S_{\min}}{S_{\max}-S_{\min}}
 

@@ -112,7 +112,7 @@ def ccc_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Cubic clustering criterion: R² of the clusters against that of uniform data in a box.
+    r"""Return the cubic clustering criterion: R² of the clusters against that of uniform data.
 
     .. math:: \ln\frac{1-E(R^2)}{1-R^2}\cdot\frac{\sqrt{np^*/2}}{(0.001+E(R^2))^{1.2}}
 

@@ -72,7 +72,7 @@ def cdbw_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""CDbw: dense and even inside, sparse and far apart between.
+    r"""Return CDbw: high where clusters are dense and even inside and far apart.
 
     .. math:: \mathrm{CDbw}=\mathrm{Cohesion}\cdot\mathrm{Separation}\cdot\mathrm{Compactness}
 

@@ -49,7 +49,7 @@ def davies_bouldin_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Davies-Bouldin index: how large clusters are against how far apart, worst partner each.
+    r"""Return the Davies-Bouldin index: spread of clusters over their distance, worst partner each.
 
     .. math:: \frac1K\sum_k\max_{l\ne k}\frac{S_k+S_l}{\lVert v_k-v_l\rVert},\qquad
               S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
@@ -138,7 +138,7 @@ def cfq_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Counterfactual quality: how far points must move to change cluster, against their spread.
+    r"""Return CFQ: how far points must move to change cluster, relative to their spread.
 
     .. math:: d_{jl}(x)=\frac{\lVert x-\mu_l\rVert^2-\lVert x-\mu_j\rVert^2}
               {2\lVert\mu_j-\mu_l\rVert},\qquad
@@ -218,7 +218,7 @@ def cfq_clusters(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """CFQ of each cluster by itself: S(j) over its own variance, in the order of sorted labels.
+    """Return the CFQ of each cluster: S(j) over its own variance, in the order of sorted labels.
 
     A cluster whose objects all lie on the centre has no variance: infinite.
 
@@ -281,7 +281,7 @@ def margins(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Distance of each object to the nearest plane that separates its centre from a rival's.
+    """Return the distance of each object to the nearest plane between its centre and another.
 
     A small margin means that the object is near the border, a negative one that it is nearer to
     another centre. NaN: noise, or no other centre (one cluster, coinciding centres).
@@ -364,7 +364,7 @@ def simplified_silhouette_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Simplified silhouette: distances to centres in place of mean distances to members.
+    r"""Return the simplified silhouette: distances to centres in place of those to members.
 
     .. math:: s(x)=\frac{b-a}{\max(a,b)},\quad a=\lVert x-v_{own}\rVert,\quad
               b=\min_{l}\lVert x-v_l\rVert

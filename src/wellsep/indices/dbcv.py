@@ -79,7 +79,7 @@ def dbcv_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Density-based clustering validation: dense within against sparse between, for any shape.
+    r"""Return DBCV: density within clusters against density between them, for any shape.
 
     .. math:: \sum_k\frac{n_k}{n}\cdot
               \frac{\min_{l\ne k}\mathrm{DSPC}(k,l)-\mathrm{DSC}(k)}
@@ -173,7 +173,7 @@ def dbcv_clusters(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Validity of each cluster by DBCV, in the order of the sorted labels; each in [-1, 1].
+    """Return the DBCV of each cluster, in the order of the sorted labels; each in [-1, 1].
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def disco_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""DISCO: the mean silhouette over paths of high density; noise objects are judged, too.
+    r"""Return DISCO: the mean silhouette over paths of high density; noise is judged, too.
 
     Distances are dc-distances: the smallest, over all paths between two objects, of the largest
     mutual reachability max(core(x), core(y), ‖x−y‖) on the path. The core distance of x reaches
@@ -134,7 +134,7 @@ def disco_samples(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """DISCO value of each object, noise objects included; their mean is `disco_score`.
+    """Return the DISCO value of each object, noise included; their mean is `disco_score`.
 
     Parameters
     ----------

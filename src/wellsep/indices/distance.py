@@ -96,7 +96,7 @@ def silhouette_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Silhouette: are objects nearer to their own cluster than to the next?
+    r"""Return the silhouette: how much nearer objects are to their own cluster than to the next.
 
     .. math:: s(x)=\frac{b(x)-a(x)}{\max(a(x),b(x))}
 
@@ -173,7 +173,7 @@ def silhouette_samples(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Silhouette width of each object; NaN for objects that are not counted.
+    """Return the silhouette width of each object; NaN for objects that are not counted.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def dunn_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Dunn index: the smallest distance between clusters over the largest within one.
+    r"""Return the Dunn index: smallest distance between clusters over the largest within one.
 
     .. math:: \frac{\min_{k\ne l}\min_{x\in C_k,\,y\in C_l} d(x,y)}
               {\max_k\max_{x,y\in C_k} d(x,y)}
@@ -232,7 +232,7 @@ def generalized_dunn_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Generalised Dunn index: the least separation of two clusters over the largest diameter.
+    r"""Return the generalised Dunn index: least separation of clusters over largest diameter.
 
     .. math:: \frac{\min_{k\ne l}\delta(C_k,C_l)}{\max_k\Delta(C_k)}
 

@@ -91,7 +91,7 @@ def _counts(labels_true: Any, labels: Any) -> PairCounts:
 
 
 def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> float:
-    """Normalised mutual information of two labellings; in [0, 1], greater is better.
+    """Return the normalised mutual information of two labellings; in [0, 1], greater is better.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
 
 
 def ari_score(labels_true: Any, labels: Any) -> float:
-    """Adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
+    """Return the adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def ari_score(labels_true: Any, labels: Any) -> float:
 
 
 def ami_score(labels_true: Any, labels: Any) -> float:
-    """Adjusted mutual information: 0 by chance, 1 at best.
+    """Return the adjusted mutual information of two labellings: 0 by chance, 1 at best.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def ami_score(labels_true: Any, labels: Any) -> float:
 
 
 def purity_score(labels_true: Any, labels: Any) -> float:
-    """Share of objects that belong to the commonest class of their cluster; in (0, 1].
+    """Return the share of objects in the commonest class of their cluster; in (0, 1].
 
     Grows with the number of clusters: n clusters are always pure.
 
@@ -171,7 +171,7 @@ def purity_score(labels_true: Any, labels: Any) -> float:
 
 
 def clustering_accuracy(labels_true: Any, labels: Any) -> float:
-    """Share of objects on the diagonal under the best one-to-one match of clusters to classes.
+    """Return the share of objects that is right under the best match of clusters to classes.
 
     The match is the Hungarian method's; numbers of clusters and classes may differ, and what
     stays unmatched counts as wrong.

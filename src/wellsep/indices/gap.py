@@ -82,7 +82,7 @@ def gap_statistic(
     estimator: Any = None,
     random_state: Any = None,
 ) -> GapStatistic:
-    r"""Gap statistic: how far ln W(k) falls below what data without clusters would give.
+    r"""Compute the gap statistic: how far ln W(k) falls below that of data without clusters.
 
     .. math:: \mathrm{Gap}(k)=\frac1B\sum_b\ln W_b(k)-\ln W(k),\qquad
               W(k)=\sum_j\sum_{x\in C_j}\lVert x-v_j\rVert^2

@@ -74,7 +74,7 @@ def calinski_harabasz_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Calinski-Harabasz index: variance between clusters over variance within.
+    r"""Return the Calinski-Harabasz index: variance between clusters over variance within.
 
     .. math:: \frac{\sum_k n_k \lVert v_k - m\rVert^2 / (K-1)}
               {\sum_k\sum_{x\in C_k}\lVert x - v_k\rVert^2 / (n-K)}

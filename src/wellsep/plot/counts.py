@@ -84,7 +84,7 @@ class BoxDisplay(Display):
         for row in figure.values:
             ax.plot(places, row, color=quiet(), lw=0.5, alpha=0.35, marker="o", ms=2.5)
         for x, (low, first, middle, third, high) in zip(places, figure.summary, strict=True):
-            colour = tint(x)
+            colour = tint(int(x))
             ax.plot([x, x], [low, high], color=colour, lw=1.5)
             ax.fill_between([x - 0.22, x + 0.22], first, third, color=colour, alpha=0.3, lw=0)
             ax.plot([x - 0.22, x + 0.22], [middle, middle], color=colour, lw=2.5)
