@@ -43,10 +43,8 @@ INTENTS = {
     "stock": "available stock again sold restock colour when shelf item reserve",
     "praise": "thanks great service friendly happy quick helpful team wonderful recommend",
 }
-ANYWHERE = "order item account money email card box shop today number".split()
-FILLERS = (
-    "hello please could you i my the is was it for with and have not me can this your to a on of"
-).split()
+ANYWHERE = "order item account money email card box shop today number"
+FILLERS = "hello please could you i my the is was it for with and have not me can this your to a of"
 
 
 # %%
@@ -68,10 +66,10 @@ def mistyped(word: str, rng: np.random.Generator) -> str:
 def message(intent: str, rng: np.random.Generator) -> str:
     """One message with this intent."""
     words = list(rng.choice(INTENTS[intent].split(), size=rng.integers(2, 5), replace=False))
-    words += list(rng.choice(ANYWHERE, size=2, replace=False))
+    words += list(rng.choice(ANYWHERE.split(), size=2, replace=False))
     if rng.random() < 0.3:
         words.append(rng.choice(INTENTS[rng.choice(list(INTENTS))].split()))
-    words += list(rng.choice(FILLERS, size=rng.integers(4, 9)))
+    words += list(rng.choice(FILLERS.split(), size=rng.integers(4, 9)))
     wrong = rng.random(len(words)) < 0.2
     words = [mistyped(str(w), rng) if bad else str(w) for w, bad in zip(words, wrong, strict=True)]
     return " ".join(words[i] for i in rng.permutation(len(words)))

@@ -28,6 +28,7 @@ from wellsep.cli.files import (
 )
 from wellsep.cli.output import (
     PAGES,
+    AllOption,
     JsonOption,
     check_file,
     check_folder,
@@ -210,6 +211,7 @@ def rank(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
+    all_rows: AllOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
@@ -292,7 +294,7 @@ def rank(
         if as_json:
             print_json(findings)
         else:
-            print_judgement(judgement)
+            print_judgement(judgement, all_rows=all_rows)
             if known is not None:
                 print_agreement(known)
         sys.stdout.flush()

@@ -21,7 +21,8 @@ from wellsep.evaluate.details import details_of_best, object_details
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.halves import Resampled, Resampling
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.options import AceOptions, Options, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import AceOptions, Options
 from wellsep.evaluate.plans import Plan, draw_plan
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores

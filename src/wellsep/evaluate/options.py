@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, TypeVar
 
 from wellsep._arguments import (
     check_device,
@@ -41,12 +38,6 @@ JUDGES = ("auto", "ace", "consensus")
 Progress = Callable[[int, int, str], None]
 Check = Callable[[str, Any], Any]
 
-_A = TypeVar("_A")
-_B = TypeVar("_B")
-_C = TypeVar("_C")
-_O = TypeVar("_O")
-_R = TypeVar("_R")
-_Q = ParamSpec("_Q")
 _T = TypeVar("_T", bound="Checked")
 
 
@@ -383,7 +374,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
             for option in fields(self)
             if option.init and option.name not in _HOW
         }
-        given = self.indices
+        given: Any = self.indices
         one = isinstance(given, str) or is_pair(given)
         found["indices"] = [
             spec if isinstance(spec, str) else [spec[0], {k: str(v) for k, v in spec[1].items()}]
@@ -403,64 +394,3 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
 
 
 PLAIN = Options().to_plain()  # the defaults
-
-
-@overload
-def takes_options(
-    kind: Callable[_Q, _O],
-) -> Callable[[Callable[[_A, _O], _R]], Callable[Concatenate[_A, _Q], _R]]: ...
-@overload
-def takes_options(
-    kind: Callable[_Q, _O], n_data: int
-) -> Callable[[Callable[[_A, _B, _C, _O], _R]], Callable[Concatenate[_A, _B, _C, _Q], _R]]: ...
-def takes_options(kind: Any, n_data: int = 1) -> Any:
-    """Let a function of data and options take each option as a keyword of its own.
-
-    Signature and docstring of the function name them all: the entry ``**options`` of its
-    parameters gives way to those of the fields.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        data = list(inspect.signature(function).parameters.values())[:n_data]
-        options = [
-            option.replace(kind=inspect.Parameter.KEYWORD_ONLY) if option.name != "indices"
-            else option
-            for option in inspect.signature(kind).parameters.values()
-        ]  # fmt: skip
-        signature = inspect.Signature([*data, *options])
-
-        @functools.wraps(function)
-        def call(*args: Any, **keywords: Any) -> Any:
-            try:
-                given = signature.bind(*args, **keywords).arguments
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
-            records = [given.pop(parameter.name) for parameter in data]
-            return function(*records, kind(**given))
-
-        call.__signature__ = signature  # type: ignore[attr-defined]
-        if function.__doc__ is not None:  # python -OO has none
-            entries = _entries_of(kind)
-            text = "\n".join(entries[option.name] for option in options)
-            call.__doc__ = re.sub(
-                r"^\*\*options\n(?:[ \t]+\S.*\n)+",
-                lambda _: text + "\n",
-                inspect.cleandoc(function.__doc__) + "\n",
-                count=1,
-                flags=re.MULTILINE,
-            )
-        return call
-
-    return decorate
-
-
-def _entries_of(kind: type) -> dict[str, str]:
-    """What the docstrings of some options say about each field."""
-    entries: dict[str, str] = {}
-    for parent in reversed(kind.__mro__):
-        _, _, section = inspect.cleandoc(vars(parent).get("__doc__") or "").partition(
-            "Parameters\n----------\n"
-        )
-        for entry in re.split(r"\n(?=\S)", section.strip()):
-            entries[entry.split(" : ")[0]] = entry
-    return entries

@@ -259,7 +259,7 @@ class Boxes:
     values: np.ndarray  # (runs, methods), NaN where a run failed
     summary: np.ndarray  # (methods, 5): whisker, quartile, median, quartile, whisker
     wins: np.ndarray  # (methods,) runs in which a method is smallest, ties shared
-    label: str = "sum of squared errors"
+    label: str = "value"
 
 
 @dataclass(frozen=True, eq=False)
