@@ -18,10 +18,11 @@ def fits_and_scores(X: np.ndarray) -> None:
 
 def bench(n: int, d: int, n_clusters: int) -> None:
     rng = np.random.default_rng(0)
-    X = 6 * rng.normal(size=(n_clusters, d))[rng.integers(n_clusters, size=n)]
+    X = 12 * rng.normal(size=(n_clusters, d))[rng.integers(n_clusters, size=n)]
     X += rng.normal(size=X.shape)
     parts: dict[str, float] = {}
     began = last = time.perf_counter()
+    worked = time.process_time()
 
     def told(done: int, total: int, what: str) -> None:
         nonlocal last
@@ -30,7 +31,7 @@ def bench(n: int, d: int, n_clusters: int) -> None:
         last = now
 
     chosen = ws.choose_k(X, random_state=0, progress=told)
-    ours = time.perf_counter() - began
+    ours, worked = time.perf_counter() - began, time.process_time() - worked
     if chosen.best != n_clusters:
         raise SystemExit(f"choose_k must find {n_clusters} clusters, got {chosen.best}.")
     began = time.perf_counter()
@@ -41,12 +42,13 @@ def bench(n: int, d: int, n_clusters: int) -> None:
         theirs / ours,
         baseline="k-means with ten starts and silhouettes for K = 2 to 15",
         seconds=ours,
+        processor_seconds=worked,
         **{f"seconds, {what}": spent for what, spent in parts.items()},
     )
 
 
 def main() -> None:
-    bench(1_000, 2, 8)
+    bench(1_000, 4, 8)
     bench(10_000, 16, 8)
 
 

@@ -30,6 +30,9 @@ LEAVES = {
     "table_writer",
     "_display",
     "_words",
+    "_callbacks",
+    "_deprecation",
+    "_plugins",
 }
 BELOW = {
     "_matrices": set(),
@@ -49,6 +52,9 @@ BELOW = {
     "table_writer": {"_files", "_replace"},
     "_display": set(),
     "_words": set(),
+    "_callbacks": set(),
+    "_deprecation": set(),
+    "_plugins": set(),
     "datasets": {"_checks", "_arguments", "_display"},
     "runs": {
         "_checks",
@@ -67,14 +73,16 @@ BELOW = {
     },
     "adapters": LEAVES,
     "compute": {"_checks", "_arguments", "_display", "_labels", "partitions"}
-    | {"distances", "_matrices"},
+    | {"distances", "_matrices", "_plugins"},
     "indices": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
-    | {"distances", "_matrices"},
+    | {"distances", "_matrices", "_plugins"},
     "spaces": {"_checks", "_arguments", "_display", "_labels", "partitions", "compute"}
     | {"distances", "_matrices"},
     "cluster": LEAVES | {"compute", "indices"},
     "deep": LEAVES | {"compute", "indices", "cluster"},
     "evaluate": LEAVES | {"compute", "indices", "spaces", "adapters"},
+    "extending": {"compute", "indices"},
+    "testing": LEAVES | {"compute", "indices", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
 }

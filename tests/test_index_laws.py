@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
-from ugly import hdbscan_noise
 
 import wellsep as ws
+from wellsep.testing import indices as laws
+from wellsep.testing.compare import make_blobs as _blobs
+from wellsep.testing.indices import value_of as _value
 
 NAMES = list(ws.INDICES)
 
@@ -18,60 +20,30 @@ def _obeying(law):
     return [name for name in NAMES if law in ws.INDICES[name].laws]
 
 
-def _blobs(seed: int, n: int = 60, d: int = 3, k: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Overlapping, unequal, tie-free blobs away from the origin."""
-    rng = np.random.default_rng(seed)
-    labels = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
-    centres = rng.normal(size=(k, d)) * 3 + 1
-    scales = rng.uniform(0.5, 1.5, k)
-    return centres[labels] + scales[labels, None] * rng.normal(size=(n, d)), labels
-
-
-def _value(name: str, X, labels, **options) -> float:
-    return float(ws.score_partitions(X, labels, [name], **options).values[0, 0])
-
-
-def _rotation(d: int, seed: int) -> np.ndarray:
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))[0]
-
-
 seeds = st.integers(0, 10_000)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_declares_what_a_user_needs_to_know(name):
-    index = ws.INDICES[name]
-    assert index.direction in (1, -1)
-    assert index.range[0] < index.range[1]
-    assert index.title
-    assert index.cost in ("n·d", "n·K·d", "n²·d", "fits")
-    assert index.citation
+    laws.check_facts(name)
 
 
 @pytest.mark.parametrize("name", _obeying("labels"))
 @given(seed=seeds)
 def test_names_of_clusters_do_not_matter(name, seed):
-    X, y = _blobs(seed)
-    renamed = np.array(["zebra", "ant", "mole"])[y]
-    assert _value(name, X, renamed) == pytest.approx(_value(name, X, y), rel=1e-9, nan_ok=True)
+    laws.check_cluster_names(name, seed)
 
 
 @pytest.mark.parametrize("name", _obeying("order"))
 @given(seed=seeds)
 def test_order_of_objects_does_not_matter(name, seed):
-    X, y = _blobs(seed)
-    order = np.random.default_rng(seed + 1).permutation(len(y))
-    assert _value(name, X[order], y[order]) == pytest.approx(
-        _value(name, X, y), rel=1e-9, nan_ok=True
-    )
+    laws.check_order(name, seed)
 
 
 @pytest.mark.parametrize("name", _obeying("translation"))
 @given(seed=seeds)
 def test_translation_does_not_matter(name, seed):
-    X, y = _blobs(seed)
-    moved = X + np.array([1.0, -20.0, 300.0])
-    assert _value(name, moved, y) == pytest.approx(_value(name, X, y), rel=1e-7, nan_ok=True)
+    laws.check_translation(name, seed)
 
 
 def _whole_numbers(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,34 +77,24 @@ def _as_on_an_accelerator(monkeypatch):
 @pytest.mark.parametrize("name", _obeying("rotation"))
 @given(seed=seeds)
 def test_rotation_does_not_matter(name, seed):
-    X, y = _blobs(seed)
-    turned = X @ _rotation(X.shape[1], seed)
-    assert _value(name, turned, y) == pytest.approx(_value(name, X, y), rel=1e-8, nan_ok=True)
+    laws.check_rotation(name, seed)
 
 
 @pytest.mark.parametrize("name", _obeying("scale"))
 @given(seed=seeds, factor=st.sampled_from([1e-9, 0.5, 1e6]))
 def test_scale_does_not_matter(name, seed, factor):
-    X, y = _blobs(seed)
-    assert _value(name, factor * X, y) == pytest.approx(_value(name, X, y), rel=1e-8, nan_ok=True)
+    laws.check_scale(name, seed, factor)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(seed=seeds)
 def test_a_value_lies_in_the_declared_range(name, seed):
-    value = _value(name, *_blobs(seed))
-    low, high = ws.INDICES[name].range
-    assert low <= value <= high
+    laws.check_range(name, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_partition_scores_as_it_does_among_many(name):
-    X, y = _blobs(5, n=90)
-    rng = np.random.default_rng(0)
-    many = [rng.integers(0, k, len(y)) for k in (2, 5)] + [y]
-    together = ws.score_partitions(X, many, [name]).values[:, 0]
-    alone = [_value(name, X, labels) for labels in many]
-    assert together == pytest.approx(alone, rel=1e-10, nan_ok=True)
+    laws.check_one_and_many(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -145,18 +107,13 @@ def test_all_indices_together_equal_each_alone(name):
 
 @pytest.mark.parametrize("name", _obeying("translation"))
 def test_data_at_an_offset_of_a_million_score_the_same(name):
-    X, y = _blobs(7)
-    assert _value(name, X + 1e6, y) == pytest.approx(_value(name, X, y), rel=1e-6, nan_ok=True)
+    laws.check_far_translation(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @given(seed=seeds)
 def test_float32_stays_close_to_float64(name, seed):
-    X, y = _blobs(seed)
-    X = X.astype(np.float32)
-    assert _value(name, X, y) == pytest.approx(
-        _value(name, X.astype(np.float64), y), rel=1e-4, abs=1e-5, nan_ok=True
-    )
+    laws.check_float32(name, seed)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -243,11 +200,7 @@ def test_data_whose_values_are_not_real_numbers_are_refused(name, kind, sentence
 
 @pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].sparse])
 def test_sparse_data_score_as_dense_ones_do(name):
-    import scipy.sparse as sp
-
-    X, y = _blobs(10)
-    X[np.abs(X) < 1] = 0
-    assert _value(name, sp.csr_array(X), y) == pytest.approx(_value(name, X, y), rel=1e-9)
+    laws.check_sparse(name)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].sparse])
@@ -265,28 +218,17 @@ WEIGHTED = [name for name in NAMES if ws.INDICES[name].weighted]
 @pytest.mark.parametrize("name", WEIGHTED)
 @given(seed=seeds)
 def test_an_object_of_weight_zero_is_as_good_as_absent(name, seed):
-    X, y = _blobs(seed)
-    weight = np.random.default_rng(seed).uniform(0.5, 2, len(y))
-    weight[::7] = 0
-    kept = weight > 0
-    assert _value(name, X, y, sample_weight=weight) == pytest.approx(
-        _value(name, X[kept], y[kept], sample_weight=weight[kept]), rel=1e-9, nan_ok=True
-    )
+    laws.check_weight_zero(name, seed)
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_weights_of_one_change_nothing(name):
-    X, y = _blobs(11)
-    assert _value(name, X, y, sample_weight=np.ones(len(y))) == pytest.approx(
-        _value(name, X, y), rel=1e-12
-    )
+    laws.check_weights_of_one(name)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].weighted])
 def test_weights_are_refused_where_the_definition_knows_none(name):
-    X, y = _blobs(11)
-    with pytest.raises(ValueError, match="sample_weight must be None"):
-        _value(name, X, y, sample_weight=np.ones(len(y)))
+    laws.check_weights_refused(name)
 
 
 @pytest.mark.parametrize(
@@ -301,27 +243,13 @@ def test_integer_weights_count_as_repetitions_for_centroid_indices(name):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].price != "included"])
 def test_excluded_noise_scores_as_if_it_were_not_there(name):
-    X, y = _blobs(13)
-    y = np.where(np.arange(len(y)) % 5 == 0, -1, y)
-    kept = y >= 0
-    scores = ws.score_partitions(X, y, [name], noise="exclude")
-    assert scores.values[0, 0] == pytest.approx(_value(name, X[kept], y[kept]), rel=1e-9)
-    assert scores.coverage[0] == pytest.approx(kept.mean())
+    laws.check_excluded_noise(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("noise", ["exclude", "cluster", "singletons"])
 def test_minus_two_and_minus_three_score_as_minus_one_does(name, noise):
-    X, y = _blobs(13)
-    one = np.where(np.arange(len(y)) % 5 == 0, -1, y)
-    three = hdbscan_noise(one)
-    assert sorted(set(three[three < 0].tolist())) == [-3, -2, -1]
-    scores = ws.score_partitions(X, {"one": one, "three": three}, [name], noise=noise)
-    assert scores.values[0, 0] == pytest.approx(scores.values[1, 0], rel=0, nan_ok=True)
-    assert scores.coverage[0] == scores.coverage[1]
-    assert scores.n_clusters[0] == scores.n_clusters[1]
-    with pytest.raises(ValueError, match="must not hold noise"):
-        ws.score_partitions(X, np.where(three == -2, -2, y), [name], noise="error")
+    laws.check_noise_labels(name, noise)
 
 
 MORE = {"dbcv": {"d": 2}}  # a matrix has no columns

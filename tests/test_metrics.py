@@ -11,63 +11,19 @@ from dc_oracle import explicit
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep.compute.metrics import (
-    METRICS,
-    Metric,
-    Rows,
-    add_metric,
-    find,
-    square_lengths,
+from wellsep.compute.metrics import METRICS, Metric, add_metric
+from wellsep.testing import check_metric
+from wellsep.testing.compare import make_ugly_rows as ugly
+from wellsep.testing.metrics import (
+    check_distances,
+    check_sums,
+    distance_table,
+    faster_distances,
 )
-from wellsep.compute.space import open_space
-from wellsep.compute.twins import numpy_distances
 
 # "gower" is of tables: tests/test_gower.py compares it with R.
 NAMES = [*(name for name in METRICS if name != "gower"), "manhattan", "chebyshev"]
 SOURCE = Path(ws.__file__).parent
-
-
-def ugly(seed=0, n=90, d=5):
-    """Two zero rows, duplicates, parallel rows, a cluster of one far away, an offset."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + 1
-    X[[7, 50]] = 0
-    X[11] = X[12]
-    X[60:70] = X[60]
-    X[3] = 4 * X[4]
-    X[20] *= 1e-9
-    X[21] *= 50
-    return X
-
-
-def _blocks(space, metric, cuts):
-    X, zero = space.prepared(metric)
-    square = square_lengths(X, zero, space.xp) if metric.finish is not None else None
-    return [
-        Rows(
-            X[at, :],
-            None if square is None else square[at],
-            None if zero is None else zero[at],
-            at,
-        )
-        for at in cuts
-    ]
-
-
-def _table(X, name, distances):
-    space, metric = open_space(X), find(name)
-    cuts = [slice(0, 40), slice(40, 77), slice(77, 90)]
-    rows = _blocks(space, metric, cuts)
-    table = [[distances(metric, i, j, space.xp) for j in rows] for i in rows]
-    return np.block([[np.asarray(part) for part in row] for row in table])
-
-
-def reference(metric, i, j, xp):
-    return metric.distances(i, j, xp)
-
-
-def numpy_twin(metric, i, j, xp):
-    return numpy_distances(i, j, metric)
 
 
 def _truth(X, name):
@@ -93,9 +49,7 @@ def test_block_distances_are_scikit_learns(name, library, dtype, tolerance):
         else pytest.importorskip(library, reason=f"{library} is not installed").asarray(X)
     )
     truth = _truth(X, name)
-    found = _table(given, name, reference)
-    assert found == pytest.approx(truth, rel=tolerance, abs=tolerance)
-    assert (found.diagonal() == 0).all()
+    check_distances(distance_table(given, name), truth, name, tolerance)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 3e-6)])
@@ -103,15 +57,13 @@ def test_block_distances_are_scikit_learns(name, library, dtype, tolerance):
 def test_the_numpy_twin_gives_the_same_distances(name, dtype, tolerance):
     X = ugly(1).astype(dtype)
     truth = _truth(X, name)
-    found = _table(X, name, numpy_twin)
-    assert found == pytest.approx(truth, rel=tolerance, abs=tolerance)
-    assert (found.diagonal() == 0).all()
+    check_distances(distance_table(X, name, faster_distances), truth, name, tolerance)
 
 
 def test_the_twin_keeps_zero_rows_where_most_of_a_block_is_close():
     X = np.ones((90, 4))
     X[[7, 50]] = 0
-    assert _table(X, "cosine", numpy_twin) == pytest.approx(_truth(X, "cosine"), abs=1e-12)
+    check_distances(distance_table(X, "cosine", faster_distances), _truth(X, "cosine"), "cosine")
 
 
 @pytest.mark.parametrize("name", [n for n in METRICS if METRICS[n].sums is not None])
@@ -119,16 +71,14 @@ def test_the_twin_keeps_zero_rows_where_most_of_a_block_is_close():
 def test_sums_without_pairs_are_sums_of_the_distances(name, kind):
     import scipy.sparse as sp
 
-    X, metric = ugly(2), METRICS[name]
-    X = X + 1e3 if kind == "far" else X
-    space = open_space(sp.csr_array(X) if kind == "sparse" else X)
-    members = np.random.default_rng(3).integers(0, 2, (4, len(X))).astype(float)
-    rows = metric.sums.rows(space, slice(0, len(X)))
-    totals = members @ rows
-    lengths = metric.sums.lengths(space, rows, totals, members.sum(axis=1))
-    sums = metric.sums.distances(space, rows, totals, lengths)
-    itself = members * metric.sums.itself(space, rows)
-    assert sums - itself == pytest.approx(members @ _truth(X, name), rel=1e-9, abs=1e-9)
+    X = ugly(2) + 1e3 if kind == "far" else ugly(2)
+    given = sp.csr_array(X) if kind == "sparse" else X
+    check_sums(METRICS[name], given, _truth(X, name))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "precomputed"])
+def test_every_metric_keeps_the_promises_that_the_kit_checks(name):
+    check_metric(name, distances=_truth(ugly(), name))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -16,14 +16,27 @@ from wellsep.cli.main import main
 
 
 def example_of(page):
-    """The names that a page's examples define, up to its first ranking of runs."""
+    """Folder and judgement of a page's first ranking of runs."""
     text = (ROOT / page).read_text(encoding="utf-8")
     names: dict = {}
+    if plain := re.search(r"^```python\n(from .*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(compile(plain[1], page, "exec"), names)
+        return "runs", names["judgement"]
     for example in doctest.DocTestParser().get_examples(text):
         exec(compile(example.source, page, "single"), names)
         if "judgement" in names:
             return names["folder"], names["judgement"]
     raise AssertionError(f"{page} ranks no runs")
+
+
+def test_the_example_of_the_readme_prints_what_stands_below_it(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pattern = r"^```python\n(.*?)^```\n\n^```\n(.*?)^```"
+    code, shown = re.search(pattern, text, re.MULTILINE | re.DOTALL).groups()
+    assert len(code.splitlines()) <= 16
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == shown
 
 
 def in_the_shell(capsys, *arguments):
@@ -37,8 +50,9 @@ def rows(table):
     return [tuple(row[key] for key in keys) for row in table]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
-def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys):
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-ranking.md"])
+def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder, judgement = example_of(page)
     shell = in_the_shell(capsys, folder)
     assert shell["best"] == list(judgement.ranking.winners)

@@ -18,9 +18,10 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.metrics import pairwise_distances
-from ugly import data_sets, hdbscan_noise
+from ugly import data_sets
 
 import wellsep as ws
+from wellsep.testing.indices import with_three_kinds_of_noise
 
 N = 621  # more than one block; a zero row and a duplicate lie in the second
 DATA = data_sets(N)
@@ -295,7 +296,7 @@ def accepted(case: str, way: Way) -> list[str]:
 def scored(way: Way, case: str, names: list[str]) -> dict[str, Found]:
     data, options = CASES[case]
     X, partitions = DATA[data].X, {**DATA[data].partitions, "forty": FORTY}
-    partitions["three kinds of noise"] = hdbscan_noise(partitions["noisy"])
+    partitions["three kinds of noise"] = with_three_kinds_of_noise(partitions["noisy"])
     if way.turn in (dask_array, float32_dask):
         partitions = {name: dask_array(y) for name, y in partitions.items()}
     labels = [{name: y} for name, y in partitions.items()] if way.alone else [partitions]

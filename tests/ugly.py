@@ -50,14 +50,6 @@ def _partitions(truth: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def hdbscan_noise(labels: np.ndarray) -> np.ndarray:
-    """The same labels with noise written as HDBSCAN does: −1, −2 (infinite), −3 (missing)."""
-    noise = np.flatnonzero(labels == -1)
-    found = labels.copy()
-    found[noise] = -1 - np.arange(len(noise)) % 3
-    return found
-
-
 def _zeros(X: np.ndarray) -> None:
     X[[6, len(X) - 23]] = 0.0  # of two clusters of "three", not noise
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_names, check_path, check_text
+from wellsep._display import shown
+from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
 from wellsep.adapters.columns import made_in
 from wellsep.adapters.mlflow import runs_from_mlflow
@@ -21,6 +23,7 @@ from wellsep.runs import Runs, load_runs
 from wellsep.runs.nested import join_runs
 from wellsep.tables import read_labels
 
+_GROUP = "wellsep.adapters"
 _DATABASES = (".db", ".sqlite", ".sqlite3")
 _JOURNALS = (".log", ".journal")
 _TABLES = (".csv", ".tsv", ".txt", ".parquet")
@@ -49,6 +52,9 @@ def load_any(
         The tables of a SQLite file show whose it is. For other databases write ``mlflow+`` or
         ``optuna+`` before the URL. An experiment or a study may be named after a ``#``:
         ``sqlite:///mlflow.db#digits``.
+
+        What another package reads, by an entry point of the group ``wellsep.adapters``, has the
+        name of that entry and ``+`` before it, or is an object of the module of that name.
 
         Of several sources all runs are taken; names that come twice get their source's path
         before them.
@@ -100,14 +106,27 @@ def load_any(
         runs = place
     elif kind == "labels":
         runs = Runs.from_parts(None, read_labels(place))
-    else:
+    elif kind == "folder":
         runs = load_runs(place)
+    else:
+        runs = _load_elsewhere(kind, place, name)
     if spaces is not None or labels is not None:
         runs = runs.subset(
             spaces=None if spaces is None else matching(spaces, runs.spaces, "spaces"),
             partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
         )
     return _paired(runs, pairs)
+
+
+def _load_elsewhere(kind: str, place: Any, name: str | None) -> Runs:
+    """What the adapter of another package loads."""
+    plugin = read_plugins(_GROUP)[kind]
+    if not callable(plugin.value):
+        raise refuse_plugin(_GROUP, plugin, "a function of a source", shown(plugin.value))
+    runs = plugin.value(place, name=name)
+    if not isinstance(runs, Runs):
+        raise refuse_plugin(_GROUP, plugin, "a function that returns Runs", shown(runs))
+    return runs
 
 
 def _paired(runs: Runs, pairs: str | Mapping[str, str] | None, *, partly: bool = False) -> Runs:
@@ -203,7 +222,7 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
         return "runs", source, None
     if not isinstance(source, str | os.PathLike):
         root = type(source).__module__.partition(".")[0]
-        if root in ("anndata", "optuna"):
+        if root in ("anndata", "optuna") or root in read_plugins(_GROUP):
             return root, source, None
         raise TypeError(
             "source must be a path, a URL, Runs, AnnData or an Optuna study, "
@@ -218,6 +237,9 @@ def _kind_of(source: Any) -> tuple[str, Any, str | None]:
     for kind in ("mlflow", "optuna"):
         if text.startswith(f"{kind}+"):
             return kind, text.removeprefix(f"{kind}+"), fragment or None
+    kind, plus, place = text.partition("+")
+    if plus and kind in read_plugins(_GROUP):
+        return kind, place, fragment or None
     if "://" in text:
         return _kind_of_url(text), text, fragment or None
     if Path(text).exists():

@@ -14,10 +14,10 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from wellsep._callbacks import CallbackSupportMixin
 from wellsep._checks import (
     check_data,
     check_weights,

@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,

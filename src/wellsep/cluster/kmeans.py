@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 import sklearn
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
-from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -21,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from wellsep._arguments import check_jobs
+from wellsep._callbacks import CallbackSupportMixin, with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,
@@ -233,7 +233,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         y : ignored
             Present by convention.
         **fit_params
-            As in ``fit``.
+            ``sample_weight``, and what is passed to the estimator's fit.
 
         Returns
         -------

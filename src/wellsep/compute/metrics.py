@@ -18,6 +18,7 @@ from scipy.spatial.distance import cdist
 
 from wellsep._checks import to_numpy
 from wellsep._display import shown
+from wellsep._plugins import new_plugins
 from wellsep.compute.minimax import MIN_POINTS, dc_fields
 from wellsep.compute.preparing import (
     Prepared,
@@ -290,28 +291,36 @@ def find(metric: Any) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, str):
-        return METRICS.get(metric) or _made(_known_elsewhere(metric), symmetric=True)
+        return METRICS.get(metric) or _named_elsewhere(metric)
     if callable(metric):
         return _made(metric, symmetric=False)
     raise TypeError(f"metric must be a name or a function of two rows, got {shown(metric)}.")
 
 
+def _named_elsewhere(metric: str) -> Metric:
+    """The entry of a metric that scikit-learn or SciPy has, or that another package brings."""
+    if _known_elsewhere(metric):
+        return _made(metric, symmetric=True)
+    for entry in new_plugins("wellsep.metrics", Metric, METRICS):
+        add_metric(entry)
+    if metric in METRICS:
+        return METRICS[metric]
+    raise ValueError(
+        f"metric must be one of {', '.join(map(repr, METRICS))}, a metric of scikit-learn or SciPy "
+        f"that two rows decide, or a function of two rows, got {shown(metric)}; compute other "
+        "distances yourself and pass wellsep.Distances."
+    )
+
+
 @functools.cache
-def _known_elsewhere(metric: str) -> str:
-    """The name of a metric that scikit-learn or SciPy has, tried on a few rows."""
+def _known_elsewhere(metric: str) -> bool:
+    """Whether scikit-learn or SciPy has a metric of the name, tried on a few rows."""
     rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            elsewhere(rows, rows, metric)
-    except (ValueError, TypeError):
-        listed = ", ".join(map(repr, METRICS))
-        raise ValueError(
-            f"metric must be one of {listed}, a metric of scikit-learn or SciPy that two rows "
-            f"decide, or a function of two rows, got {shown(metric)}; compute other distances "
-            "yourself and pass wellsep.Distances."
-        ) from None
-    return metric
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            return len(elsewhere(rows, rows, metric)) > 0
+        except (ValueError, TypeError):
+            return False
 
 
 def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:

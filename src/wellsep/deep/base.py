@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._arguments import check_flag, check_mapping, check_path, check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     check_choice,
     check_count,

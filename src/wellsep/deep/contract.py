@@ -34,7 +34,8 @@ else:
         ClusterMixin,
         TransformerMixin,
     )
-    from sklearn.callback import CallbackSupportMixin
+
+    from wellsep._callbacks import CallbackSupportMixin
 
     class Contract(
         CallbackSupportMixin,

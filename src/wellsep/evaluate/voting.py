@@ -9,9 +9,11 @@ import numpy as np
 
 from wellsep._checks import check_choice, check_numbers
 from wellsep._display import count, shown
+from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
-from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import ConsensusOptions, VoteOptions
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.votes import (
@@ -26,6 +28,7 @@ from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
+_GROUP = "wellsep.judges"
 FIRST_JUDGES = ("ace", "own_space")
 # Plain consensus beside other judges: name → agreement.
 VOTES = {"plain_consensus": "ari", "plain_consensus_nmi": "nmi"}
@@ -201,8 +204,9 @@ def refuse_too_few(names: tuple[str, ...], class_of: np.ndarray) -> None:
 
 def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
     """The first judge's scores, one per partition."""
-    if isinstance(asked, str):
-        check_choice("first_judge", asked, FIRST_JUDGES)
+    if isinstance(asked, str) and asked not in FIRST_JUDGES:
+        asked = _ask_elsewhere(asked, runs)
+    elif isinstance(asked, str):
         if not isinstance(runs, Runs) or not runs.spaces:
             raise ValueError(
                 f"first_judge must be None or scores where runs have no embedding, got {asked!r}; "
@@ -230,6 +234,15 @@ def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
         where = names[int(np.flatnonzero(~np.isfinite(values))[0])]
         raise ValueError(f"first_judge must have finite scores, got none for {where!r}.")
     return values
+
+
+def _ask_elsewhere(name: str, runs: Any) -> Any:
+    """The scores by a judge that another package brings."""
+    judges = read_plugins(_GROUP)
+    check_choice("first_judge", name, (*FIRST_JUDGES, *judges))
+    if not callable(judges[name].value):
+        raise refuse_plugin(_GROUP, judges[name], "a function of runs", shown(judges[name].value))
+    return judges[name].value(runs)
 
 
 def _named_scores(asked: Any) -> Mapping[str, float] | None:

@@ -16,6 +16,7 @@ from wellsep._checks import (
     check_number,
 )
 from wellsep._display import in_short, shown
+from wellsep._plugins import new_plugins
 from wellsep.compute.metrics import find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
@@ -137,29 +138,41 @@ class Index:
 
 
 class Registry(Mapping[str, Index]):
-    """Name → Index. Third parties add theirs with ``register_index``."""
+    """Name → Index. Third parties add theirs with ``register_index``, or by an entry point.
+
+    Entry points of the group ``wellsep.indices`` are read when a name is unknown, and when names
+    are listed.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, Index] = {}
 
     def __getitem__(self, name: str) -> Index:
-        try:
-            return self._entries[name]
-        except KeyError:
-            known = ", ".join(sorted(self._entries))
-            raise KeyError(f"index must be one of {known}, got {name!r}") from None
+        if name not in self:
+            known = ", ".join(self)
+            raise KeyError(f"index must be one of {known}, got {name!r}")
+        return self._entries[name]
 
     def __contains__(self, name: object) -> bool:
+        if name not in self._entries:
+            self._read_plugins()
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
+        self._read_plugins()
         return iter(sorted(self._entries))
 
     def __len__(self) -> int:
+        self._read_plugins()
         return len(self._entries)
 
     def __repr__(self) -> str:
         return f"Registry({', '.join(self)})"
+
+    def _read_plugins(self) -> None:
+        """Add what other packages bring; a name that is taken stays as it is."""
+        for index in new_plugins("wellsep.indices", Index, self._entries):
+            self.add(index)
 
     def add(self, index: Index, *, overwrite: bool = False) -> Index:
         """Register an index under its name; an existing one only with `overwrite=True`."""
@@ -208,17 +221,22 @@ def index(**facts: Any) -> Callable[[Callable[..., Score]], Callable[..., Score]
     """
 
     def keep(formula: Callable[..., Score]) -> Callable[..., Score]:
-        signature = inspect.signature(formula).parameters.values()
-        params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
-        needed = [p.name for p in signature if p.kind is not p.KEYWORD_ONLY]
-
-        def wants(**params: Any) -> dict[str, Want]:
-            return {name: want(name) for name in needed}
-
-        INDICES.add(Index(**{"formula": formula, "params": params, "wants": wants, **facts}))
+        INDICES.add(make_index(formula, **facts))
         return formula
 
     return keep
+
+
+def make_index(formula: Callable[..., Score], **facts: Any) -> Index:
+    """The index of a formula, not registered: what an entry point of another package names."""
+    signature = inspect.signature(formula).parameters.values()
+    params = {p.name: p.default for p in signature if p.kind is p.KEYWORD_ONLY}
+    needed = [p.name for p in signature if p.kind is not p.KEYWORD_ONLY]
+
+    def wants(**params: Any) -> dict[str, Want]:
+        return {name: want(name) for name in needed}
+
+    return Index(**{"formula": formula, "params": params, "wants": wants, **facts})
 
 
 def _check_range(value: Any) -> tuple[float, float]:
@@ -251,14 +269,26 @@ def register_index(
     Parameters
     ----------
     name : str
+        Name of the index in tables and on the command line.
     function : callable
+        ``function(X, labels)`` returns the value of one clustering.
     direction : {1, -1}
         1 if greater is better.
+    title : str, optional
+        Name for people; by default the name.
+    range : (float, float)
+        Smallest and largest value.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    cost : str
+        How the work grows, such as "n·d".
+    citation : str
+        The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
         What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
         noise are then refused.
+    overwrite : bool
+        Replace an index of the same name instead of raising.
 
     Examples
     --------

@@ -1,0 +1,48 @@
+"""Version, citation, change log and workflows agree with each other."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import pytest
+from golden import ROOT
+
+import wellsep as ws
+from wellsep._deprecation import deprecated
+
+
+def test_citation_and_change_log_name_the_version_of_the_package():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.M).group(1) == ws.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changes, re.M).group(1) == ws.__version__
+
+
+def test_every_step_of_the_workflows_calls_a_target_of_the_makefile():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    called = set()
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = workflow.read_text(encoding="utf-8")
+        for step in re.findall(r"- run: (.+)", text):
+            assert step.startswith("make "), step
+            called |= {word for word in step.split()[1:] if re.fullmatch(r"[a-z][a-z-]*", word)}
+        called |= set(re.findall(r"target: ([a-z-]+)", text))
+    assert called
+    assert called <= targets
+
+
+def test_a_name_that_goes_says_when_and_what_to_use_instead():
+    @deprecated(instead="`new`", gone_in="2.0")
+    def old(value: int) -> int:
+        """Return twice the value."""
+        return 2 * value
+
+    with pytest.warns(FutureWarning, match="old goes in wellsep 2.0. Use `new`.") as told:
+        assert old(3) == 6
+    assert told[0].filename == __file__  # the caller's line, not ours
+    assert old.__doc__ == "Return twice the value."
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(FutureWarning):
+            old(3)
