@@ -377,7 +377,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         given: Any = self.indices
         one = isinstance(given, str) or is_pair(given)
         found["indices"] = [
-            spec if isinstance(spec, str) else [spec[0], {k: str(v) for k, v in spec[1].items()}]
+            spec if isinstance(spec, str) else [spec[0], {k: _plain(v) for k, v in spec[1].items()}]
             for spec in ([given] if one else given)
         ]
         found["X"] = self.X is not None
@@ -391,6 +391,11 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     def deciding(self) -> ParsedIndex:
         """The index that decides, with its parameters."""
         return self.parsed[next(iter(self.parsed)) if self.index is None else self.index]
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as it is, where a record can hold it; else its words."""
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 PLAIN = Options().to_plain()  # the defaults
