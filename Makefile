@@ -1,5 +1,5 @@
 # Every target works from a fresh clone with nothing but Python >= 3.11, git and make.
-# Environments are made once and re-used until pyproject.toml or constraints.txt change.
+# Environments are made once and used again until pyproject.toml or constraints.txt change.
 
 SHELL := /bin/sh
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
@@ -31,7 +31,7 @@ DOCTESTS := -q -n 0 --doctest-modules src/wellsep
 
 .PHONY: help demo test lint types fast-suite doctests test-base test-slow test-faults test-experiments
 .PHONY: test-sklearn test-floor test-newest test-sdist coverage dist check-tag
-.PHONY: bench bench-gpu bench-page docs pictures clean
+.PHONY: bench bench-gpu bench-page docs docs-check pictures clean
 
 help:
 	@echo "make demo       the main job on embedded data, in its own light environment"
@@ -49,8 +49,9 @@ help:
 	@echo "make bench      every benchmark, as ratios; JSON lines in benchmarks/results/"
 	@echo "make bench-gpu  the benchmarks that need a CUDA device"
 	@echo "make bench-page the table in README.md and docs/benchmarks.md, from the last results"
-	@echo "make docs       the documentation, in docs/_build/html/"
-	@echo "make pictures   the pictures of the five verdicts in docs/_static/; needs Chromium"
+	@echo "make docs       the documentation with its examples executed, in docs/_build/html/"
+	@echo "make docs-check spelling, and the links to other sites; needs a network"
+	@echo "make pictures   the pictures in docs/_static/; those of the page need Chromium"
 
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
@@ -132,11 +133,19 @@ bench-gpu: $(TEST_STAMP)
 bench-page: $(TEST_STAMP)
 	$(BIN)/python -m benchmarks.tabulate
 
+# A warning is an error; WELLSEP_SMALL_EXAMPLES=1 runs the long examples on less data.
 docs: $(DOCS_STAMP)
-	$(BIN)/python -m sphinx -q -b html docs docs/_build/html
+	$(ONE_THREAD) $(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+docs-check: docs
+	$(BIN)/codespell
+	$(BIN)/python -m sphinx -q -b linkcheck -D plot_gallery=0 docs docs/_build/linkcheck
+
 pictures: $(TEST_STAMP)
+	$(ONE_THREAD) $(BIN)/python docs/readme_picture.py
+	$(ONE_THREAD) $(BIN)/python docs/shapes.py
+	$(ONE_THREAD) $(BIN)/python docs/tutorial_pictures.py
 	$(ONE_THREAD) $(BIN)/python docs/pictures.py
 
 clean:

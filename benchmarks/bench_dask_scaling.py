@@ -198,7 +198,6 @@ def main() -> int:
             target=1.5,
             what=what,
             workers=2,
-            headline=what == "iteration",
             **facts,
         )
     return 0 if all(met) else 1

@@ -128,7 +128,6 @@ def bench_peer() -> None:
                     baseline="diptest",
                     difference=difference,
                     samples=len(xs),
-                    headline=(n, kind) == (10_000, "normal"),
                 )
 
 

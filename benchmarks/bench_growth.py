@@ -81,7 +81,6 @@ def _report(question: str, sizes: tuple[int, ...], times: list[float], limit: fl
         sizes=sizes,
         seconds=times,
         last_doubling=float(np.log2(times[-1] / times[-2])),
-        headline=question.startswith("silhouette"),
         seed=0,
     )
 

@@ -68,7 +68,6 @@ def bench(name: str, X: np.ndarray, k: int) -> None:
             mean_above_best=float(trials.inertias.mean() / goal * ABOVE - 1),
             baseline_mean_above_best=float(theirs.inertias.mean() / goal * ABOVE - 1),
             seeds=SEEDS,
-            headline=method == "CFMeans",
         )
 
 

@@ -13,6 +13,7 @@ PyTorch: ``pip install "wellsep[deep]"``.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 
@@ -104,4 +105,20 @@ for rule, name in picks.items():
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
+
+# %%
+# Pictures
+# --------
+# How much the runs agree with each other. Then the embedding with the largest weight and one that
+# was left out, both coloured by the true digits.
+if importlib.util.find_spec("matplotlib"):
+    import matplotlib.pyplot as plt
+
+    from wellsep.plot import RunAgreementDisplay, SpacesDisplay
+
+    RunAgreementDisplay.from_result(judgement)
+    SpacesDisplay.from_result(judgement, runs, labels=truth)
+    plt.show()
+else:
+    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
 folder.cleanup()

@@ -190,3 +190,19 @@ filled = report.assign_noise(0.8)
 after = ws.ari_score(truth, filled)
 print(f"\nOur pick has {np.mean(best < 0):.0%} noise and ARI {ours:.3f}.")
 print(f"With assign_noise(0.8) it has {np.mean(filled < 0):.0%} noise and ARI {after:.3f}.")
+
+# %%
+# Pictures
+# --------
+# An embedding that decides and one that does not, coloured by our pick, with noise in grey. Then
+# how much the runs agree with each other: blocks are runs that found the same topics.
+if importlib.util.find_spec("matplotlib"):
+    import matplotlib.pyplot as plt
+
+    from wellsep.plot import RunAgreementDisplay, SpacesDisplay
+
+    SpacesDisplay.from_result(judgement, runs, labels=judgement.ranking.best)
+    RunAgreementDisplay.from_result(judgement)
+    plt.show()
+else:
+    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")

@@ -41,3 +41,14 @@ def registry_as_it_was():
     yield
     INDICES._entries.clear()
     INDICES._entries.update(before)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, open while the tests of a file run."""
+    from browsing import open_browser, sync_api
+
+    with sync_api.sync_playwright() as driver:
+        opened = open_browser(driver)
+        yield opened
+        opened.close()

@@ -16,14 +16,27 @@ from wellsep.cli.main import main
 
 
 def example_of(page):
-    """The names that a page's examples define, up to its first ranking of runs."""
+    """Folder and judgement of a page's first ranking of runs."""
     text = (ROOT / page).read_text(encoding="utf-8")
     names: dict = {}
+    if plain := re.search(r"^```python\n(from .*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(compile(plain[1], page, "exec"), names)
+        return "runs", names["judgement"]
     for example in doctest.DocTestParser().get_examples(text):
         exec(compile(example.source, page, "single"), names)
         if "judgement" in names:
             return names["folder"], names["judgement"]
     raise AssertionError(f"{page} ranks no runs")
+
+
+def test_the_example_of_the_readme_prints_what_stands_below_it(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    pattern = r"^```python\n(.*?)^```\n\n^```\n(.*?)^```"
+    code, shown = re.search(pattern, text, re.MULTILINE | re.DOTALL).groups()
+    assert len(code.splitlines()) <= 16
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == shown
 
 
 def in_the_shell(capsys, *arguments):
@@ -37,8 +50,9 @@ def rows(table):
     return [tuple(row[key] for key in keys) for row in table]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
-def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys):
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/first-ranking.md"])
+def test_the_shell_ranks_the_runs_of_a_page_as_python_does(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder, judgement = example_of(page)
     shell = in_the_shell(capsys, folder)
     assert shell["best"] == list(judgement.ranking.winners)
@@ -112,3 +126,5 @@ def test_the_command_the_demo_prints_gives_the_answer_of_the_demo(tmp_path, caps
     assert "were judged in 7 spaces" in " ".join(shown.split())
     runs = ws.load_runs("wellsep-demo/runs")
     assert shell["best"] == list(ws.judge(runs).ranking.winners)
+    page = (tmp_path / "wellsep-demo" / "report.html").read_text("utf-8")
+    assert re.search(r'id="reproduce">wellsep rank wellsep-demo/runs (.*?)</code>', page)

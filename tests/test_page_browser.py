@@ -5,39 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
-import time
 
 import numpy as np
 import pytest
+from browsing import NEEDS_CHROMIUM, Visit
 from pages import CLOSING, FORMULA, INJECTION, grouped_scores, small_choice, small_judgement
 from pages import small_runs as runs_and_truth
 
 import wellsep as ws
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed"),
-]
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
+pytestmark = NEEDS_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -81,36 +58,6 @@ def some_params() -> ws.Runs:
         ws.Run(name, labels=np.arange(40) % k, embedding=space, params=params)
         for name, k, params in (("a", 2, {"lr": 0.5}), ("b", 3, {}), ("c", 4, {"lr": 0.1}))
     )
-
-
-class Visit:
-    """A page, with all it complained of and asked for."""
-
-    def __init__(self, browser, path, **context):
-        self.context = browser.new_context(accept_downloads=True, **context)
-        self.page = self.context.new_page()
-        self.problems: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda m: self.problems.append(f"{m.type}: {m.text}"))
-        self.page.on("pageerror", lambda e: self.problems.append(str(e)))
-        self.page.on("dialog", lambda d: (self.problems.append("dialog"), d.dismiss()))
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.address = path.as_uri()
-        start = time.perf_counter()
-        self.page.goto(self.address)
-        self.page.wait_for_selector("html[data-ready=true]")
-        self.seconds = time.perf_counter() - start
-
-    def rows(self) -> list[str]:
-        return self.page.locator("#ranking-table tbody tr:not([hidden]) th.name").all_inner_texts()
-
-    def chosen(self) -> list[str]:
-        return self.page.locator("#ranking-table tr[aria-current=true] th.name").all_inner_texts()
-
-    def download(self, selector: str) -> str:
-        with self.page.expect_download() as waiting:
-            self.page.click(selector)
-        return waiting.value.path().read_text("utf-8")
 
 
 @pytest.fixture
@@ -166,21 +113,22 @@ def test_sorting_by_a_column_orders_the_rows_and_says_so(visit):
     seen = visit()
     head = seen.page.locator("#ranking-table thead th", has_text="score").first
     head.locator("button").click()
-    scores = seen.page.locator("#ranking-table td.float:nth-child(4)").all_inner_texts()
+    scores = seen.page.locator("#ranking-table td.float:nth-child(3)").all_inner_texts()
     assert head.get_attribute("aria-sort") == "descending"
     assert [float(s) for s in scores] == sorted(map(float, scores), reverse=True)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
-    turned = seen.page.locator("#ranking-table td.float:nth-child(4)").all_inner_texts()
+    turned = seen.page.locator("#ranking-table td.float:nth-child(3)").all_inner_texts()
     assert [float(s) for s in turned] == sorted(map(float, scores))
 
 
 def test_what_is_missing_comes_last_in_either_direction(visit):
     seen = visit("partial params")
     head = seen.page.locator("#ranking-table thead th", has_text="lr")
+    at = seen.page.locator("#ranking-table thead th").all_inner_texts().index("lr") + 1
     for first in ("0.1", "0.5"):
         head.locator("button").click()
-        column = seen.page.locator("#ranking-table tbody tr td:nth-child(5)").all_inner_texts()
+        column = seen.page.locator(f"#ranking-table tbody tr :nth-child({at})").all_text_contents()
         assert column[0] == first
         assert column[-1] == "–"
 
@@ -202,7 +150,7 @@ def test_choosing_a_row_is_seen_in_scatter_heat_map_and_graph(visit):
     before = seen.page.evaluate(heat)
     seen.page.locator("#ranking-table tbody tr", has_text=FORMULA).click()
     assert seen.chosen() == [FORMULA]
-    assert FORMULA in seen.page.inner_text("#selected .said")
+    assert FORMULA in seen.page.inner_text("#scatter-one .said")
     assert seen.page.evaluate(heat) != before
     ringed = seen.page.locator("[data-chart=graph] circle.node[stroke='var(--ink)']")
     assert FORMULA in ringed.get_attribute("data-tip")
@@ -240,20 +188,20 @@ FIRST_MARK = """(canvas) => {
 
 def test_hovering_over_an_object_names_it_and_a_click_marks_it_everywhere(visit):
     seen = visit()
-    canvas = seen.page.locator("#selected canvas")
+    canvas = seen.page.locator("#scatter-one canvas")
     x, y = canvas.evaluate(FIRST_MARK)
     canvas.hover(position={"x": x, "y": y})
     assert "object <" in seen.page.inner_text("#tip")
     canvas.click(position={"x": x, "y": y})
-    assert "Marked: object <" in seen.page.inner_text("#selected .said")
-    assert "Marked: object <" in seen.page.inner_text("#excluded .said")
+    assert "Marked: object <" in seen.page.inner_text("#scatter-one .said")
+    assert "Marked: object <" in seen.page.inner_text("#scatter-two .said")
 
 
 def test_the_objects_can_be_coloured_by_the_truth_and_one_cluster_seen_alone(visit):
     seen = visit()
     seen.page.select_option("#colour-by", "truth")
-    assert "coloured by truth" in seen.page.inner_text("#selected .said")
-    picture = "document.querySelector('#selected canvas').toDataURL()"
+    assert "coloured by truth" in seen.page.inner_text("#scatter-one .said")
+    picture = "document.querySelector('#scatter-one canvas').toDataURL()"
     before = seen.page.evaluate(picture)
     button = seen.page.locator("#legend button").first
     button.click()
@@ -288,7 +236,7 @@ def test_pictures_can_be_walked_by_keyboard_and_speak(visit):
     assert "r = " in seen.page.inner_text("#live")
     seen.page.keyboard.press("Enter")
     assert "is chosen" in seen.page.inner_text("#live")
-    seen.page.focus("#selected canvas")
+    seen.page.focus("#scatter-one canvas")
     seen.page.keyboard.press("ArrowRight")
     assert "object <" in seen.page.inner_text("#live")
 
@@ -296,13 +244,13 @@ def test_pictures_can_be_walked_by_keyboard_and_speak(visit):
 def test_the_keyboard_meets_things_in_the_order_they_are_read(visit):
     seen = visit()
     met = []
-    for _ in range(12):
+    for _ in range(16):
         seen.page.keyboard.press("Tab")
         met.append(seen.page.evaluate(
             "document.activeElement.id || document.activeElement.textContent.trim()"
         ))  # fmt: skip
     assert met[0] == "Skip to the table"
-    assert met[1:4] == ["Answer", "Ranking", "Why"]
+    assert met[1:4] == ["Answer", "Ranking", "Clusters"]
     assert met.index("theme") < met.index("CSV") < met.index("filter")
     outline = seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
@@ -352,7 +300,7 @@ def test_all_words_have_the_contrast_of_level_aa(visit, name, scheme):
 def test_dark_follows_the_system_and_the_button_turns_it(visit):
     seen = visit(color_scheme="dark")
     ground = "getComputedStyle(document.body).backgroundColor"
-    picture = "document.querySelector('#selected canvas').toDataURL()"
+    picture = "document.querySelector('#scatter-one canvas').toDataURL()"
     dark, before = seen.page.evaluate(ground), seen.page.evaluate(picture)
     assert seen.page.inner_text("#theme") == "Light"
     seen.page.click("#theme")
@@ -374,7 +322,7 @@ def test_the_ranking_comes_down_as_csv_with_formulas_disarmed(visit):
     seen = visit()
     rows = list(csv.reader(io.StringIO(seen.download("#ranking [data-as=csv]"))))
     names = [row[rows[0].index("run")] for row in rows[1:]]
-    assert rows[0][:3] == ["rank", "rank interval", "run"]
+    assert rows[0][:3] == ["rank", "run", "score"]
     assert len(names) == 8
     assert "'" + FORMULA in names
     assert INJECTION in names
@@ -413,7 +361,7 @@ def test_choosing_a_k_moves_through_curves_votes_and_scatter(visit):
     seen = visit("k")
     seen.page.locator("[data-chart=votes] rect").nth(2).click()
     assert seen.chosen() == ["K = 4"]
-    assert "coloured by K = 4" in seen.page.inner_text("#selected .said")
+    assert "coloured by K = 4" in seen.page.inner_text("#scatter-one .said")
 
 
 def test_without_script_the_answer_and_the_table_are_there(browser, pages):

@@ -93,6 +93,13 @@ def test_too_few_axes_are_refused(name, plane):
         DISPLAYS[name](plane, ax)
 
 
+def test_curves_are_drawn_where_an_index_picks_one_cluster():
+    X = np.random.default_rng(0).normal(size=(60, 6))
+    chosen = ws.choose_k(X, range(2, 5), indices="prediction_strength", random_state=0)
+    assert chosen.picks == {"prediction_strength": 1}
+    assert plot.CurvesDisplay.from_result(chosen).ax_.has_data()
+
+
 def test_the_colours_are_those_of_the_page(plane):
     display = DISPLAYS["silhouette"](plane, None)
     drawn = [matplotlib.colors.to_hex(c.get_facecolor()[0]) for c in display.ax_.collections]
@@ -244,3 +251,32 @@ def test_another_picture_would_be_noticed(name, plane):
     picture = small_picture(DISPLAYS[name](plane, ax))
     others = [other for other in PICTURED if other != name]
     assert min(distance(picture, baseline(other)) for other in others) > 18
+
+
+@pytest.mark.parametrize("look", ["default", "dark_background"])
+def test_lines_and_clusters_stand_out_from_the_background_of_any_style(look, plane):
+    from matplotlib.colors import to_rgb
+
+    def light(colour):
+        return float(np.dot(to_rgb(colour), [0.299, 0.587, 0.114]))
+
+    with plt.style.context(look):
+        ground = light(plt.rcParams["axes.facecolor"])
+        display = DISPLAYS["silhouette"](plane, None)
+        assert abs(light(display.mean_line_.get_color()) - ground) > 0.5
+        for name in DISPLAYS:
+            drawn = DISPLAYS[name](plane, None)
+            assert drawn.ax_.get_title("left"), name
+            for line in drawn.ax_.get_lines():
+                assert abs(light(line.get_color()) - ground) > 0.12, name
+
+
+def test_silhouettes_tell_the_size_and_the_mean_of_each_cluster(plane):
+    said = [text.get_text() for text in DISPLAYS["silhouette"](plane, None).ax_.texts]
+    assert len(said) == 3
+    assert all(text.startswith("30, 0.") for text in said)
+
+
+def test_scatters_name_their_clusters(plane):
+    assert DISPLAYS["spaces"](plane, None).axes_[-1].get_legend() is not None
+    assert DISPLAYS["regions"](plane, None).ax_.get_legend() is not None

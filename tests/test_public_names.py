@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 
 import pytest
 
@@ -74,3 +75,23 @@ def test_no_exported_name_hides_a_module(room):
     package = pytest.importorskip(f"wellsep.{room}", reason=f"{room} needs an extra")
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     assert modules & set(package.__all__) == set()
+
+
+def spelled_out(function):
+    """Parameter → its text, from the section "Parameters" of a docstring."""
+    parts = re.split(r"\nParameters\n-+\n", inspect.getdoc(function) or "", maxsplit=1)
+    section = re.split(r"\n\n\w[\w ]*\n-+\n", parts[1] + "\n\n", maxsplit=1)[0] if parts[1:] else ""
+    entries = re.split(r"\n(?=\S)", section)
+    texts = {}
+    for entry in entries:
+        names, _, text = entry.partition("\n")
+        for name in names.partition(" :")[0].split(","):
+            texts[name.strip().lstrip("*")] = text.strip()
+    return texts
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(wellsep, n))])
+def test_each_parameter_of_a_public_function_is_spelled_out(name):
+    function = getattr(wellsep, name)
+    texts = spelled_out(function)
+    assert [p for p in inspect.signature(function).parameters if not texts.get(p)] == []

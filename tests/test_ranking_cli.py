@@ -248,10 +248,18 @@ def broken(folder, kind):
         np.save(some / "labels.npy", np.full(90, -1))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["missing file", "pickled", "truncated", "NaN", "wrong n", "wrong dtype", "noise"],
-)
+@pytest.mark.parametrize("kind", ["missing file", "pickled", "truncated", "wrong dtype"])
+def test_a_run_that_cannot_be_read_is_named_and_the_others_are_ranked(folder, capsys, kind):
+    broken(folder, kind)
+    code, out, err = run(capsys, "rank", folder, *QUICK, "--json")
+    assert code == 0
+    ranked = [row["partition"] for row in json.loads(out)["ranking"]]
+    assert "20% wrong" not in ranked and len(ranked) == len(example()) - 1
+    told = [line for line in err.splitlines() if line.startswith("Warning: ")]
+    assert len(told) == 1 and "left out" in told[0] and "20%25%20wrong" in told[0]
+
+
+@pytest.mark.parametrize("kind", ["NaN", "wrong n", "noise"])
 def test_a_broken_run_is_named_in_one_sentence(folder, capsys, kind):
     broken(folder, kind)
     policy = ["--noise", "error"] if kind == "noise" else []

@@ -127,7 +127,7 @@ def test_the_table_has_ranks_intervals_params_baselines_and_indices():
     runs, _ = small_runs()
     table = ranking_table(judgement.ranking, scores=judgement.scores, params=runs.params)
     keys = [column.key for column in table.columns]
-    assert keys[:5] == ["rank", "interval", "name", "score", "best"]
+    assert keys[:5] == ["rank", "name", "score", "best", "interval"]
     assert {"k", "rank:own_space", "rank:mean_admitted", "param:lr", "param:model"} <= set(keys)
     assert "index:davies_bouldin" in keys
     assert table.same == {"epochs": "50"}

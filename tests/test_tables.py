@@ -92,6 +92,7 @@ def test_rows_of_an_npy_file_are_partitions(tmp_path):
         ),
         ("x.csv", "a,b\n1,\n3,4\n", r"no empty cells.*'b', row 1"),
         ("x.csv", "1,2\n3\n", r"2 cells in every row, got 1 in row 2"),
+        ("x.csv", "a,b\n0\n0,1\n1,1\n", r"2 cells in every row, got 1 in row 2"),
         ("x.csv", "", r"must not be empty"),
         ("x.csv", "a,a\n1,2\n", r"each column once, got 'a' twice"),
         ("x.npy", "not numpy", r"x\.npy must be a NumPy file"),

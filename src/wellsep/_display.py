@@ -256,6 +256,20 @@ def printable(name: str, longest: int | None = None) -> str:
     return name if longest is None or len(name) <= longest else name[: longest - 1] + "…"
 
 
+def shortened(name: str, longest: int) -> str:
+    """A long name with its middle left out: runs of a sweep differ at the end.
+
+    Examples
+    --------
+    >>> shortened("dec lr=0.001 seed=17", 13), shortened("dec", 13)
+    ('dec lr…eed=17', 'dec')
+    """
+    if len(name) <= longest:
+        return name
+    end = (longest - 1) // 2
+    return name[: longest - 1 - end] + "…" + name[len(name) - end :]
+
+
 def printable_lines(text: str) -> str:
     """A text of several lines as a terminal may show it."""
     return "\n".join(printable(line) for line in text.split("\n"))

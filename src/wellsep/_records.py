@@ -168,8 +168,8 @@ def _read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
             if kind == "record" and (path.parent / older).is_file():
                 raise _too_old(path.parent / older) from None
         raise FileNotFoundError(
-            f"path must hold a saved record, got no file {path.name} in {str(path.parent)!r}; save "
-            "one there first, with save or in the shell with --save."
+            f"folder must hold a saved record, got no file {path.name} in {str(path.parent)!r}; "
+            "save one there first, with save or in the shell with --save."
         ) from None
     manifest = read_json(text, str(path))
     if not isinstance(manifest, dict) or manifest.get("wellsep") != kind:

@@ -172,7 +172,16 @@ def load_dataset(
 
 
 def list_datasets(folder: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """Names :func:`load_dataset` knows, each with the source it would be read from.
+    """Return the names that :func:`load_dataset` takes, each with the source it is read from.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Folder of ``<name>.npz`` files; by default that of the environment variable WELLSEP_DATA.
+
+    Returns
+    -------
+    dict of name → "folder", "scikit-learn" or "openml"
 
     Examples
     --------

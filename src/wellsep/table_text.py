@@ -63,11 +63,10 @@ def _read_floats(
             return None
         separator = _separator_of(lines, usual)
         rows = _split(lines, separator)
+        if len({len(row) for row in rows}) > 1:
+            return None
         header = _has_header(rows, header)
-        cells = rows[header:]
-        if len({len(row) for row in rows}) > 1 or not all(
-            map(_has_fraction, zip(*cells, strict=True))
-        ):
+        if not all(map(_has_fraction, zip(*rows[header:], strict=True))):
             return None
         matrix = np.loadtxt(
             path, comments=None, delimiter=separator, skiprows=int(header),

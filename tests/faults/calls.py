@@ -25,11 +25,12 @@ WITHOUT_A_CALL = {
     **dict.fromkeys(("INDICES", "__version__"), "not a function"),
     **dict.fromkeys(
         (
-            "AceResult", "Agreement", "ChosenK", "Consensus", "DipResult", "EmbeddingRanking",
+            "AceResult", "Agreement", "ChosenK", "ClusterDescription", "Consensus", "DipResult",
+            "EmbeddingRanking",
             "GapStatistic",
             "HolmResult", "Index", "Judgement", "LocalConnectivity", "MembershipReport",
             "Multimodality", "PartitionDetails", "PartitionScores", "RankConfidence", "Ranking",
-            "SilhouetteEstimate",
+            "ResolutionTree", "SilhouetteEstimate", "Stability",
         ),
         "made by the library; its methods are called",
     ),
@@ -86,6 +87,9 @@ def calls(folder: Path) -> dict[str, Call]:
     table = ws.score_partitions(X, {"k3": LABELS}, ["silhouette"])
     chosen = ws.choose_k(X, [2, 3], random_state=0)
     chosen.save(folder / "chosen")
+    ws.resolution_tree(made).save(folder / "tree")
+    ws.describe_clusters(X, LABELS).save(folder / "described")
+    ws.stability(ws.KMeans(3, random_state=0), X, n_draws=2, n_splits=1).save(folder / "stability")
     report = ws.membership_report(X, LABELS)
     fitted = ws.KMeans(3, random_state=0).fit(X)
     np.save(folder / "x.npy", X)
@@ -97,7 +101,8 @@ def calls(folder: Path) -> dict[str, Call]:
             "silhouette_score", "silhouette_samples", "silhouette_estimate", "dunn_score",
             "simplified_silhouette_score", "calinski_harabasz_score", "davies_bouldin_score",
             "generalized_dunn_score", "c_index_score", "s_dbw_score", "cdbw_score", "ccc_score",
-            "dbcv_score", "dbcv_clusters", "cfq_score", "cfq_clusters", "margins",
+            "dbcv_score", "dbcv_clusters", "disco_score", "disco_samples", "describe_clusters",
+            "cfq_score", "cfq_clusters", "margins",
             "score_partitions", "local_connectivity", "membership_report",
         )
     }  # fmt: skip
@@ -127,6 +132,19 @@ def calls(folder: Path) -> dict[str, Call]:
         "KMeans.score": call(fitted.score, X=X),
         "CFMeans": fit(ws.CFMeans, fitting=("sample_weight",), n_clusters=3, max_moves=2),
         "LOFKMeans": fit(ws.LOFKMeans, fitting=("sample_weight",), n_clusters=3),
+        "RobustKMeans": fit(
+            ws.RobustKMeans, fitting=("sample_weight",), n_clusters=2, min_cluster_size=2,
+            max_moves=2,
+        ),
+        "dc_metric": call(ws.dc_metric, min_points=3),
+        "stability": call(
+            ws.stability, clusterer=ws.KMeans(3, n_init=1, random_state=0), X=X, n_draws=2,
+            n_splits=1, random_state=0,
+        ),
+        "Stability.load": call(ws.Stability.load, folder=folder / "stability"),
+        "resolution_tree": call(ws.resolution_tree, runs=made),
+        "ResolutionTree.load": call(ws.ResolutionTree.load, folder=folder / "tree"),
+        "ClusterDescription.load": call(ws.ClusterDescription.load, folder=folder / "described"),
         "choose_k": call(ws.choose_k, X=X, k_range=[2, 3], random_state=0),
         "ChosenK.labels_for": call(chosen.labels_for, k=2),
         "ChosenK.load": call(ws.ChosenK.load, folder=folder / "chosen"),

@@ -46,7 +46,9 @@ def faults(
 def _fault(call: Call, argument: str, odd: str) -> str | None:
     value: Any = ODD[odd]()
     # Labels are named so wherever they come from, or by their key in a mapping or frame.
-    others = [f"{other} must" for other in (*call.arguments, "labels", "labels[0]", "a")]
+    others = [
+        f"{other} must" for other in (*call.arguments, "labels", "labels[0]", "labels[1]", "a")
+    ]
     fault = fault_of(lambda: call(**{argument: value}), argument, *others)
     if fault is None or (argument in CALLED and odd in FUNCTIONS):
         return None

@@ -128,8 +128,16 @@ def log_run(
 
     Parameters
     ----------
-    embedding, labels, params, metadata, ids
-        As in `wellsep.save_run`.
+    embedding : array-like of shape (n_objects, n_features) or None
+        The space in which the clustering was made.
+    labels : array-like of shape (n_objects,) or None
+        The clustering.
+    params : mapping, optional
+        The settings that made the run.
+    metadata : mapping, optional
+        JSON data, such as the version of a program.
+    ids : array-like of shape (n_objects,), optional
+        Names of the objects; compared between runs when they are loaded.
     tracking_uri : str or path, optional
         Where to; by default what MLflow is set to.
     experiment : str, optional
@@ -140,6 +148,7 @@ def log_run(
     name : str, optional
         Name of a new run; MLflow makes one up otherwise.
     metrics : mapping of str to float, optional
+        Numbers to log with the run.
 
     Returns
     -------

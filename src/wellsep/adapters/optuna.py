@@ -107,8 +107,14 @@ def attach_run(
     ----------
     trial : optuna.Trial
         The trial inside its objective.
-    embedding, labels, metadata, ids
-        As in `wellsep.save_run`; the params are the trial's.
+    embedding : array-like of shape (n_objects, n_features) or None
+        The space in which the clustering was made.
+    labels : array-like of shape (n_objects,) or None
+        The clustering.
+    metadata : mapping, optional
+        JSON data, such as the version of a program.
+    ids : array-like of shape (n_objects,), optional
+        Names of the objects; compared between runs when they are loaded.
     folder : path, optional
         Save a run folder here, under a folder of the study's name (so that ``load_runs`` reads
         that too), and note its place in the user attribute ``wellsep_run``.

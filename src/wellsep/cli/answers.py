@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wellsep.cli.output import cell, print_columns, print_line, print_table, that_fit
+from wellsep.cli.output import (
+    ALL_ROWS,
+    MOST_ROWS,
+    cell,
+    print_columns,
+    print_line,
+    print_table,
+    that_fit,
+)
 from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
@@ -27,12 +35,18 @@ EMBEDDING_COLUMNS = (
 )
 
 
-def print_judgement(judgement: Judgement) -> None:
+def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
+    """Print the verdict first, then the table, then how it came about."""
     flags = flags_of("rank")
     for sentence in judgement.verdict.sentences:
         print_line(in_shell_words(sentence, flags))
     table = with_params(judgement.ranking.table())
-    print_columns(table, title=f"Ranking by {judgement.ranking.title}")
+    print_columns(
+        table,
+        title=f"Ranking by {judgement.ranking.title}",
+        most=None if all_rows else MOST_ROWS,
+        rest=ALL_ROWS,
+    )
     for paragraph in judgement.explanation:
         print_line(in_shell_words(paragraph, flags))
     print_embeddings(judgement)

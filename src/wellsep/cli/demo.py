@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ import typer
 from wellsep.cli.output import JsonOption, check_folder, print_json, print_line, progress
 
 CLUSTERS = (6, 10, 14)
+INDICES = ["silhouette", "calinski_harabasz", "cfq"]
 
 
 def demo(
@@ -26,16 +28,21 @@ def demo(
       wellsep demo
       wellsep demo /tmp/demo
     """
+    import numpy as np
+
     import wellsep as ws
     from wellsep.cli.answers import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
     check_folder("folder", folder)
     runs = make_runs(digits.X, folder / "runs")
-    judgement = ws.judge(runs, ["silhouette", "calinski_harabasz", "cfq"], X=digits.X)
+    np.save(folder / "pixels.npy", digits.X)
+    np.save(folder / "digits.npy", digits.y)
+    judgement = ws.judge(runs, INDICES, X=digits.X, layout="auto")
     known = ws.agreement(judgement.ranking, runs, digits.y)
     page = folder / "report.html"
-    ws.render_report(judgement, page, runs=runs, truth=digits.y)
+    command = command_by_hand(folder)
+    ws.render_report(judgement, page, runs=runs, truth=digits.y, command=command)
     if as_json:
         print_json(judgement.to_dict() | {"agreement_with_truth": known.table(), "page": str(page)})
         return
@@ -48,16 +55,36 @@ def demo(
     print_judgement(judgement)
     print_agreement(known)
     print_line(f"Runs: {folder / 'runs'}/   Page: {page}")
-    print_line(f"The same by hand: wellsep rank {folder / 'runs'} --report report.html")
+    print_line(f"The same by hand: {command}")
+
+
+def command_by_hand(folder: Path) -> str:
+    """The command that makes the same page from the files of the demo.
+
+    >>> command_by_hand(Path("d")).split()[:3]
+    ['wellsep', 'rank', 'd/runs']
+    """
+    words = ["wellsep", "rank", str(folder / "runs")]
+    for name in INDICES:
+        words += ["--index", name]
+    words += ["--report", str(folder / "report.html"), "--truth", str(folder / "digits.npy")]
+    return shlex.join([*words, "--input", str(folder / "pixels.npy")])
 
 
 def make_runs(X: Any, folder: Path) -> Any:
-    """Write every embedding once and a run per K that names it, and load them back."""
+    """Write every embedding once and a run per K that names it, and load them back.
+
+    One thread makes them: with two, neighbours at equal distances come in another order.
+    """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     import wellsep as ws
 
-    with progress("Clustering the digits", 7 * len(CLUSTERS)) as advance:
+    with (
+        progress("Clustering the digits", 7 * len(CLUSTERS)) as advance,
+        threadpool_limits(limits=1),
+    ):
         for name, Z in _spaces(X):
             ws.save_run(folder, Z, name=name, overwrite=True)
             for k in CLUSTERS:

@@ -33,6 +33,14 @@ ColumnsOption = Annotated[
     ),
 ]
 
+ObjectsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--objects",
+        help="Table with a row per object: each column colours the objects on the page.",
+    ),
+]
+
 
 def choices(
     paths: Sequence[Path],
@@ -167,6 +175,22 @@ def read_truth(
             )
         check_order(runs.ids, ids, path)
     return classes
+
+
+def read_objects(path: Path, runs: Any) -> dict[str, Any]:
+    """Read what is known about the objects, one row for each object of the runs."""
+    from wellsep.tables import read_table
+
+    table = read_table(path, gaps=True)
+    found = dict(zip(table.names, table.columns, strict=True))
+    for name, values in found.items():
+        if runs is not None and len(values) != runs.n_objects:
+            raise ValueError(
+                f"objects must have one row per object ({runs.n_objects}), got {len(values)} in "
+                f"{path.name}, column {name!r}."
+            )
+    check_order(None if runs is None else runs.ids, table.ids, path)
+    return found
 
 
 def check_order(first: Any, second: Any, path: Path) -> None:

@@ -20,6 +20,12 @@ JsonOption = Annotated[
 TABLES = (".csv", ".tsv", ".parquet")
 PAGES = (".html", ".htm")
 
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Print every row; by default the first 40 of a long table.")
+]
+MOST_ROWS = 40
+ALL_ROWS = "--all prints every row."
+
 # Columns of output that goes to a file or a pipe: enough that nothing is cut.
 _WIDTH_OF_A_PIPE = 200
 
@@ -74,21 +80,52 @@ def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
     return kept
 
 
-def print_columns(table: Mapping[str, Sequence[Any]], *, title: str | None = None) -> None:
-    """Print the first columns that fit, and name the others below."""
+def print_columns(
+    table: Mapping[str, Sequence[Any]],
+    *,
+    title: str | None = None,
+    most: int | None = None,
+    rest: str = "",
+) -> None:
+    """Print the first columns that fit, and name the others below.
+
+    Of more than `most` rows the first are printed, and `rest` says how to see the others. Texts in
+    the first two columns that take more than half of the width lose their middle.
+    """
+    table = with_short_names(table)
+    n = max((len(values) for values in table.values()), default=0)
+    if most is not None and n > most:
+        table = {name: values[:most] for name, values in table.items()}
     shown = that_fit(table)
     left = [name for name in table if name not in shown]
+    said = [f"Not shown, the terminal is too narrow: {', '.join(left)}."] if left else []
+    if most is not None and n > most:
+        said.append(f"{most} of {n:,} rows. {rest}".strip())
     print_table(
         list(zip(*shown.values(), strict=True)),
         list(shown),
         title=title,
-        caption=f"Not shown, the terminal is too narrow: {', '.join(left)}." if left else None,
+        caption=" ".join(said) or None,
     )
+
+
+def with_short_names(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """The table with texts of the first two columns in at most half of the width."""
+    from wellsep._display import printable, shortened
+
+    room = max(12, console().width // 2 - 6)
+    found = dict(table)
+    for name in list(found)[:2]:
+        found[name] = [
+            shortened(printable(value), room) if isinstance(value, str) else value
+            for value in found[name]
+        ]
+    return found
 
 
 def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:
     """Print all columns; those that do not fit go into further tables, beside the first one."""
-    (name, first), *rest = table.items()
+    (name, first), *rest = with_short_names(table).items()
     while rest:
         shown = that_fit({name: first, **dict(rest)})
         print_table(list(zip(*shown.values(), strict=True)), list(shown))

@@ -19,13 +19,16 @@ from wellsep.cli.files import (
     ColumnsOption,
     IdsOption,
     NoHeaderOption,
+    ObjectsOption,
     TableReader,
     choices,
+    read_objects,
     read_truth,
     truth_file,
 )
 from wellsep.cli.output import (
     PAGES,
+    AllOption,
     JsonOption,
     check_file,
     check_folder,
@@ -37,7 +40,7 @@ from wellsep.cli.output import (
     told_when_interrupted,
     wrote,
 )
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 if TYPE_CHECKING:
     from wellsep.runs import Runs
@@ -84,6 +87,14 @@ def rank(
             help="Data the runs were made from. Partitions are scored there too, as a baseline.",
         ),
     ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            help="How the page draws the objects: auto (UMAP where it is installed, else t-SNE), "
+            "umap, tsne or pca."
+        ),
+    ] = "auto",
+    objects: ObjectsOption = None,
     spaces: Annotated[
         Pattern, typer.Option(help="Use only these embeddings (spaces): X_pca,X_scvi")
     ] = None,
@@ -200,6 +211,7 @@ def rank(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
+    all_rows: AllOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Rank clusterings (partitions) without true labels; say why, and how certain it is.
@@ -256,6 +268,7 @@ def rank(
         said = dict(zip(files, flags, strict=True))
         reader = TableReader()
         classes = None if truth is None else read_truth(reader, truth, source, said, runs)
+        about = None if objects is None else read_objects(objects, runs)
         options = _options_of(context) | {
             **dict.fromkeys(("spaces", "labels", "pairs")),  # the runs are chosen already
             "indices": [parse_index(text) for text in index or ["silhouette"]],
@@ -265,6 +278,8 @@ def rank(
             "cache": kept,
             "progress": _show_progress(),
             "scheduler": client,
+            # What a page or a saved result is drawn with; a table on the screen needs none.
+            "layout": layout if report is not None or save is not None else None,
         }
         _tell_cost(runs, options["indices"][0], noise, n_draws)
         judgement = ws.judge(runs, **options)
@@ -279,7 +294,7 @@ def rank(
         if as_json:
             print_json(findings)
         else:
-            print_judgement(judgement)
+            print_judgement(judgement, all_rows=all_rows)
             if known is not None:
                 print_agreement(known)
         sys.stdout.flush()
@@ -287,7 +302,14 @@ def rank(
             judgement.save(save)
             wrote(save)
         if report is not None:
-            ws.render_report(judgement, report, runs=runs, truth=classes)
+            ws.render_report(
+                judgement,
+                report,
+                runs=runs,
+                truth=classes,
+                objects=about,
+                command=command_of(context),
+            )
             wrote(report)
         if write_back:
             ws.adapters.write_anndata(judgement, source[0])

@@ -11,16 +11,20 @@ from wellsep.cli.files import (
     ColumnsOption,
     IdsOption,
     NoHeaderOption,
+    ObjectsOption,
     TableReader,
     choices,
+    read_objects,
     read_truth,
     truth_file,
 )
 from wellsep.cli.input import SpaceOption, is_anndata
 from wellsep.cli.output import PAGES, check_file, refuse_inputs, wrote
+from wellsep.cli.wording import command_of
 
 
 def report(
+    context: typer.Context,
     result: Annotated[
         Path, typer.Argument(help="Folder written by wellsep rank --save or choose-k --save.")
     ],
@@ -43,12 +47,13 @@ def report(
     ] = None,
     space: SpaceOption = None,
     layout: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="How embeddings are drawn in two dimensions: pca, tsne, umap, or a layout of the "
-            ".h5ad such as X_umap."
+            ".h5ad such as X_umap. Default: pca, beside the layout that was saved."
         ),
-    ] = "pca",
+    ] = None,
+    objects: ObjectsOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
@@ -92,6 +97,8 @@ def report(
         truth=None if truth is None else read_truth(reader, truth, runs or (), said),
         layout=layout,
         title=title,
+        objects=None if objects is None else read_objects(objects, source if ranked else None),
+        command=command_of(context),
     )
     reader.tell()
     wrote(page)

@@ -22,7 +22,10 @@ from wellsep.cli.files import (
 )
 from wellsep.cli.input import DataArgument, SpaceOption, is_anndata
 from wellsep.cli.output import (
+    ALL_ROWS,
+    MOST_ROWS,
     TABLES,
+    AllOption,
     JsonOption,
     check_file,
     print_columns,
@@ -118,6 +121,7 @@ def score(
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
+    all_rows: AllOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Score clusterings (partitions) of one data set by one or more validity indices.
@@ -149,7 +153,7 @@ def score(
     if as_json:
         print_json(scores_record(scores))
     else:
-        print_scores(scores)
+        print_scores(scores, all_rows=all_rows)
     if output is not None:
         _write(output, scores)
         wrote(output)
@@ -262,7 +266,7 @@ def _best(scores: PartitionScores, index: str) -> str | None:
         return None
 
 
-def print_scores(scores: PartitionScores) -> None:
+def print_scores(scores: PartitionScores, *, all_rows: bool = False) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
     arrows = ["↑" if sign > 0 else "↓" for sign in scores.directions]
     columns = [f"{name} {arrow}" for name, arrow in zip(scores.indices, arrows, strict=True)]
@@ -271,7 +275,11 @@ def print_scores(scores: PartitionScores) -> None:
         "K": scores.n_clusters.tolist(),
         "coverage": scores.coverage.tolist(),
     }
-    print_in_parts(facts | dict(zip(columns, scores.values.T.tolist(), strict=True)))
+    table = facts | dict(zip(columns, scores.values.T.tolist(), strict=True))
+    folded = not all_rows and len(scores.names) > MOST_ROWS
+    print_in_parts({k: v[:MOST_ROWS] for k, v in table.items()} if folded else table)
+    if folded:
+        print_line(f"{MOST_ROWS} of {len(scores.names):,} rows. {ALL_ROWS}")
     if len(scores.names) > 1:
         for index in scores.indices:
             print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PHRASES = {
     "(rank_confidence, or --draws)": "(--draws)",
@@ -56,7 +57,7 @@ def flags_of(command: str | None) -> dict[str, Flag]:
 
 
 def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]) -> str:
-    """The text with the flag before which a file was given, where it only says path.
+    """The text with the flag before which a file was given, where it only says path or folder.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]
     >>> with_its_flag("path must be an existing file, got 'no.csv'.", words, {})
     "--truth must be an existing file, got 'no.csv'."
     """
-    match = re.match(r"path must .*?got [^']*'([^']*)'", text)
+    match = re.match(r"(?:path|folder) must .*?got [^']*'([^']*)'", text)
     words = [part for word in arguments for part in word.split("=", 1)]
     if match is None or match[1] not in words:
         return text
@@ -73,7 +74,7 @@ def with_its_flag(text: str, arguments: Sequence[str], flags: Mapping[str, Flag]
     called = words[place - 1]
     if not called.startswith("-"):
         called = (given[0] if place == 1 else given[-1]) if given else "the file"
-    return called + text.removeprefix("path")
+    return called + text.removeprefix("path").removeprefix("folder")
 
 
 def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
@@ -118,3 +119,22 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     text = re.sub(r"\((\w+_\w+)\)", bare, text)
     text = re.sub(r"(?:^|(?<=: )|(?<=\. ))(\w+)(?= must )", bare, text)
     return re.sub(r" \(in the shell: ([^)]*)\)", shell_only, text)
+
+
+def command_of(context: Any) -> str:
+    """The command line of a context again: its arguments, and every option that was given."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        source = context.get_parameter_source(parameter.name)
+        if value is None or source is None or source.name != "COMMANDLINE":
+            continue
+        if parameter.param_type_name == "argument":
+            words += map(str, value if isinstance(value, list | tuple) else [value])
+        elif isinstance(value, bool):
+            off = parameter.secondary_opts or parameter.opts
+            words.append((parameter.opts if value else off)[0])
+        else:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [max(parameter.opts, key=len), str(one)]
+    return shlex.join(words)

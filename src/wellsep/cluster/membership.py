@@ -25,7 +25,7 @@ from wellsep.partitions import VALUE_POLICIES, encode
 
 @dataclass(frozen=True, eq=False)
 class MembershipReport:
-    """What speaks against each object's place, and the worst cases to look at.
+    """Margins and neighbours of each object, and the objects that fit their cluster worst.
 
     Attributes
     ----------

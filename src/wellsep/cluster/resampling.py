@@ -60,7 +60,7 @@ def stability(
     """Draw objects anew, cluster them again, and say how often each cluster is found again.
 
     For a cluster A and a draw S with the clusters B, its value is the largest Jaccard similarity
-    |A∩S ∩ B| / |A∩S ∪ B|, 0 if A∩S is empty. The mean over the draws is the stability of the
+    ``|A∩S ∩ B| / |A∩S ∪ B|``, 0 if A∩S is empty. The mean over the draws is the stability of the
     cluster, from 0 to 1, greater is better. A cluster *dissolves* in a draw where its value is at
     most .5 and is *recovered* where it is above .75. These are the definitions of ``clusterboot``
     in R's fpc.

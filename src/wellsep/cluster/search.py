@@ -233,7 +233,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         y : ignored
             Present by convention.
         **fit_params
-            As in ``fit``.
+            ``sample_weight``, and what is passed to the estimator's fit.
 
         Returns
         -------

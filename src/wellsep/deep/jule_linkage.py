@@ -139,7 +139,7 @@ def degree_linkage(
     n_neighbors: int = 20,
     n_local: int = 5,
 ) -> np.ndarray:
-    """Agglomerate on the nearest-neighbour graph by JULE's affinity.
+    """Cluster objects by merging on their nearest-neighbour graph, by JULE's affinity.
 
     The graph is W_ij = exp(−d_ij²/σ²) over each object's neighbours, σ² the mean of those d².
     The affinity of two clusters is ::

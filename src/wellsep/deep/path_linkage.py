@@ -163,7 +163,7 @@ def path_integral(
     scale: float = 1.0,
     z: float = 0.01,
 ) -> np.ndarray:
-    """Agglomerate by the greatest incremental path integral on the nearest-neighbour graph.
+    """Cluster objects by merging on their nearest-neighbour graph, by path integrals.
 
     The graph is W_ij = exp(−d_ij²/σ²) over each object's neighbours, σ² = scale · mean(d²), and
     P its rows divided by their sums. Two clusters are as close as their union adds paths that

@@ -24,8 +24,9 @@ from wellsep.evaluate.baselines import (
 )
 from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
+from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.links import LINKS
-from wellsep.evaluate.options import AceOptions, takes_options
+from wellsep.evaluate.options import AceOptions
 from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import NothingToRank, Scores
 

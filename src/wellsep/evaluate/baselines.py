@@ -109,10 +109,12 @@ def own_space_scores(
     Parameters
     ----------
     scores : Scores
+        From :func:`wellsep.score_runs`.
     index : str, optional
         The first of `scores` by default.
     undefined : {"worst", "error"}
-        As in :func:`wellsep.ace`.
+        ``"worst"``: an undefined score counts as the smallest of all scores. ``"error"``: it
+        raises.
 
     Returns
     -------
@@ -149,12 +151,16 @@ def mean_scores(
     Parameters
     ----------
     scores : Scores
+        From :func:`wellsep.score_runs`.
     index : str, optional
         The first of `scores` by default.
     dip : bool
         False: the mean over all spaces.
-    dip_alpha, undefined
-        As in :func:`wellsep.ace`.
+    dip_alpha : float
+        Level of the dip test over all spaces, corrected by Holm.
+    undefined : {"worst", "error"}
+        ``"worst"``: an undefined score counts as the smallest of all scores. ``"error"``: it
+        raises.
 
     Returns
     -------
@@ -189,10 +195,19 @@ def input_scores(
     X : array-like of shape (n, p)
         The data that the runs were made from.
     runs : Runs, or a mapping of names to label vectors
+        The runs that were scored.
     index : str or (str, dict)
         A name from ``wellsep.INDICES``, alone or with options.
-    noise, convention, device, n_jobs
-        As in :func:`wellsep.score_partitions`.
+    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted. "priced":
+        they are not counted and lower the score. "cluster": they are one cluster. "singletons":
+        each is a cluster. "error": they are refused.
+    convention : {None, "ace"}
+        ``"ace"`` computes four indices as the authors of ACE did.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+    n_jobs : int, optional
+        Threads; by default all cores.
 
     Returns
     -------

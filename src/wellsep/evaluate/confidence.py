@@ -24,7 +24,8 @@ from wellsep.evaluate.halves import (
     Resampling,
     grows_trees,
 )
-from wellsep.evaluate.options import ConfidenceOptions, Progress, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import ConfidenceOptions, Progress
 from wellsep.evaluate.plans import Plan, draw_panels, draw_plan
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
@@ -105,6 +106,7 @@ def rank_confidence(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     scores : Scores
         Of these runs.
     result : AceResult

@@ -10,6 +10,7 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
 from wellsep._display import count, shown
+from wellsep._labels import as_vector
 from wellsep._records import freeze
 from wellsep.compute.space import open_space
 from wellsep.compute.sums import own_sums
@@ -227,11 +228,10 @@ def _median(values: np.ndarray) -> float:
 def _ids(ids: Any, n: int) -> np.ndarray:
     if ids is None:
         return np.arange(n)
-    names = to_numpy(ids, "ids")
-    if names.shape != (n,):
-        got = len(names) if names.ndim == 1 else f"shape {names.shape}"
-        raise ValueError(f"ids must have one entry per object ({n}), got {got}.")
-    return names if names.dtype.kind in "iufU" else names.astype(str)
+    names = as_vector(ids, "ids")
+    if len(names) != n:
+        raise ValueError(f"ids must have one entry per object ({n}), got {len(names)}.")
+    return names
 
 
 def _stability(

@@ -83,14 +83,17 @@ def partition_details(
     Parameters
     ----------
     runs : Runs
+        The runs that were scored.
     result : AceResult
+        From :func:`wellsep.ace`.
     partition : str, optional
         The best one by default (of several that tie, the first by name).
     space : str, optional
         By default the space that counts most in the answer.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        As in :func:`wellsep.score_partitions`. A price is of scores: noise objects have no values
-        here, with "priced" as with "exclude".
+        What noise (the labels -1, -2, -3) means. "exclude" and "priced": such objects have no
+        values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
+        refused.
     device : str, optional
         Where to compute: "cuda" for the GPU.
 
@@ -119,11 +122,15 @@ def partition_details(
 
 
 def details_of_best(
-    runs: Runs, partitions: Partitions, result: AceResult, name: str, device: Any
+    runs: Runs, partitions: Partitions, result: AceResult, name: str, own: int, device: Any
 ) -> PartitionDetails:
-    """The details of the best of the partitions that were judged, called ``name``."""
+    """The details of the best of the partitions that were judged, called ``name``.
+
+    They are of the space that it was made in, number ``own`` of the result's; where that is not
+    known (-1), of the space that counts most.
+    """
     best = partitions[partitions.names.index(name)]
-    space = leading_space(result)
+    space = result.spaces[own] if own >= 0 else leading_space(result)
     return object_details(runs.spaces[space], best, space, device=device)
 
 

@@ -17,9 +17,10 @@ from wellsep.evaluate.confidence import (
 from wellsep.evaluate.details import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
+from wellsep.evaluate.options import PLAIN
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.scores import Scores
+from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.verdict import Verdict, verdict
 from wellsep.evaluate.voting import VOTES
@@ -28,7 +29,7 @@ from wellsep.evaluate.voting_result import Consensus
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Record):
-    """Everything that was found out about some runs, without their truth.
+    """The ranking of some runs, with scores, certainty and reasons; true labels are not used.
 
     Attributes
     ----------
@@ -54,6 +55,10 @@ class Judgement(Record):
     consensus_run : ConsensusPartition or None
         The partition that was made from the runs and ranked with them, where it was asked for.
     params : dict of partition to its parameters, where a run has any
+    options : dict
+        The options of the call that are plain data, for the record.
+    layout : Coordinates or None
+        Some objects in a plane, to draw every clustering in; None where none was asked for.
     """
 
     scores: Scores
@@ -67,6 +72,17 @@ class Judgement(Record):
     structure: Structure | None = None
     consensus_run: ConsensusPartition | None = None
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    layout: Coordinates | None = None
+
+    @property
+    def call(self) -> str:
+        """The call of :func:`wellsep.judge` that gives this again; empty where it is not known."""
+        if not self.options:
+            return ""
+        given = {k: v for k, v in self.options.items() if k == "random_state" or v != PLAIN[k]}
+        shown = ("X=X" if k == "X" else f"{k}={v!r}" for k, v in given.items())
+        return f"wellsep.judge({', '.join(('runs', *shown))})"
 
     @property
     def answer(self) -> AceResult | Consensus:

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from wellsep._checks import to_numpy
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
 from wellsep.evaluate.baselines import oriented_scores
@@ -18,10 +21,11 @@ from wellsep.evaluate.details import details_of_best, object_details
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.halves import Resampled, Resampling
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.options import AceOptions, Options, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import AceOptions, Options
 from wellsep.evaluate.plans import Plan, draw_plan
 from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
 from wellsep.evaluate.scoring import (
     encode_labels,
     encode_runs,
@@ -37,11 +41,14 @@ from wellsep.evaluate.voting_result import Consensus
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.names import natural_key
+from wellsep.spaces.planes import drawn_objects, lay_out
+
+MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 
 
 @takes_options(Options)
 def judge(runs: Runs, options: Options) -> Judgement:
-    """Score, judge, resample and rank: the main job in one call.
+    """Rank runs without labels; say how certain the ranking is and why.
 
     Where the number of clusters varies, the partitions vote for each other and ACE weighs their
     votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh
@@ -70,6 +77,30 @@ def judge(runs: Runs, options: Options) -> Judgement:
     'three'
     """
     runs, made = add_consensus_run(open_runs(runs, options), options)
+    found = replace(_judge(runs, options, made), options=options.to_plain())
+    if options.layout is None or not options.details or not runs.spaces:
+        return found
+    return replace(found, layout=_layout(runs, found, options))
+
+
+def _layout(runs: Runs, found: Judgement, options: Options) -> Coordinates:
+    """Some objects in a plane: those of the input, else of the best partition's own space."""
+    kept = found.scores.plot_coordinates
+    chosen = drawn_objects(runs.n_objects, MOST_LAID_OUT) if kept is None else kept.objects
+    if len(chosen) > MOST_LAID_OUT:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_LAID_OUT).round().astype(np.intp)]
+    if options.X is not None:
+        X, what = to_numpy(options.X), "the input"
+    else:
+        at = found.scores.made_in[found.scores.partitions.index(found.ranking.best)]
+        what = found.scores.spaces[max(0, int(at))]
+        X = runs.spaces[what]
+    xy, axes = lay_out(X, chosen, options.layout or "auto")
+    return Coordinates(freeze(chosen), (freeze(xy),), (f"{axes} of {what}",))
+
+
+def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Judgement:
+    """Scores, answers, confidence and details; with labels alone, or equal runs, what there is."""
     if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
         return _judge_labels(runs, options, made)
     silent = () if made is None else (MADE_RUN,)
@@ -135,7 +166,10 @@ def judge(runs: Runs, options: Options) -> Judgement:
     if not options.details:
         return found
     best = found.ranking.best
-    return replace(found, details=details_of_best(runs, partitions, answer, best, options.device))
+    own = int(scores.made_in[scores.partitions.index(best)])
+    return replace(
+        found, details=details_of_best(runs, partitions, answer, best, own, options.device)
+    )
 
 
 def _params_of(

@@ -219,7 +219,7 @@ def rank(
     ace: AceResult | None = None,
     params: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Ranking:
-    """Put the partitions in order.
+    """Rank the partitions by ACE or by a vote, next to simpler rankings.
 
     Parameters
     ----------

@@ -19,7 +19,8 @@ from wellsep.compute.dask.client import open_client
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.duration import tell_duration
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
-from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
 from wellsep.evaluate.sharing import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions

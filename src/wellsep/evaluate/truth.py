@@ -95,7 +95,9 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     Parameters
     ----------
     ranking : Ranking
+        From :func:`wellsep.judge` or :func:`wellsep.rank`.
     runs : Runs, or a mapping of partition names to label vectors
+        The runs that were scored.
     truth : array-like of shape (n,)
         The class of each object. Objects without one (NaN, None, an empty text) are left out.
 

@@ -12,7 +12,8 @@ from wellsep._display import count, shown
 from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
-from wellsep.evaluate.options import ConsensusOptions, VoteOptions, takes_options
+from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate.options import ConsensusOptions, VoteOptions
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.votes import (

@@ -87,7 +87,7 @@ def c_index_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""C index: the sum of the distances within clusters, between the least and most it could be.
+    r"""Return the C index: where the sum of distances within clusters lies in its range.
 
     .. math:: \frac{S_W-S_{\min}}{S_{\max}-S_{\min}}
 
@@ -98,16 +98,21 @@ def c_index_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     variant : {"hubert-levin", "nbclust"}
         "nbclust" is what NbClust calls ``cindex`` (clusterSim's G3):
         :math:`(S_W-N_Wa)/(N_W(b-a))` with a and b the smallest and largest distance *within*
         clusters. It is unrelated to Hubert and Levin's (rank correlation −0.25 over 41 cases),
         and is here to repeat what was published with it.
     metric : str or callable, default "euclidean"
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -112,7 +112,7 @@ def ccc_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Cubic clustering criterion: R² of the clusters against that of uniform data in a box.
+    r"""Return the cubic clustering criterion: R² of the clusters against that of uniform data.
 
     .. math:: \ln\frac{1-E(R^2)}{1-R^2}\cdot\frac{\sqrt{np^*/2}}{(0.001+E(R^2))^{1.2}}
 
@@ -125,6 +125,7 @@ def ccc_score(
     X : array-like or tensor of shape (n, d)
         Eigenvalues are computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     variant : {"sarle", "fastclus", "nbclust"}
         :math:`s_j^2` are the eigenvalues of the covariance (Sarle, SAS PROC CLUSTER), the
         variances of the columns (PROC FASTCLUS), or the eigenvalues of the second moments of data
@@ -135,6 +136,7 @@ def ccc_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def cdbw_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""CDbw: dense and even inside, sparse and far apart between.
+    r"""Return CDbw: high where clusters are dense and even inside and far apart.
 
     .. math:: \mathrm{CDbw}=\mathrm{Cohesion}\cdot\mathrm{Separation}\cdot\mathrm{Compactness}
 
@@ -90,6 +90,7 @@ def cdbw_score(
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     flavour : {"paper", "fpc"}
         "fpc" departs from the paper as ``fpc::cdbw`` does: the radius at midpoints is the
         deviation of the first of the two clusters (so that the value depends on how clusters are
@@ -102,6 +103,7 @@ def cdbw_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

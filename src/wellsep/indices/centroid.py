@@ -49,7 +49,7 @@ def davies_bouldin_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Davies-Bouldin index: how large clusters are against how far apart, worst partner each.
+    r"""Return the Davies-Bouldin index: spread of clusters over their distance, worst partner each.
 
     .. math:: \frac1K\sum_k\max_{l\ne k}\frac{S_k+S_l}{\lVert v_k-v_l\rVert},\qquad
               S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
@@ -59,7 +59,9 @@ def davies_bouldin_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
     sample_weight : array-like of shape (n,), optional
@@ -68,6 +70,7 @@ def davies_bouldin_score(
         What the label -1 means. "priced": not counted, and the value v becomes (1 + v)/c − 1,
         with the coverage c.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def cfq_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Counterfactual quality: how far points must move to change cluster, against their spread.
+    r"""Return CFQ: how far points must move to change cluster, relative to their spread.
 
     .. math:: d_{jl}(x)=\frac{\lVert x-\mu_l\rVert^2-\lVert x-\mu_j\rVert^2}
               {2\lVert\mu_j-\mu_l\rVert},\qquad
@@ -147,7 +150,9 @@ def cfq_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -169,6 +174,7 @@ def cfq_score(
         c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -212,9 +218,31 @@ def cfq_clusters(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """CFQ of each cluster by itself: S(j) over its own variance, in the order of sorted labels.
+    """Return the CFQ of each cluster: S(j) over its own variance, in the order of sorted labels.
 
     A cluster whose objects all lie on the centre has no variance: infinite.
+
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    centers : array-like of shape (K, d), optional
+        In the order of the sorted labels; the means by default.
+    wrong_side : {"zero", "squared"}
+        What an object counts that is nearer to another centre: 0, or its squared distance.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+
+    Returns
+    -------
+    ndarray of shape (K,)
 
     Examples
     --------
@@ -253,7 +281,7 @@ def margins(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Distance of each object to the nearest plane that separates its centre from a rival's.
+    """Return the distance of each object to the nearest plane between its centre and another.
 
     A small margin means that the object is near the border, a negative one that it is nearer to
     another centre. NaN: noise, or no other centre (one cluster, coinciding centres).
@@ -261,11 +289,15 @@ def margins(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -332,7 +364,7 @@ def simplified_silhouette_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Simplified silhouette: distances to centres in place of mean distances to members.
+    r"""Return the simplified silhouette: distances to centres in place of those to members.
 
     .. math:: s(x)=\frac{b-a}{\max(a,b)},\quad a=\lVert x-v_{own}\rVert,\quad
               b=\min_{l}\lVert x-v_l\rVert
@@ -343,13 +375,18 @@ def simplified_silhouette_score(
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
     sample_weight : array-like of shape (n,), optional
+        Weights of the objects; one of weight 0 is left out.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What the label -1 means. "priced": not counted, and a positive value is multiplied by the
         coverage, as if noise objects had the width 0.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

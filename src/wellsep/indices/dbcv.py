@@ -79,7 +79,7 @@ def dbcv_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Density-based clustering validation: dense within against sparse between, for any shape.
+    r"""Return DBCV: density within clusters against density between them, for any shape.
 
     .. math:: \sum_k\frac{n_k}{n}\cdot
               \frac{\min_{l\ne k}\mathrm{DSPC}(k,l)-\mathrm{DSC}(k)}
@@ -98,12 +98,14 @@ def dbcv_score(
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which tree is taken where several are equally short. "distance": the one of the shortest
         plain distances, whatever the order of the objects. "hdbscan": the one that
         ``hdbscan.validity.validity_index`` takes, which depends on the order of the objects.
     metric : str or callable
-        As in `silhouette_score`; "precomputed": X is a matrix of distances.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
     d : float, optional
         The power in core distances; by default the number of columns. A space of distances has
         none, so that it must be given. It changes the value, and may change which of two
@@ -112,6 +114,7 @@ def dbcv_score(
         What noise (the labels -1, -2, -3) means. "exclude" leaves such objects out of the clusters
         and in n; "priced" is the same here.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -170,22 +173,25 @@ def dbcv_clusters(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Validity of each cluster by DBCV, in the order of the sorted labels; each in [-1, 1].
+    """Return the DBCV of each cluster, in the order of the sorted labels; each in [-1, 1].
 
     Parameters
     ----------
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
         Which of equally short trees is taken; see `dbcv_score`.
     metric : str or callable
-        As in `dbcv_score`.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
     d : float, optional
         The power in core distances, as in `dbcv_score`.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

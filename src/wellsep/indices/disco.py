@@ -63,7 +63,7 @@ def disco_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""DISCO: the mean silhouette over paths of high density; noise objects are judged, too.
+    r"""Return DISCO: the mean silhouette over paths of high density; noise is judged, too.
 
     Distances are dc-distances: the smallest, over all paths between two objects, of the largest
     mutual reachability max(core(x), core(y), ‖x−y‖) on the path. The core distance of x reaches
@@ -83,12 +83,14 @@ def disco_score(
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. "exclude" judges such objects as said above;
         "priced" is the same here.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -132,18 +134,20 @@ def disco_samples(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """DISCO value of each object, noise objects included; their mean is `disco_score`.
+    """Return the DISCO value of each object, noise included; their mean is `disco_score`.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means; "exclude" judges such objects as noise.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -98,7 +98,7 @@ def silhouette_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Silhouette: are objects nearer to their own cluster than to the next?
+    r"""Return the silhouette: how much nearer objects are to their own cluster than to the next.
 
     .. math:: s(x)=\frac{b(x)-a(x)}{\max(a(x),b(x))}
 
@@ -108,7 +108,9 @@ def silhouette_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density, see
         `dc_metric`; any other metric of ``sklearn.metrics.pairwise_distances`` works block by
@@ -182,9 +184,30 @@ def silhouette_samples(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Silhouette width of each object; NaN for objects that are not counted.
+    """Return the silhouette width of each object; NaN for objects that are not counted.
 
-    Parameters are those of :func:`silhouette_score`.
+    Parameters
+    ----------
+    X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+        The objects.
+    labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    metric : str or callable, default "euclidean"
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows.
+    singleton : float, default 0
+        Width of an object that is alone in its cluster.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects in the mean distances; one of weight 0 is left out.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    device : str, optional
+        Where to compute: "cuda" for the GPU.
+
+    Returns
+    -------
+    ndarray of shape (n,)
 
     Examples
     --------

@@ -61,7 +61,7 @@ def dunn_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Dunn index: the smallest distance between clusters over the largest within one.
+    r"""Return the Dunn index: smallest distance between clusters over the largest within one.
 
     .. math:: \frac{\min_{k\ne l}\min_{x\in C_k,\,y\in C_l} d(x,y)}
               {\max_k\max_{x,y\in C_k} d(x,y)}
@@ -71,7 +71,9 @@ def dunn_score(
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" is computed as half the squared distance of the directions, which keeps what
         1 − cos loses for almost parallel rows. Other metrics of
@@ -81,6 +83,7 @@ def dunn_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------
@@ -229,7 +232,7 @@ def generalized_dunn_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Generalised Dunn index: the least separation of two clusters over the largest diameter.
+    r"""Return the generalised Dunn index: least separation of clusters over largest diameter.
 
     .. math:: \frac{\min_{k\ne l}\delta(C_k,C_l)}{\max_k\Delta(C_k)}
 
@@ -238,22 +241,27 @@ def generalized_dunn_score(
     Parameters
     ----------
     X : array-like, tensor or Distances of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
-    separation : {"average", "single", "complete", "centroid", "to-centroids", "own-centroids", \
-"hausdorff"}
-        δ: mean distance of the pairs (δ3), nearest pair (δ1), farthest pair (δ2), distance of the
-        centroids (δ4), mean distance of the members of either to the centroid of the other (δ5),
-        the same to the centroid of their own cluster (not Bezdek and Pal's), Hausdorff distance
-        (δ6).
+        The clustering: a label for each object. -1, -2 and -3 are noise.
+    separation : str
+        δ, "average" by default: mean distance of the pairs (δ3). "single": nearest pair (δ1).
+        "complete": farthest pair (δ2). "centroid": distance of the centroids (δ4).
+        "to-centroids": mean distance of the members of either to the centroid of the other (δ5).
+        "own-centroids": the same to the centroid of their own cluster (not Bezdek and Pal's).
+        "hausdorff": Hausdorff distance (δ6).
     diameter : {"average", "complete", "half-average", "centroid"}
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
     metric : str or callable
-        As in `silhouette_score`; with any but "euclidean", centroids are refused.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows.
+        With any but "euclidean", centroids are refused.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -94,12 +94,16 @@ def silhouette_estimate(
     Parameters
     ----------
     X : array-like or dask collection of shape (n, d)
+        The objects.
     labels : array-like or dask collection of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     n_sampled : int, default 2000
         m; all objects if there are no more.
     level : float, default 0.95
         Of the confidence interval (Student's t).
     metric : str or callable, default "euclidean"
+        "euclidean", "cosine", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows.
     singleton : float, default 0
         Width of an object that is alone in its cluster.
     sample_weight : array-like of shape (n,), optional
@@ -107,6 +111,7 @@ def silhouette_estimate(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     random_state : int, Generator or None
+        Seed or generator of the random numbers.
 
     Returns
     -------

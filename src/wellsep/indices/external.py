@@ -112,11 +112,12 @@ def _agreement(
 
 
 def nmi_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:
-    """Normalised mutual information of two labellings; in [0, 1], greater is better.
+    """Return the normalised mutual information of two labellings; in [0, 1], greater is better.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,)
+        Two clusterings, or true classes and a clustering.
     average_method : {"arithmetic", "geometric", "min", "max"}
         Of the two entropies, in the denominator.
 
@@ -131,7 +132,14 @@ def nmi_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
 
 def ari_score(labels_true: Any, labels_pred: Any) -> float:
-    """Adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
+    """Return the adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels_pred : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------
@@ -143,11 +151,12 @@ def ari_score(labels_true: Any, labels_pred: Any) -> float:
 
 
 def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:
-    """Adjusted mutual information: 0 by chance, 1 at best.
+    """Return the adjusted mutual information of two labellings: 0 by chance, 1 at best.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,)
+        Two clusterings, or true classes and a clustering.
     average_method : {"arithmetic", "geometric", "min", "max"}
         Of the two entropies, in the denominator.
 
@@ -162,9 +171,16 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
 
 def purity_score(labels_true: Any, labels_pred: Any) -> float:
-    """Share of objects that belong to the commonest class of their cluster; in (0, 1].
+    """Return the share of objects in the commonest class of their cluster; in (0, 1].
 
     Grows with the number of clusters: n clusters are always pure.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels_pred : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------
@@ -177,10 +193,17 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
-    """Share of objects on the diagonal under the best one-to-one match of clusters to classes.
+    """Return the share of objects that is right under the best match of clusters to classes.
 
     The match is the Hungarian method's; numbers of clusters and classes may differ, and what
     stays unmatched counts as wrong.
+
+    Parameters
+    ----------
+    labels_true : array-like of shape (n,)
+        True classes, or another clustering.
+    labels_pred : array-like of shape (n,)
+        The clustering.
 
     Examples
     --------

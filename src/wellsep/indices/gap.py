@@ -82,7 +82,7 @@ def gap_statistic(
     estimator: Any = None,
     random_state: Any = None,
 ) -> GapStatistic:
-    r"""Gap statistic: how far ln W(k) falls below what data without clusters would give.
+    r"""Compute the gap statistic: how far ln W(k) falls below that of data without clusters.
 
     .. math:: \mathrm{Gap}(k)=\frac1B\sum_b\ln W_b(k)-\ln W(k),\qquad
               W(k)=\sum_j\sum_{x\in C_j}\lVert x-v_j\rVert^2
@@ -95,6 +95,7 @@ def gap_statistic(
     X : array-like or tensor of shape (n, d)
         Clustered on the host.
     k_range : iterable of int, default 1 … 10
+        Numbers of clusters to try; 1 may be one of them.
     n_references : int, default 20
         B, the data sets without clusters.
     reference : {"pca", "uniform"}
@@ -103,6 +104,7 @@ def gap_statistic(
     estimator : clusterer with a parameter ``n_clusters``, optional
         Cloned for every k and data set; scikit-learn's ``KMeans(n_init=5)`` by default.
     random_state : int, Generator or None
+        Seed or generator of the random numbers.
 
     Returns
     -------

@@ -269,14 +269,26 @@ def register_index(
     Parameters
     ----------
     name : str
+        Name of the index in tables and on the command line.
     function : callable
+        ``function(X, labels)`` returns the value of one clustering.
     direction : {1, -1}
         1 if greater is better.
+    title : str, optional
+        Name for people; by default the name.
+    range : (float, float)
+        Smallest and largest value.
     laws : tuple of str
         Of "labels", "order", "translation", "rotation", "scale".
+    cost : str
+        How the work grows, such as "n·d".
+    citation : str
+        The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
         What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
         noise are then refused.
+    overwrite : bool
+        Replace an index of the same name instead of raising.
 
     Examples
     --------

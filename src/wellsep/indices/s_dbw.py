@@ -71,7 +71,7 @@ def s_dbw_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""S_Dbw: how scattered clusters are, plus how dense it is between them.
+    r"""Return S_Dbw: how scattered clusters are, plus how dense it is between them.
 
     .. math:: \frac1K\sum_k\frac{\lVert\sigma_k\rVert}{\lVert\sigma\rVert}
               + \frac{2}{K(K-1)}\sum_{k<l}\frac{\gamma(h_{kl})}{\max(\gamma(v_k),\gamma(v_l))}
@@ -88,6 +88,7 @@ def s_dbw_score(
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     density : {"union", "own"}
         Around a centroid count both clusters (Halkidi and Vazirgiannis), or its own cluster only
         (NbClust).
@@ -101,6 +102,7 @@ def s_dbw_score(
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def calinski_harabasz_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Calinski-Harabasz index: variance between clusters over variance within.
+    r"""Return the Calinski-Harabasz index: variance between clusters over variance within.
 
     .. math:: \frac{\sum_k n_k \lVert v_k - m\rVert^2 / (K-1)}
               {\sum_k\sum_{x\in C_k}\lVert x - v_k\rVert^2 / (n-K)}
@@ -87,7 +87,9 @@ def calinski_harabasz_score(
     Parameters
     ----------
     X : array-like, sparse matrix, tensor or Distances of shape (n, d)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : {"euclidean", "precomputed", "gower"}
         "precomputed": X is a matrix of distances. "gower": X is a table of mixed columns.
     sample_weight : array-like of shape (n,), optional
@@ -97,6 +99,7 @@ def calinski_harabasz_score(
         by c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
+        Where to compute: "cuda" for the GPU.
 
     Returns
     -------

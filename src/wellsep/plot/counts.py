@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import colour_of
-from wellsep.plot.display import ACCENT, INK, QUIET, Display, tidy
+from wellsep.plot.display import Display, accent, ink, quiet, tidy, tint
 from wellsep.report.choose_k_page import curves_figure
 from wellsep.report.figures import Boxes, Curves
 
@@ -39,12 +38,12 @@ class CurvesDisplay(Display):
         curves = self.figure.curves
         axes = self._axes(ax, len(curves), figsize=(3.2 * len(curves), 2.8))
         for curve, one in zip(curves, axes, strict=False):
-            one.fill_between(curve.k, curve.low, curve.high, color=ACCENT, alpha=0.16, lw=0)
-            one.plot(curve.k, curve.mean, color=ACCENT, marker="o", ms=3)
+            one.fill_between(curve.k, curve.low, curve.high, color=accent(), alpha=0.16, lw=0)
+            one.plot(curve.k, curve.mean, color=accent(), marker="o", ms=3)
             if curve.pick is not None:
-                at = int(np.flatnonzero(curve.k == curve.pick)[0])
-                one.plot([curve.pick], [curve.mean[at]], "o", color=ACCENT, ms=9)
-            one.axvline(self.figure.best, color=INK, lw=1, ls="--")
+                at = curve.k == curve.pick  # nowhere if the pick is one cluster, which has no score
+                one.plot(curve.k[at], curve.mean[at], "o", color=accent(), ms=9)
+            one.axvline(self.figure.best, color=ink(), lw=1, ls="--")
             better = "larger" if curve.direction > 0 else "smaller"
             one.set_title(f"{curve.name} ({better} is better)", loc="left", fontsize="medium")
             one.set_xlabel("number of clusters")
@@ -72,7 +71,7 @@ class BoxDisplay(Display):
         values: Mapping[str, Any],
         *,
         ax: Any = None,
-        label: str = "sum of squared errors",
+        label: str = "value",
     ) -> BoxDisplay:
         """Draw one number per run and method, such as the SSE of paired seeds."""
         return cls(box_figure(values, label=label)).plot(ax=ax)
@@ -83,20 +82,22 @@ class BoxDisplay(Display):
         (ax,) = self._axes(ax, figsize=(1.1 * len(figure.names) + 2, 4))
         places = np.arange(len(figure.names))
         for row in figure.values:
-            ax.plot(places, row, color=QUIET, lw=0.5, alpha=0.35, marker="o", ms=2.5)
+            ax.plot(places, row, color=quiet(), lw=0.5, alpha=0.35, marker="o", ms=2.5)
         for x, (low, first, middle, third, high) in zip(places, figure.summary, strict=True):
-            colour = colour_of(int(x))
+            colour = tint(int(x))
             ax.plot([x, x], [low, high], color=colour, lw=1.5)
             ax.fill_between([x - 0.22, x + 0.22], first, third, color=colour, alpha=0.3, lw=0)
             ax.plot([x - 0.22, x + 0.22], [middle, middle], color=colour, lw=2.5)
         names = [f"{n}\nbest in {w:.3g}" for n, w in zip(figure.names, figure.wins, strict=True)]
         ax.set_xticks(places, names)
         ax.set(xlim=(-0.6, len(places) - 0.4), ylabel=figure.label)
+        title = f"{len(figure.values)} paired runs"
+        ax.set_title(title, loc="left", fontsize="medium")
         tidy(ax)
         return self
 
 
-def box_figure(values: Mapping[str, Any], *, label: str = "sum of squared errors") -> Boxes:
+def box_figure(values: Mapping[str, Any], *, label: str = "value") -> Boxes:
     """Box plots of several methods over the same seeds (runs are paired row by row).
 
     Examples

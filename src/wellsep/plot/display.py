@@ -11,9 +11,8 @@ from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
-INK, QUIET, LINE = (SURFACES["light"][name] for name in ("ink", "quiet", "line"))
 MOST_NAMED = 40  # names written next to a heat map
-ACCENT = SURFACES["light"]["accent"]
+MOST_KEYS = 12  # clusters that a legend names
 
 
 class Display:
@@ -56,17 +55,63 @@ def pyplot() -> Any:
     return plt
 
 
+def theme() -> str:
+    """Which set of colours stands out from the background of the user's style."""
+    from matplotlib.colors import to_rgb
+
+    pyplot()
+    red, green, blue = to_rgb(ground())
+    return "dark" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "light"
+
+
+def ground() -> Any:
+    """The background of the axes in the user's style."""
+    return pyplot().rcParams["axes.facecolor"]
+
+
+def ink() -> Any:
+    """The colour of text and lines in the user's style."""
+    return pyplot().rcParams["text.color"]
+
+
+def quiet(share: float = 0.35) -> Any:
+    """The ink, mixed with this share of the background."""
+    from matplotlib.colors import to_rgb
+
+    return tuple((1 - share) * np.array(to_rgb(ink())) + share * np.array(to_rgb(ground())))
+
+
+def accent() -> str:
+    """The colour of what matters most."""
+    return SURFACES[theme()]["accent"]
+
+
+def tint(code: Any) -> str:
+    """Colour of a cluster by its number, for the background of the user's style."""
+    return colour_of(int(code), theme())
+
+
+def key(ax: Any, codes: Any, clusters: tuple[str, ...]) -> None:
+    """A legend of the clusters that occur, where they are few."""
+    here = [int(code) for code in np.unique(codes)]
+    if not 1 < len(here) <= MOST_KEYS:
+        return
+    marks = [ax.scatter([], [], s=18, lw=0, **style(code)) for code in here]
+    names = ["noise" if code < 0 else clusters[code] for code in here]
+    ax.legend(marks, names, title="cluster", fontsize="x-small", title_fontsize="x-small")
+
+
 def agreement_map(floor: float = -1.0) -> Any:
     """The colours of rank agreement as a colour map; from a floor above 0 on, one half of them."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    stops = DIVERGING["light"] if floor < 0 else DIVERGING["light"][1:]
+    stops = DIVERGING[theme()] if floor < 0 else DIVERGING[theme()][1:]
     return LinearSegmentedColormap.from_list("wellsep", stops)
 
 
 def style(code: int) -> dict[str, Any]:
     """Colour and marker of a cluster by its number."""
-    return {"color": colour_of(int(code)), "marker": MARKERS[mark_of(int(code))]}
+    return {"color": tint(code), "marker": MARKERS[mark_of(int(code))]}
 
 
 def tidy(ax: Any) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import colour_of
 from wellsep.indices import local_connectivity, margins, silhouette_samples
-from wellsep.plot.display import INK, Display, centers_of, labels_of, tidy
+from wellsep.plot.display import Display, centers_of, ground, ink, labels_of, tidy, tint
 from wellsep.report.figures import Silhouettes, Strips
 from wellsep.report.objects import lcd_figure, margin_figure, silhouette_figure
 from wellsep.report.scatter import encoded
@@ -50,17 +49,24 @@ class SilhouetteDisplay(Display):
                 0,
                 np.append(widths, widths[-1:]),
                 step="post",
-                color=colour_of(int(code)),
+                color=tint(code),
                 lw=0,
             )
             places.append(y + len(widths) / 2)
+            said = f"{len(widths)}, {widths.mean():.2f}" if len(widths) else "0"
+            ax.text(
+                1.01, places[-1], said, transform=ax.get_yaxis_transform(), va="center",
+                fontsize="small",
+            )  # fmt: skip
             y += len(widths) + gap
-        self.mean_line_ = ax.axvline(self.figure.mean, color=INK, lw=1, ls="--")
-        ax.axvline(0, color=INK, lw=0.8)
+        self.mean_line_ = ax.axvline(self.figure.mean, color=ink(), lw=1, ls="--")
+        ax.axvline(0, color=ink(), lw=0.8)
         ax.set(ylim=(y, -gap), xlabel="silhouette width", ylabel="cluster")
         ax.set_yticks(places, self.figure.clusters)
         ax.tick_params(axis="y", length=0)
-        ax.set_title(f"mean {self.figure.mean:.3f}", loc="left", fontsize="medium")
+        title = f"Silhouette widths, mean {self.figure.mean:.3f}"
+        ax.set_title(title, loc="left", fontsize="medium")
+        ax.set_title("objects, mean", loc="right", fontsize="small")
         tidy(ax)
         return self
 
@@ -93,19 +99,20 @@ class _StripDisplay(Display):
             # The same object always gets the same place: the picture is not random.
             jitter = (objects * 2654435761 % 1000 / 1000 - 0.5) * 0.6
             bad = np.isin(objects, list(worst))
-            colour = colour_of(int(code))
+            colour = tint(code)
             ax.scatter(values[~bad], row + jitter[~bad], s=6, color=colour, alpha=0.55, lw=0)
             ax.scatter(
-                values[bad], row + jitter[bad], s=28, facecolors="white", edgecolors=colour, lw=1.5
+                values[bad], row + jitter[bad], s=28, facecolors=ground(), edgecolors=colour, lw=1.5
             )
             low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-            ax.plot([low, high], [row, row], color=INK, lw=1.5)
-            ax.plot([middle, middle], [row - 0.25, row + 0.25], color=INK, lw=2)
+            ax.plot([low, high], [row, row], color=ink(), lw=1.5)
+            ax.plot([middle, middle], [row - 0.25, row + 0.25], color=ink(), lw=2)
         ax.set(ylim=(len(figure.clusters) - 0.4, -0.6), xlabel=figure.title, ylabel="cluster")
         ax.set_yticks(range(len(figure.clusters)), figure.clusters)
         ax.tick_params(axis="y", length=0)
         if figure.worse < 0:
-            ax.axvline(0, color=INK, lw=1, ls="--")
+            ax.axvline(0, color=ink(), lw=1, ls="--")
+        ax.set_title(f"{figure.title.capitalize()} of the objects", loc="left", fontsize="medium")
         tidy(ax)
         return self
 

@@ -40,6 +40,7 @@ class RunAgreementDisplay(Display):
         self.image_ = ax.imshow(figure.values, cmap=colours, vmin=figure.floor, vmax=1)
         ax.set_xticks([])
         name_rows(ax, figure.labels)
+        ax.set_title("Agreement of the runs", loc="left", fontsize="medium")
         if colorbar:
             self.figure_.colorbar(self.image_, ax=ax, label=figure.measure, shrink=0.8)
         return self

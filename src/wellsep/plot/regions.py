@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import colour_of
-from wellsep.plot.display import INK, Display, centers_of, labels_of, style
+from wellsep.plot.display import Display, centers_of, ground, ink, key, labels_of, style, tint
 from wellsep.report.figures import Regions
 from wellsep.report.regions import regions_figure
 
@@ -70,22 +69,23 @@ class RegionsDisplay(Display):
 
         regions = self.figure
         (ax,) = self._axes(ax, figsize=(5, 4.6))
-        shades = np.ones((*regions.grid.shape, 3))
+        back = np.array(to_rgb(ground()))
+        shades = np.ones((*regions.grid.shape, 3)) * back
         for code in np.unique(regions.grid):
             # Shades of the clusters' colours, lighter than the marks.
-            shades[regions.grid == code] = 1 - 0.16 * (1 - np.array(to_rgb(colour_of(int(code)))))
+            shades[regions.grid == code] = back - 0.16 * (back - np.array(to_rgb(tint(code))))
         extent = (regions.x[0], regions.x[-1], regions.y[0], regions.y[-1])
         self.image_ = ax.imshow(
             shades, origin="lower", extent=extent, interpolation="nearest", zorder=0
         )
         self.lines_ = ax.add_collection(
-            LineCollection(list(regions.lines), colors=INK, linewidths=0.9, zorder=1)
+            LineCollection(list(regions.lines), colors=ink(), linewidths=0.9, zorder=1)
         )
         for code in np.unique(regions.codes):
             here = regions.codes == code
             ax.scatter(*regions.xy[here].T, s=14, lw=0, alpha=0.85, zorder=2, **style(int(code)))
         if regions.centers is not None:
-            ax.scatter(*regions.centers.T, marker="x", s=60, color=INK, zorder=3)
+            ax.scatter(*regions.centers.T, marker="x", s=60, color=ink(), zorder=3)
         if regions.point is not None and regions.counterfactual is not None:
             ax.annotate(
                 "",
@@ -93,15 +93,18 @@ class RegionsDisplay(Display):
                 regions.point,
                 arrowprops={
                     "arrowstyle": "-|>",
-                    "color": INK,
+                    "color": ink(),
                     "lw": 1.5,
                     "shrinkA": 0,
                     "shrinkB": 0,
                 },
                 zorder=4,
             )
-            ax.scatter(*regions.point, s=70, facecolors="none", edgecolors=INK, lw=1.8, zorder=4)
+            ax.scatter(*regions.point, s=70, facecolors="none", edgecolors=ink(), lw=1.8, zorder=4)
             ax.set_title(f"margin {regions.margin:.3g}", loc="left", fontsize="medium")
+        else:
+            ax.set_title("Regions of the clusters", loc="left", fontsize="medium")
+        key(ax, regions.codes, regions.clusters)
         # The same scale on both axes, so that distances can be compared by eye.
         ax.set(xlim=extent[:2], ylim=extent[2:], aspect="equal")
         return self

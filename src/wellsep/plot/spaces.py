@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import colour_of
 from wellsep.evaluate import rank
 from wellsep.plot.display import (
-    INK,
-    LINE,
-    QUIET,
     Display,
     agreement_map,
     answer_of,
+    ground,
+    ink,
+    key,
     name_rows,
+    quiet,
     style,
+    tint,
 )
 from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
 from wellsep.report.figures import Graph, HeatMap, Scatter
@@ -51,13 +52,14 @@ class AgreementDisplay(Display):
             heat.values, cmap=agreement_map(heat.floor), vmin=heat.floor, vmax=1
         )
         for row, group in enumerate(heat.group):
-            colour = colour_of(int(group))
+            colour = tint(group)
             width = 0.025 * n
             for corner in ((-0.5 - width * 1.6, row - 0.5), (row - 0.5, -0.5 - width * 1.6)):
                 size = (width, 1) if corner[1] == row - 0.5 else (1, width)
                 ax.add_patch(_rectangle(corner, *size, color=colour))
         ax.set(xlim=(-0.5 - 0.05 * n, n - 0.5), ylim=(n - 0.5, -0.5 - 0.05 * n), xticks=[])
         name_rows(ax, heat.names)
+        ax.set_title("Rank agreement of the spaces", loc="left", fontsize="medium")
         if colorbar:
             label = f"rank correlation ({heat.correlation})"
             self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.8)
@@ -92,18 +94,18 @@ class GraphDisplay(Display):
         thin = min(1.0, np.sqrt(250 / max(len(graph.edges), 1)))
         lines = LineCollection(
             list(graph.xy[graph.edges]),
-            colors=QUIET,
+            colors=quiet(),
             linewidths=0.5 + graph.strength,
             alpha=0.35 * thin,
             zorder=1,
         )
         self.lines_ = ax.add_collection(lines)
         size = 30 + 260 * graph.weight / max(float(graph.weight.max()), 1e-12)
-        colours = [colour_of(int(group)) for group in graph.group]
-        self.nodes_ = ax.scatter(*graph.xy.T, s=size, c=colours, edgecolors="white", zorder=2)
+        colours = [tint(group) for group in graph.group]
+        self.nodes_ = ax.scatter(*graph.xy.T, s=size, c=colours, edgecolors=ground(), zorder=2)
         wins = graph.wins
         ax.scatter(
-            *graph.xy[wins].T, s=size[wins] * 1.9, facecolors="none", edgecolors=INK, zorder=3
+            *graph.xy[wins].T, s=size[wins] * 1.9, facecolors="none", edgecolors=ink(), zorder=3
         )
         if names if names is not None else len(graph.names) <= 16:
             for name, (x, y) in zip(graph.names, graph.xy, strict=True):
@@ -115,6 +117,7 @@ class GraphDisplay(Display):
                     ha="center",
                     fontsize="x-small",
                 )
+        ax.set_title("Significant agreement of the spaces", loc="left", fontsize="medium")
         ax.set(aspect="equal", xticks=[], yticks=[], xlim=(-0.05, 1.05), ylim=(1.05, -0.05))
         ax.spines[:].set_visible(False)
         return self
@@ -196,7 +199,9 @@ class SpacesDisplay(Display):
             one.set_title(f"{scatter.space} ({kind})", loc="left", fontsize="medium")
             one.set(xticks=[], yticks=[], xlabel=scatter.axes)
             one.set_aspect("equal", adjustable="datalim")
-            one.spines[:].set_color(LINE)
+            one.spines[:].set_color(quiet(0.8))
+        last = self.figure[-1]
+        key(axes[len(self.figure) - 1], last.codes, last.clusters)
         return self
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._arguments import check_kind
-from wellsep._display import colour_of
 from wellsep.evaluate import ResolutionTree
-from wellsep.plot.display import INK, QUIET, Display
+from wellsep.plot.display import Display, ground, ink, quiet, tint
 from wellsep.report.figures import TreeFigure
 from wellsep.report.tree_figures import tree_figure
 
@@ -52,15 +51,15 @@ class ResolutionTreeDisplay(Display):
             ax.plot(
                 figure.x[[above, below]],
                 figure.level[[above, below]],
-                color=QUIET,
+                color=quiet(),
                 lw=0.5 + 5 * n / largest,
                 alpha=0.1 + 0.8 * share,
                 zorder=1,
                 solid_capstyle="round",
             )
-        colours = [colour_of(int(code)) for code in figure.codes]
+        colours = [tint(code) for code in figure.codes]
         area = 30 + 420 * figure.sizes / largest
-        ax.scatter(figure.x, figure.level, s=area, c=colours, zorder=2, edgecolors="white")
+        ax.scatter(figure.x, figure.level, s=area, c=colours, zorder=2, edgecolors=ground())
         crowded = np.bincount(figure.level)[figure.level] > _MOST_NAMED
         for node in np.flatnonzero(~crowded):
             ax.annotate(
@@ -70,7 +69,7 @@ class ResolutionTreeDisplay(Display):
                 textcoords="offset points",
                 va="center",
                 fontsize="x-small",
-                color=INK,
+                color=ink(),
             )
         ax.set_yticks(range(rows), figure.levels)
         ax.set(xticks=[], xlim=(0, 1), ylim=(rows - 0.4, -0.5))

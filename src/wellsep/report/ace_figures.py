@@ -11,6 +11,7 @@ from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
 
+MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 _STEPS = 200  # of placing the nodes of the graph
 
 
@@ -133,7 +134,8 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
     xy = xy / max(float(np.abs(xy).max()), 1e-9)
     xy = xy + 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
     ideal = 1.6 / np.sqrt(n)
-    for step in range(_STEPS):
+    steps = max(20, round(_STEPS * min(1.0, (300 / n) ** 2)))  # a step takes n²
+    for step in range(steps):
         gap = xy[:, None] - xy[None]
         far = np.sqrt((gap**2).sum(axis=2)) + 1e-9
         push = ideal**2 / far**2
@@ -141,7 +143,7 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
         pull = strength**2 * far / ideal / np.maximum(strength.sum(axis=1), 1.0)[:, None] * 4
         force = ((push - pull)[:, :, None] * gap).sum(axis=1) - 0.6 * xy
         size = np.sqrt((force**2).sum(axis=1))[:, None] + 1e-9
-        heat = 0.12 * (1 - step / _STEPS)
+        heat = 0.12 * (1 - step / steps)
         xy = xy + force / size * np.minimum(size, heat)
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = max(float((high - low).max()), 1e-9)
@@ -195,11 +197,14 @@ def ace_payload(result: AceResult, scores: Scores | None, steps: Steps) -> dict[
     }
     heat, graph = heat_map(result), agreement_graph(result)
     if heat is not None and graph is not None:
+        many = len(heat.names) > MANY_SPACES
         found["heat"] = {
             "places": heat.places,
-            "values": pack(upper(heat.values), "f4"),
+            "values": pack(np.rint((upper(heat.values) + 1) * 127), "u1")
+            if many
+            else pack(upper(heat.values), "f4"),
             "linked": pack_bits(upper(heat.linked)),
-            "adjusted": None if heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
+            "adjusted": None if many or heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
             "correlation": heat.correlation,
             "floor": heat.floor,
         }

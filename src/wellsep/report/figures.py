@@ -40,11 +40,13 @@ class RankingTable:
     rows : ndarray of int, the partition (or K) each row is about
     columns : tuple of Column
     same : params that all runs share, and are no column
+    classes : which distinct clustering each row is; None where all differ
     """
 
     rows: np.ndarray
     columns: tuple[Column, ...]
     same: Mapping[str, Any] = field(default_factory=dict)
+    classes: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class Boxes:
     values: np.ndarray  # (runs, methods), NaN where a run failed
     summary: np.ndarray  # (methods, 5): whisker, quartile, median, quartile, whisker
     wins: np.ndarray  # (methods,) runs in which a method is smallest, ties shared
-    label: str = "sum of squared errors"
+    label: str = "value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,6 +324,10 @@ class Page:
     embeddings : columns of the table of embeddings, where there are several
     missing : section → the sentence why it is not there
     data : what the script draws
+    chip : the kind of verdict, in two or three words
+    picks : (clustering, judges that place it first), most judges first
+    clusters : columns of the table of the best partition's clusters
+    provenance : (word, text) pairs: how to make the page again, options, version, date, data
     """
 
     kind: str
@@ -339,6 +345,10 @@ class Page:
     truth: TruthPanels | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
+    chip: str = ""
+    picks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+    clusters: Mapping[str, list[Any]] | None = None
 
 
 def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:

@@ -12,12 +12,14 @@ import numpy as np
 from wellsep._files import to_json
 
 LEVELS = 4095  # 12 bits a coordinate: finer than any screen shows it
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # they turn text round
 _ESCAPES = {
     "<": "\\u003c",
     ">": "\\u003e",
     "&": "\\u0026",
     "\u2028": "\\u2028",
     "\u2029": "\\u2029",
+    **{character: f"\\u{ord(character):04x}" for character in BIDI},
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,8 @@ from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
 from wellsep.report.choose_k_page import build_k_page, is_chosen_k
 from wellsep.report.figures import Column, Page
-from wellsep.report.pack import safe_json
+from wellsep.report.pack import BIDI, safe_json
+from wellsep.report.provenance import provenance
 from wellsep.report.ranking_page import build_ranking_page
 from wellsep.spaces.planes import LAYOUTS
 
@@ -39,7 +42,9 @@ SCRIPTS = (
     "curves.js",
     "tree.js",
     "truth.js",
+    "structure.js",
     "downloads.js",
+    "state.js",
     "start.js",
 )
 
@@ -51,7 +56,9 @@ def render_report(
     runs: Any = None,
     truth: Any = None,
     title: str | None = None,
-    layout: str = "pca",
+    layout: str | None = None,
+    objects: Any = None,
+    command: str | None = None,
 ) -> Path:
     """Write a result as one self-contained HTML page: the answer, the reasons, and plots.
 
@@ -73,9 +80,16 @@ def render_report(
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
     title : str, optional
-    layout : {"pca", "tsne", "umap"} or a name in ``runs.layouts``
+        Heading of the page.
+    layout : {None, "pca", "tsne", "umap"} or a name in ``runs.layouts``
         How spaces of more than two columns are drawn. A layout that came with the runs, such as
-        "X_umap" of AnnData, shows every space with the same coordinates.
+        "X_umap" of AnnData, shows every space with the same coordinates. By default principal
+        components, beside the layout that ``judge(layout="auto")`` kept.
+    objects : mapping or frame of columns of length n, optional
+        What is known about the objects. Each column colours them, and hovering shows it.
+    command : str, optional
+        The command that made the page. The foot shows it, to make the page again; by default the
+        call of :func:`wellsep.judge`.
 
     Returns
     -------
@@ -93,19 +107,23 @@ def render_report(
     True
     """
     drawn = getattr(runs, "layouts", {})  # those that came with the runs
-    check_choice("layout", layout, (*LAYOUTS, *drawn))
+    if layout is not None:
+        check_choice("layout", layout, (*LAYOUTS, *drawn))
     path = check_path("path", path)
     if title is not None:
         check_text("title", title)
     if is_chosen_k(result):
-        page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout)
+        page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout or "pca")
     elif isinstance(result, Judgement | Ranking | AceResult | Consensus):
-        page = build_ranking_page(result, runs=runs, truth=truth, title=title, layout=layout)
+        page = build_ranking_page(
+            result, runs=runs, truth=truth, title=title, layout=layout, objects=objects
+        )
     else:
         raise TypeError(
             "result must be a Judgement, Ranking, AceResult, Consensus or ChosenK, "
             f"got {type(result).__name__}."
         )
+    page = replace(page, provenance=provenance(result, runs=runs, command=command))
     write_text(path, to_html(page))
     return path
 
@@ -150,6 +168,13 @@ def show(value: Any, column: Column) -> str:
     return cell(value)
 
 
+def _without_controls(value: Any) -> Any:
+    """A text whose characters cannot turn round what follows; they are shown as a mark."""
+    if not isinstance(value, str) or not re.search(f"[{BIDI}]", value):
+        return value
+    return type(value)(re.sub(f"[{BIDI}]", "␣", value))
+
+
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True,
@@ -157,6 +182,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         loader=jinja2.FunctionLoader(_read),
+        finalize=_without_controls,
     )
     environment.filters["show"] = show
     environment.filters["cell"] = cell

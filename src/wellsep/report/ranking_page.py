@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from wellsep.evaluate import (
 )
 from wellsep.evaluate.combined import MADE_RUN
 from wellsep.evaluate.explain import describe_confidence
+from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
@@ -36,7 +37,21 @@ from wellsep.report.scatter import (
     object_names,
     scatters_payload,
 )
-from wellsep.report.table import ranking_table, table_payload, truth_panels, truth_payload
+from wellsep.report.structure_figures import (
+    agreement_payload,
+    cluster_table,
+    first_of_each,
+    grid_payload,
+    runs_tree_payload,
+    score_grid,
+)
+from wellsep.report.table import (
+    judge_picks,
+    ranking_table,
+    table_payload,
+    truth_panels,
+    truth_payload,
+)
 from wellsep.runs import Runs
 from wellsep.spaces.planes import plane
 
@@ -53,6 +68,9 @@ class Evidence:
     verdict: Verdict | None = None
     explanation: tuple[str, ...] = ()
     embeddings: EmbeddingRanking | None = None
+    vote: Consensus | None = None
+    laid_out: Coordinates | None = None
+    known: Mapping[str, Any] = field(default_factory=dict)  # columns about the objects
 
     @property
     def ace(self) -> AceResult | None:
@@ -97,7 +115,11 @@ class Evidence:
 
 
 def collect_evidence(
-    result: Judgement | Ranking | AceResult | Consensus, *, runs: Any, truth: Any
+    result: Judgement | Ranking | AceResult | Consensus,
+    *,
+    runs: Any,
+    truth: Any,
+    objects: Any = None,
 ) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
     scores = details = verdict = embeddings = None
@@ -125,7 +147,28 @@ def collect_evidence(
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    return Evidence(ranking, scores, details, runs, truth, verdict, explanation, embeddings)
+    laid_out = result.layout if isinstance(result, Judgement) else None
+    vote = result.vote if isinstance(result, Judgement) else None
+    found = Evidence(
+        ranking, scores, details, runs, truth, verdict, explanation, embeddings, vote, laid_out
+    )
+    return found if objects is None else replace(found, known=_columns(objects, found.n_objects))
+
+
+def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:
+    """Columns about the objects, by name, each of one value per object."""
+    if not hasattr(objects, "keys") or not hasattr(objects, "__getitem__"):
+        raise TypeError(
+            "objects must be a frame or a mapping of names to columns, got "
+            f"{type(objects).__name__}."
+        )
+    found = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
+    for name, values in found.items():
+        if len(values) != n:
+            raise ValueError(
+                f"objects[{name!r}] must have one value per object ({n}), got {len(values)}."
+            )
+    return found
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:
@@ -150,14 +193,15 @@ def build_ranking_page(
     runs: Any,
     truth: Any,
     title: str | None,
-    layout: str,
+    layout: str | None,
+    objects: Any = None,
 ) -> Page:
     """Everything the template and the script need for a ranking."""
-    evidence = collect_evidence(result, runs=runs, truth=truth)
+    evidence = collect_evidence(result, runs=runs, truth=truth, objects=objects)
     return _page(evidence, title=title, layout=layout)
 
 
-def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
+def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
     ranking, ace = evidence.ranking, evidence.ace
     table = ranking_table(ranking, scores=evidence.scores, params=evidence.params)
     missing: dict[str, str] = {}
@@ -217,6 +261,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         data["objects"] = objects_payload(chosen, drawn, evidence.ids)
         worst = worst_table(chosen, evidence.ids)
         data["objects"]["worst"] = worst
+    clusters = _structure(evidence, data)
+    if clusters is not None:
+        data["clusters"] = clusters
+    if not any(name in data for name in ("grid", "votes_of_runs", "tree")):
+        missing["structure"] = "There is one clustering or one embedding only: nothing to compare."
     truth = None
     if evidence.truth is not None:
         truth = _truth(evidence)
@@ -236,7 +285,42 @@ def _page(evidence: Evidence, *, title: str | None, layout: str) -> Page:
         truth=truth,
         missing=missing,
         data=data,
+        chip="" if evidence.verdict is None else evidence.verdict.kind.capitalize(),
+        picks=_picks(evidence),
+        clusters=clusters,
     )
+
+
+def _structure(evidence: Evidence, data: dict[str, Any]) -> dict[str, list[Any]] | None:
+    """Put the figures of the structure into the data; return the table of clusters."""
+    ranking, ace, runs = evidence.ranking, evidence.ace, evidence.runs
+    scores = evidence.scores
+    if ace is not None and scores is not None and scores.spaces == ace.spaces:
+        data["grid"] = grid_payload(score_grid(ranking, scores, ace))
+    if evidence.vote is not None and evidence.vote.n_distinct > 2:
+        data["votes_of_runs"] = agreement_payload(evidence.vote)
+    if runs is not None:
+        tree = runs_tree_payload(ranking, runs.partitions)
+        if tree is not None:
+            data["tree"] = tree
+    if evidence.details is None:
+        return None
+    distinct = first_of_each(ranking)
+    other = None
+    if runs is not None and len(distinct) > 1:
+        name = ranking.names[distinct[1]]
+        other = (name, runs.partitions[name])
+    return cluster_table(evidence.details, other, evidence.ids)
+
+
+def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What each judge picks, most judges first; empty where one judge alone has a say."""
+    found = judge_picks(evidence.ranking)
+    names = evidence.ranking.names
+    pairs = sorted(found.items(), key=lambda one: -len(one[1]))
+    if len({judge for _, judges in pairs for judge in judges}) < 2:
+        return ()
+    return tuple((names[i], tuple(judges)) for i, judges in pairs)
 
 
 def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
@@ -248,23 +332,30 @@ def _truth(evidence: Evidence) -> TruthPanels:
     return truth_panels(agreement(evidence.ranking, evidence.runs, evidence.truth))
 
 
-def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> Scatters | None:
+def _scatters(
+    evidence: Evidence, chosen: ObjectFigures | None, layout: str | None
+) -> Scatters | None:
     runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
     kept = None if scores is None else scores.plot_coordinates
     if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
         return None
     n_spaces, n_partitions = len(evidence.spaces), len(ranking.names)
-    if kept is not None and kept.planes and (layout == "pca" or runs is None):
-        objects = draw_objects(evidence.n_objects, n_spaces, n_partitions, kept.objects)
+    laid_out = evidence.laid_out if layout is None else None
+    given = laid_out.objects if laid_out is not None else None if kept is None else kept.objects
+    if kept is not None and kept.planes and (layout in (None, "pca") or runs is None):
+        objects = draw_objects(evidence.n_objects, n_spaces, n_partitions, given)
         rows = np.searchsorted(kept.objects, objects)
         planes, axes = tuple(plane[rows] for plane in kept.planes), kept.axes
     else:
-        objects = draw_objects(runs.n_objects, n_spaces, n_partitions, None)  # type: ignore[union-attr]
+        objects = draw_objects(runs.n_objects, n_spaces, n_partitions, given)  # type: ignore[union-attr]
         if layout in runs.layouts:  # type: ignore[union-attr]
-            xy = runs.open_layout(layout)  # type: ignore[union-attr]
-            made = [(plane(xy, objects)[0], layout)] * n_spaces
+            xy = runs.open_layout(layout)  # type: ignore[union-attr, arg-type]
+            made = [(plane(xy, objects)[0], str(layout))] * n_spaces
         else:
-            made = [plane(runs.spaces[name], objects, layout) for name in evidence.spaces]  # type: ignore[union-attr]
+            made = [
+                plane(runs.spaces[name], objects, layout or "pca")  # type: ignore[union-attr]
+                for name in evidence.spaces
+            ]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}
@@ -287,7 +378,14 @@ def _scatters(evidence: Evidence, chosen: ObjectFigures | None, layout: str) -> 
         labels=labels,
         truth=truth,
         values=values,
+        layout=None if laid_out is None else _shared(laid_out, objects),
+        known={name: values[objects] for name, values in evidence.known.items()},
     )
+
+
+def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str]:
+    rows = np.searchsorted(laid_out.objects, objects)
+    return laid_out.planes[0][rows], laid_out.axes[0]
 
 
 def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:

@@ -26,7 +26,9 @@ def regions_figure(
     Parameters
     ----------
     X : array-like of shape (n, 2)
+        The objects.
     labels : array-like of shape (n,)
+        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, 2), optional
         In the order of the sorted labels; by default the means. Regions are those of the nearest
         centre, and the lines are pieces of the bisectors between neighbouring centres.

@@ -17,6 +17,7 @@ from wellsep.spaces.planes import drawn_objects
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
 LONGEST_NAME = 120
+MOST_KINDS = 40  # categories that get a colour each
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +33,8 @@ class Scatters:
     labels : dict of partition name to (codes of the drawn objects, clusters, colour numbers)
     truth : the same for the true classes, or None
     values : dict of name to (s,) values of the chosen partition, for hovering
+    layout : an (s, 2) plane that suits every partition, and what it is, or None
+    known : dict of name to (s,) values, what is known about the objects
     """
 
     objects: np.ndarray
@@ -43,6 +46,8 @@ class Scatters:
     labels: Mapping[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]
     truth: tuple[np.ndarray, tuple[str, ...], np.ndarray] | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    layout: tuple[np.ndarray, str] | None = None
+    known: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 def affordable(n_drawn: int, n_spaces: int, n_partitions: int) -> int:
@@ -125,7 +130,31 @@ def scatters_payload(scatters: Scatters) -> dict[str, Any]:
         "labels": {name: _packed(part) for name, part in scatters.labels.items()},
         "truth": None if scatters.truth is None else _packed(scatters.truth),
         "values": {name: pack(values, "f4") for name, values in scatters.values.items()},
+        "layout": None
+        if scatters.layout is None
+        else {"name": scatters.layout[1], "plane": pack_plane(scatters.layout[0])},
+        "known": {name: known_payload(values) for name, values in scatters.known.items()},
     }
+
+
+def known_payload(values: np.ndarray) -> dict[str, Any]:
+    """A column about the objects: numbers, or categories with a colour each, or plain texts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known_payload(np.array(["b", "a", "b"]))["clusters"]
+    ['a', 'b']
+    >>> sorted(known_payload(np.array([0.5, 2.0, 7.0])))
+    ['values']
+    """
+    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(set(values)) > MOST_KINDS):
+        return {"values": pack(values, "f4")}
+    texts = np.array([str(value)[:LONGEST_NAME] for value in values])
+    kinds, codes = np.unique(texts, return_inverse=True)
+    if len(kinds) > MOST_KINDS:
+        return {"texts": texts.tolist()}
+    return _packed((codes, tuple(kinds.tolist()), np.arange(len(kinds))))
 
 
 def _packed(part: tuple[np.ndarray, tuple[str, ...], np.ndarray]) -> dict[str, Any]:

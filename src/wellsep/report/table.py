@@ -16,11 +16,11 @@ BASELINES = {
     "ace": ("ACE", "Rank by ACE."),
     "own_space": ("own space", f"Rank by it. {WORDS['own_space']}"),
     "mean_admitted": ("mean", f"Rank by it. {WORDS['mean_admitted']}"),
-    "mean_all": ("mean, all", f"Rank by it. {WORDS['mean_all']}"),
+    "mean_all": ("mean (all)", f"Rank by it. {WORDS['mean_all']}"),
     "input": ("input", f"Rank by it. {WORDS['input']}"),
     "consensus": ("consensus", f"Rank by it. {WORDS['consensus']}"),
     "plain_consensus": ("plain consensus", f"Rank by it. {WORDS['plain_consensus']}"),
-    "plain_consensus_nmi": ("plain, NMI", f"Rank by it. {WORDS['plain_consensus_nmi']}"),
+    "plain_consensus_nmi": ("plain (NMI)", f"Rank by it. {WORDS['plain_consensus_nmi']}"),
 }
 
 
@@ -42,7 +42,7 @@ def ranking_table(
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
-    order = ranking.order
+    order = np.array(sorted(ranking.order, key=lambda i: (ranking.rank[i], ranking.class_of[i])))
     columns = [
         Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
         Column("name", "run", "name", tuple(ranking.names[i] for i in order), WORDS["run"]),
@@ -62,21 +62,62 @@ def ranking_table(
         )
     if ranking.confidence is not None:
         sure = ranking.confidence
-        low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
-        said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
-        columns.insert(1, Column("interval", "rank interval", "interval", low_high, said, -1))
         said = f"Share of {sure.n_draws} half-samples in which the run is best."
         likely = _take(sure.probability_best, order)
-        columns.append(Column("best", "P(best)", "share", likely, said, 1))
+        columns.append(Column("best", "first in", "share", likely, said, 1))
+        low_high = tuple((int(a), int(b)) for a, b in sure.interval[order])
+        said = f"Lowest and highest rank in {sure.level:.0%} of {sure.n_draws} half-samples."
+        columns.append(Column("interval", "rank interval", "interval", low_high, said, -1))
     if ranking.n_clusters is not None:
         said = "Number of clusters."
         columns.append(Column("k", "K", "int", _take(ranking.n_clusters, order), said))
     known = None if ranking.n_clusters is None else _take(ranking.n_clusters, order)
     varied, same = _param_columns([ranking.names[i] for i in order], params or {}, known)
+    picked = judge_picks(ranking)
+    n_judges = len({judge for judges in picked.values() for judge in judges})
+    if n_judges > 1:
+        said = "Judges and indices that place this clustering first; the answer names them."
+        by = tuple(
+            ", ".join(own) if len(own) < 3 else f"{len(own)} of {n_judges} judges"
+            for own in (picked.get(int(i), []) for i in order)
+        )
+        columns.append(Column("picked", "picked by", "text", by, said))
     columns += varied
     columns += _baseline_columns(ranking, order)
     columns += _index_columns(ranking, scores, order)
-    return RankingTable(order, tuple(columns), same)
+    return RankingTable(order, tuple(columns), same, ranking.class_of[order])
+
+
+def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
+    """Position of a run → the judges that place it first, the deciding one first.
+
+    Of equal clusterings the first by rank stands for all; a judge with several picks is at each.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
+    >>> judge_picks(ws.rank(ws.ace(scores, dip=False)))
+    {1: ['ACE (score)', 'mean']}
+    """
+    first: dict[int, int] = {}
+    for i in ranking.order:
+        first.setdefault(int(ranking.class_of[i]), int(i))
+    ranks = {ranking.title: ranking.rank}
+    for name in (*ranking.baselines, *ranking.by_other_index):
+        if name == "mean_all" and np.array_equal(
+            ranking.baselines[name], ranking.baselines["mean_admitted"]
+        ):
+            continue
+        label = BASELINES[name][0] if name in BASELINES else f"ACE ({name})"
+        ranks[label] = ranking.ranks_by(name)
+    found: dict[int, list[str]] = {}
+    for label, values in ranks.items():
+        for i in dict.fromkeys(
+            first[int(ranking.class_of[j])] for j in np.flatnonzero(values == 1)
+        ):
+            found.setdefault(i, []).append(label)
+    return found
 
 
 def table_payload(table: RankingTable) -> dict[str, Any]:
@@ -84,6 +125,7 @@ def table_payload(table: RankingTable) -> dict[str, Any]:
     return {
         "rows": table.rows,
         "same": dict(table.same),
+        "classes": table.classes,
         "columns": [
             {
                 "key": c.key,

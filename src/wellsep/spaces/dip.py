@@ -46,7 +46,7 @@ class DipResult(Shown):
 
 
 def dip_statistic(x: Any) -> float:
-    r"""Dip of a sample: the distance of its distribution function to the nearest unimodal one.
+    r"""Return the dip: distance of the sample's distribution to the nearest with one mode.
 
     .. math:: D = \min_{G\ \text{unimodal}} \; \sup_t \, |F_n(t) - G(t)|
 

@@ -111,8 +111,13 @@ def multimodality(
         For ``"components"``; fewer are used where the rank is smaller.
     max_pairs : int
         For ``"distances"``: above so many pairs, a random part of the objects is taken.
-    method, n_simulations, random_state
-        As in :func:`dip_test`; ``random_state`` also draws the objects for ``"distances"``.
+    method : {"table", "monte-carlo"}
+        ``"table"``: the p-value is looked up among simulated quantiles. ``"monte-carlo"``: it is
+        simulated anew.
+    n_simulations : int
+        Uniform samples of ``"monte-carlo"``.
+    random_state : int, Generator or None
+        Draws these samples, and the objects for ``"distances"``.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from wellsep._matrices import PairSpace
 from wellsep.spaces.scaling import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")
+_FEW = 30  # objects under which neighbours say little
+_WIDE = 50  # columns that t-SNE and UMAP are given at most
 
 
 def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
@@ -71,12 +74,34 @@ def _without_columns(X: Any, objects: np.ndarray, layout: str) -> tuple[np.ndarr
     return _umap(table, "precomputed"), "UMAP"
 
 
-def _principal_components(drawn: np.ndarray) -> np.ndarray:
+def lay_out(X: Any, objects: np.ndarray, layout: str = "auto") -> tuple[np.ndarray, str]:
+    """(s, 2) coordinates of some objects for the eye, and how they were made.
+
+    "auto" is UMAP where it is installed, else t-SNE; few objects are shown by principal components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lay_out(np.eye(5), np.arange(4))[1]
+    'principal components'
+    """
+    if layout == "auto":
+        known = importlib.util.find_spec("umap") is not None
+        layout = "pca" if len(objects) < _FEW else "umap" if known else "tsne"
+    if not has_columns(X):
+        return plane(X, objects, layout)
+    drawn = np.asarray(X[objects], dtype=np.float64).reshape(len(objects), -1)
+    if layout != "pca" and drawn.shape[1] > _WIDE:
+        drawn = _principal_components(drawn, _WIDE)
+    return plane(drawn, np.arange(len(drawn)), layout)
+
+
+def _principal_components(drawn: np.ndarray, n: int = 2) -> np.ndarray:
     drawn = drawn - drawn.mean(axis=0)
     _, _, axes = np.linalg.svd(drawn, full_matrices=False)
-    axes = axes[:2]
-    if len(axes) < 2:
-        axes = np.vstack([axes, np.zeros((2 - len(axes), drawn.shape[1]))])
+    axes = axes[:n]
+    if len(axes) < n:
+        axes = np.vstack([axes, np.zeros((n - len(axes), drawn.shape[1]))])
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     axes = axes * np.where(largest < 0, -1.0, 1.0)
     flat: np.ndarray = drawn @ axes.T

@@ -62,13 +62,20 @@ W.swatch = function (code) {
   return svg;
 };
 
-// Colour of a correlation between −1 and 1.
-W.diverging = function (r) {
+// Colours of correlations between −1 and 1; asked for once per drawing, the theme is looked up once.
+W.ramp = function () {
   const stops = W.data.palette.diverging[W.theme()].map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
-  const end = r < 0 ? stops[0] : stops[2];
-  const share = Math.min(Math.abs(r), 1);
-  return `rgb(${stops[1].map((m, i) => Math.round(m + (end[i] - m) * share)).join(',')})`;
+  const at = (r) => {
+    const end = r < 0 ? stops[0] : stops[2], share = Math.min(Math.abs(r), 1);
+    return stops[1].map((m, i) => Math.round(m + (end[i] - m) * share));
+  };
+  const steps = Array.from({length: 513}, (_, s) => at(s / 256 - 1)), names = steps.map((rgb) => `rgb(${rgb.join(',')})`);
+  const step = (r) => Math.round((Math.max(-1, Math.min(1, r)) + 1) * 256);
+  const named = (r) => names[step(r)];
+  named.rgb = (r) => steps[step(r)];
+  return named;
 };
+W.diverging = (r) => W.ramp()(r);
 
 // Hovering and choosing inside an svg: elements carry data-tip and data-do.
 W.touchable = function (svg, act) {

@@ -1,16 +1,19 @@
 // W holds what the parts share: data, state, small tools. Text enters the page as text only.
-const W = {data: JSON.parse(document.getElementById('data').textContent), tables: {}, drawers: []};
+const W = {data: JSON.parse(document.getElementById('data').textContent), tables: {}, drawers: [], redraw: {}, recorder: null};
 
 W.byId = (id) => document.getElementById(id);
 W.chart = (id) => document.querySelector(`[data-chart="${id}"]`);
 
+// Characters that turn text round are shown as a mark.
+W.plain = (text) => text.replace(/[\u202A-\u202E\u2066-\u2069]/g, '␣');
+
 W.make = function (tag, attributes = {}, ...children) {
-  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop'];
+  const svg = ['svg', 'g', 'path', 'circle', 'line', 'rect', 'text', 'polygon', 'title', 'defs', 'linearGradient', 'stop', 'image'];
   const node = svg.includes(tag) ? document.createElementNS('http://www.w3.org/2000/svg', tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
   }
-  for (const child of children) node.append(child);
+  for (const child of children) node.append(typeof child === 'string' ? W.plain(child) : child);
   return node;
 };
 
@@ -49,8 +52,9 @@ W.listeners = {};
 W.on = (what, tell) => (W.listeners[what] = W.listeners[what] || []).push(tell);
 W.emit = (what) => (W.listeners[what] || []).forEach((tell) => tell());
 
-// What is chosen now: a run (partition), a drawn object, a cluster to see alone, a colouring.
-W.state = {run: W.data.best, object: null, cluster: null, colour: null};
+// What is chosen now: a run (partition), one to compare with, a drawn object, a cluster to see alone,
+// a colouring, the objects inside a loop.
+W.state = {run: W.data.best, other: null, object: null, cluster: null, colour: null, picked: null};
 W.choose = function (what, value) {
   if (W.state[what] === value) return;
   W.state[what] = value;
@@ -81,12 +85,12 @@ W.colour = function (code) {
 W.paint = (code) => (code < 0 ? 'var(--noise)' : `var(--c${code % 8})`);
 W.mark = (code) => (code < 0 ? 0 : Math.floor(code / 8) % 5);
 
-W.say = (text) => { W.byId('live').textContent = text; };
+W.say = (text) => { W.byId('live').textContent = W.plain(text); };
 W.tip = function (text, x, y) {
   const tip = W.byId('tip');
   tip.hidden = !text;
   if (!text) return;
-  tip.textContent = text;
+  tip.textContent = W.plain(text);
   const box = tip.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 6))}px`;
   tip.style.top = `${y + box.height + 24 > innerHeight ? y - box.height - 10 : y + 16}px`;
@@ -108,6 +112,7 @@ W.draw = function (holder, drawer, ...occasions) {
 };
 
 W.canvas = function (canvas, width, height) {
+  if (W.recorder) return W.recorder.start(width, height);
   const ratio = Math.min(window.devicePixelRatio || 1, 3);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
@@ -117,4 +122,48 @@ W.canvas = function (canvas, width, height) {
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
   return pen;
+};
+
+// Many small cells as one picture: (i, j) => [red, green, blue].
+W.pixels = function (pen, rows, columns, rgb, x, y, width, height) {
+  const small = document.createElement('canvas');
+  small.width = columns;
+  small.height = rows;
+  const ink = small.getContext('2d'), data = ink.createImageData(columns, rows);
+  for (let i = 0, at = 0; i < rows; i++) for (let j = 0; j < columns; j++, at += 4) {
+    const [r, g, b] = rgb(i, j);
+    data.data[at] = r; data.data[at + 1] = g; data.data[at + 2] = b; data.data[at + 3] = 255;
+  }
+  ink.putImageData(data, 0, 0);
+  pen.imageSmoothingEnabled = false;
+  pen.drawImage(small, x, y, width, height);
+};
+
+// A pen that writes SVG: the drawing of a canvas as a file that can be scaled.
+W.Recorder = class {
+  start(width, height) {
+    Object.assign(this, {width, height, parts: [], d: '', fillStyle: '#000', strokeStyle: '#000', lineWidth: 1, globalAlpha: 1, font: '12px sans-serif', textAlign: 'left', textBaseline: 'alphabetic'});
+    return this;
+  }
+  setLineDash() {}
+  beginPath() { this.d = ''; }
+  moveTo(x, y) { this.d += `M${x.toFixed(1)} ${y.toFixed(1)}`; }
+  lineTo(x, y) { this.d += `L${x.toFixed(1)} ${y.toFixed(1)}`; }
+  closePath() { this.d += 'Z'; }
+  rect(x, y, w, h) { this.d += `M${x.toFixed(1)} ${y.toFixed(1)}h${w.toFixed(1)}v${h.toFixed(1)}h${(-w).toFixed(1)}Z`; }
+  arc(x, y, r) { const s = r.toFixed(1), t = (2 * r).toFixed(1); this.d += `M${(x - r).toFixed(1)} ${y.toFixed(1)}a${s} ${s} 0 1 0 ${t} 0a${s} ${s} 0 1 0 -${t} 0`; }
+  fill() { this.put('path', {d: this.d, fill: this.fillStyle}); }
+  stroke() { this.put('path', {d: this.d, fill: 'none', stroke: this.strokeStyle, 'stroke-width': this.lineWidth}); }
+  fillRect(x, y, w, h) { this.put('rect', {x: x.toFixed(1), y: y.toFixed(1), width: w.toFixed(1), height: h.toFixed(1), fill: this.fillStyle}); }
+  strokeRect(x, y, w, h) { this.put('rect', {x, y, width: w, height: h, fill: 'none', stroke: this.strokeStyle, 'stroke-width': this.lineWidth}); }
+  fillText(words, x, y) {
+    this.put('text', {x, y: this.textBaseline === 'middle' ? y + 4 : y, fill: this.fillStyle, 'text-anchor': {right: 'end', center: 'middle'}[this.textAlign] || 'start', style: `font:${this.font}`}, words);
+  }
+  strokeText() {}
+  drawImage(picture, x, y, width, height) { this.put('image', {x, y, width, height, href: picture.toDataURL(), style: 'image-rendering:pixelated'}); }
+  put(tag, attributes, ...words) {
+    if (this.globalAlpha < 1) attributes.opacity = this.globalAlpha;
+    this.parts.push(W.make(tag, attributes, ...words));
+  }
+  svg() { return W.make('svg', {viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height}, ...this.parts); }
 };

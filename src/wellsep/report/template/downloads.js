@@ -22,13 +22,39 @@
     link.remove();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   }
+  // A picture as a file: an svg with its colours written into it; a canvas is drawn again by a pen that writes.
+  const PAINT = ['fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-dasharray', 'opacity', 'font-family', 'font-size', 'font-weight', 'text-anchor'];
+  function whole(svg, title) {
+    const copy = svg.cloneNode(true), from = [svg, ...svg.querySelectorAll('*')], to = [copy, ...copy.querySelectorAll('*')];
+    if (svg.isConnected) from.forEach((node, i) => {
+      const style = getComputedStyle(node);
+      for (const name of PAINT) to[i].setAttribute(name, style.getPropertyValue(name));
+      to[i].removeAttribute('class');
+      for (const name of ['data-tip', 'data-do', 'tabindex']) to[i].removeAttribute(name);
+    });
+    copy.prepend(W.make('title', {}, title), W.make('rect', {width: '100%', height: '100%', fill: W.surface('panel')}));
+    copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
+    return new XMLSerializer().serializeToString(copy);
+  }
+  W.saveCanvas = function (name, draw) {
+    const pen = W.recorder = new W.Recorder();
+    try { draw(); } finally { W.recorder = null; }
+    save(`wellsep-${name}.svg`, whole(pen.svg(), name), 'image/svg+xml');
+    draw();
+  };
+  function saveFigure(id, title) {
+    const drawn = W.chart(id).querySelector('svg');
+    if (W.redraw[id]) W.saveCanvas(id, W.redraw[id]);
+    else if (drawn) save(`wellsep-${id}.svg`, whole(drawn, title), 'image/svg+xml');
+  }
   document.querySelectorAll('[data-save]').forEach((button) => {
     const {save: what, as} = button.dataset;
     const title = button.closest('figure, .heading, .controls')?.querySelector('.caption, h2, h3')?.textContent || what;
-    button.setAttribute('aria-label', `Download ${what === 'everything' ? 'everything' : title} as ${as.toUpperCase()}`);
-    button.closest('.downloads').hidden = !(what === 'everything' || W.tables[what]);
+    button.setAttribute('aria-label', what === 'everything' ? button.textContent : `${as.toUpperCase()}: ${title}`);
+    if (as !== 'svg') button.closest('.downloads').hidden = !(what === 'everything' || W.tables[what]);
     button.addEventListener('click', () => {
       if (what === 'everything') save('wellsep.json', JSON.stringify(everything(), null, 1), 'application/json');
+      else if (as === 'svg') saveFigure(what, title);
       else if (as === 'csv') save(`wellsep-${what}.csv`, csv(W.tables[what]()), 'text/csv');
       else save(`wellsep-${what}.json`, JSON.stringify(records(W.tables[what]()), null, 1), 'application/json');
     });

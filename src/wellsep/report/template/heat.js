@@ -3,7 +3,8 @@
   const heat = W.data.heat;
   if (!heat) return;
   const places = heat.places, n = places.length, story = W.data.steps;
-  const values = W.decode(heat.values), linked = W.decode(heat.linked), adjusted = W.decode(heat.adjusted);
+  const packed = W.decode(heat.values), linked = W.decode(heat.linked), adjusted = W.decode(heat.adjusted);
+  const values = heat.values.$ === 'u1' ? Float32Array.from(packed, (v) => v / 127 - 1) : packed;
   const name = (i) => W.data.spaces[places[i]];
   W.agreement = {
     n, places,
@@ -20,7 +21,7 @@
   holder.append(canvas, key);
   const from = heat.floor < 0 ? null : heat.floor;
   // Where all agree, the colours start at the least agreement, so that differences show.
-  const shade = (r) => W.diverging(from === null ? r : (r - from) / (1 - from || 1));
+  const shaded = (ramp) => (r) => ramp(from === null ? r : (r - from) / (1 - from || 1));
   const band = 7, labelled = n <= 16;
   let cell = 10, left = band + 4, cursor = null;
 
@@ -35,9 +36,11 @@
     cell = Math.max(1, Math.min(72, (width - left - 2) / n));
     const size = cell * n;
     const pen = W.canvas(canvas, Math.ceil(left + size + 2), Math.ceil(band + 4 + size + 2));
-    const top = band + 4, gap = cell > 5 ? 1 : 0;
+    const top = band + 4, gap = cell > 5 ? 1 : 0, shade = shaded(W.ramp());
+    const tiny = cell <= 5, ramp = W.ramp();
+    if (tiny) W.pixels(pen, n, n, (i, j) => ramp.rgb(from === null ? W.agreement.r(i, j) : (W.agreement.r(i, j) - from) / (1 - from || 1)), left, top, size, size);
     for (let i = 0; i < n; i++) {
-      for (let j = 0; j < n; j++) {
+      for (let j = 0; j < (tiny ? 0 : n); j++) {
         pen.fillStyle = shade(W.agreement.r(i, j));
         pen.fillRect(left + j * cell, top + i * cell, cell - gap, cell - gap);
       }
@@ -103,6 +106,7 @@
     key.append(svg);
   }
   W.draw(holder, (width) => { draw(width); drawKey(); }, 'run', 'theme');
+  W.redraw.heat = () => draw(Math.floor(holder.clientWidth));
 
   W.tables.agreement = () => ({
     columns: ['space', ...places.map((p) => W.data.spaces[p])],

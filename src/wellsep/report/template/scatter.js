@@ -1,53 +1,81 @@
-// Spaces side by side, coloured by the labels of any run, by the truth, or by a value.
+// Two runs side by side in any space: zoom, a loop around objects, colours, where the runs differ.
 (function () {
   const scatters = W.data.scatters;
   if (!scatters) return;
   const n = scatters.names.length, objects = W.decode(scatters.objects);
-  const planes = scatters.spaces.map(() => null), labels = new Map();
+  const planes = new Map(), labels = new Map();
   const values = Object.fromEntries(Object.entries(scatters.values).map(([k, v]) => [k, W.decode(v)]));
   const VALUES = {width: 'silhouette width', margin: 'margin', lcd: 'local connectivity disagreement'};
+  const best = W.data.objects ? W.data.objects.partition : null;
   const place = new Map([...objects].map((o, i) => [o, i]));
-  const plane = (space) => planes[space] || (planes[space] = W.decode(scatters.spaces[space].plane));
+  const LAYOUT = -1;
+  const here = (space) => (space === LAYOUT ? {name: scatters.layout.name, axes: 'one layout for all runs', plane: scatters.layout.plane} : scatters.spaces[space]);
   W.objectName = (object) => (place.has(object) ? scatters.names[place.get(object)] : null);
 
+  // A plane with the limits that show most objects: a few far ones must not press the others together.
+  function plane(space) {
+    if (!planes.has(space)) {
+      const found = W.decode(here(space).plane);
+      const ends = (list) => { const s = Float32Array.from(list).sort(); return [s[Math.floor(0.01 * (n - 1))], s[Math.ceil(0.99 * (n - 1))]]; };
+      const [a, b] = ends(found.x), [c, d] = ends(found.y);
+      const wide = Math.max(b - a, d - c, 1) * 1.12, whole = Math.max(found.w, found.h, 1);
+      found.view = wide < 0.6 * whole ? {x: (a + b) / 2, y: (c + d) / 2, span: wide} : {x: found.w / 2, y: found.h / 2, span: whole};
+      found.whole = {x: found.w / 2, y: found.h / 2, span: whole};
+      planes.set(space, found);
+    }
+    return planes.get(space);
+  }
+  function unpack(part, title) {
+    const codes = W.decode(part.codes), none = part.codes.$ === 'u1' ? 255 : 65535;
+    return {title, clusters: part.clusters, colours: part.colours, codes: Int32Array.from(codes, (c) => (c === none ? -1 : c))};
+  }
   function labelling(name) {
     if (!labels.has(name)) {
       const part = name === null ? scatters.truth : scatters.labels[name];
       if (!part) return null;
-      const codes = W.decode(part.codes), none = part.codes.$ === 'u1' ? 255 : 65535;
-      labels.set(name, {
-        title: name === null ? 'truth' : name, clusters: part.clusters, colours: part.colours,
-        codes: Int32Array.from(codes, (c) => (c === none ? -1 : c)),
-      });
+      labels.set(name, unpack(part, name === null ? 'truth' : name));
     }
     return labels.get(name);
   }
-  // What colours the objects now: {title, codes, clusters, colours} or {title, values}.
-  function colouring() {
+  const known = new Map();
+  function column(name) {
+    if (!known.has(name)) {
+      const part = scatters.known[name];
+      known.set(name, part.values ? {title: name, values: W.decode(part.values), key: name} : part.codes ? unpack(part, name) : {title: name, texts: part.texts});
+    }
+    return known.get(name);
+  }
+  // What colours the objects of a run: {title, codes, clusters, colours} or {title, values, key}.
+  function colouring(run = W.state.run) {
     const by = W.state.colour;
     if (by === 'truth') return labelling(null);
-    if (by && by.startsWith('value:')) {
-      const key = by.slice(6);
-      return {title: VALUES[key], values: values[key], key};
-    }
-    const name = W.data.partitions[by && by.startsWith('run:') ? Number(by.slice(4)) : W.state.run];
+    if (by && by.startsWith('value:')) return {title: `${VALUES[by.slice(6)]} in ${best}`, values: values[by.slice(6)], key: by.slice(6)};
+    if (by && by.startsWith('known:')) return column(by.slice(6));
+    const name = W.data.partitions[by && by.startsWith('run:') ? Number(by.slice(4)) : run];
     return labelling(name) || labelling(Object.keys(scatters.labels)[0] ?? '') || {title: 'nothing', codes: new Int32Array(n).fill(0), clusters: [''], colours: [0]};
   }
+  function limits(now) {
+    const [low, high] = W.range(now.values);
+    if (now.key === 'lcd') return [0, high];
+    if (now.key === 'width') return [-1, 1];
+    if (now.key === 'margin') { const most = Math.max(-low, high); return [-most, most]; }
+    return [low, high];
+  }
   function shade(now) {
-    const finite = [...now.values].filter(Number.isFinite);
-    const most = Math.max(...finite.map(Math.abs), 1e-12);
-    return (v) => (Number.isFinite(v) ? W.diverging(now.key === 'lcd' ? -v / most : now.key === 'width' ? v : v / most) : W.surface('noise'));
+    const [low, high] = limits(now), ramp = W.ramp(), none = W.surface('noise');
+    const centred = low < 0 && high > 0;
+    return (v) => (!Number.isFinite(v) ? none : ramp(now.key === 'lcd' ? -v / (high || 1) : centred ? v / Math.max(-low, high) : 0.12 + 0.88 * (v - low) / (high - low || 1)));
   }
 
-  function paint(pen, space, size, radius, now) {
-    const {x, y, w, h} = plane(space);
-    const pad = radius + 5, unit = (size - 2 * pad) / 4095;
-    const left = pad + (4095 - w) * unit / 2, low = size - pad - (4095 - h) * unit / 2;
-    const px = (i) => left + x[i] * unit, py = (i) => low - y[i] * unit;
+  function paint(pen, space, size, radius, now, view) {
+    const {x, y} = plane(space), pad = radius + 5, unit = (size - 2 * pad) / view.span;
+    const px = (i) => size / 2 + (x[i] - view.x) * unit, py = (i) => size / 2 - (y[i] - view.y) * unit;
     pen.globalAlpha = n > 1200 ? 0.75 : 0.85;
+    const inside = (i) => px(i) > -radius && px(i) < size + radius && py(i) > -radius && py(i) < size + radius;
     if (now.values) {
       const colour = shade(now);
       for (let i = 0; i < n; i++) {
+        if (!inside(i)) continue;
         pen.fillStyle = colour(now.values[i]);
         pen.beginPath();
         W.trace(pen, 0, px(i), py(i), radius);
@@ -56,6 +84,7 @@
     } else {
       const batches = new Map();
       for (let i = 0; i < n; i++) {
+        if (!inside(i)) continue;
         const code = now.codes[i];
         const faint = W.state.cluster !== null && code !== W.state.cluster;
         const id = faint ? -2 : code < 0 ? -1 : now.colours[code];
@@ -72,76 +101,233 @@
     pen.globalAlpha = 1;
     return {px, py};
   }
+  // Names of the clusters at the middle of their objects.
+  function nameClusters(pen, at, now, size) {
+    if (!now.codes || now.title === 'nothing' || now.clusters.length > 30) return;
+    pen.font = '600 13px system-ui, sans-serif';
+    pen.textAlign = 'center';
+    pen.textBaseline = 'middle';
+    now.clusters.forEach((cluster, code) => {
+      const own = [...now.codes.keys()].filter((i) => now.codes[i] === code);
+      if (!own.length) return;
+      const middle = (f) => own.map(f).sort((a, b) => a - b)[own.length >> 1];
+      const [x, y] = [middle(at.px), middle(at.py)];
+      if (x < 0 || y < 0 || x > size || y > size) return;
+      const words = W.plain(W.cut(cluster, 12));
+      pen.lineWidth = 4;
+      pen.strokeStyle = W.surface('panel');
+      pen.strokeText(words, x, y);
+      pen.fillStyle = W.surface('ink');
+      pen.fillText(words, x, y);
+    });
+  }
 
   function words(i, now) {
     const lines = [scatters.names[i]];
-    if (now.codes && now.clusters.length) lines.push(now.codes[i] < 0 ? 'noise' : `cluster ${now.clusters[now.codes[i]]}`);
-    for (const [key, list] of Object.entries(values)) if (Number.isFinite(list[i])) lines.push(`${VALUES[key]} ${W.show(Number(list[i].toPrecision(3)))}`);
+    if (now.codes && now.clusters.length) lines.push(now.codes[i] < 0 ? 'noise' : W.state.colour && !W.state.colour.startsWith('run:') ? `${now.title} ${now.clusters[now.codes[i]]}` : `cluster ${now.clusters[now.codes[i]]}`);
+    if (now.values && Number.isFinite(now.values[i])) lines.push(`${now.title} ${W.show(Number(now.values[i].toPrecision(3)))}`);
+    // These values belong to the best run: they are not told beside the cluster of another one.
+    if (now.title === best) for (const [key, list] of Object.entries(values)) if (Number.isFinite(list[i])) lines.push(`${VALUES[key]} ${W.show(Number(list[i].toPrecision(3)))}`);
+    for (const name of Object.keys(scatters.known).slice(0, 6)) {
+      const one = column(name);
+      if (one.title !== now.title) lines.push(`${name} ${one.texts ? W.cut(one.texts[i], 160) : one.values ? W.show(Number(one.values[i].toPrecision(4))) : one.clusters[one.codes[i]]}`);
+    }
     return lines.join('\n');
   }
 
+  const order = W.data.table.rows, classes = W.data.table.classes;
+  const classOf = new Map(order.map((run, i) => [run, classes ? classes[i] : run]));
+  const labelled = (run) => W.data.partitions[run] in scatters.labels;
+  W.firstOther = order.find((run) => classOf.get(run) !== classOf.get(W.data.best) && labelled(run)) ?? null;
+  W.state.other = W.firstOther;
+  // Of the drawn objects those that the two runs put into clusters that do not belong together.
+  function differing() {
+    if (W.state.other === null) return null;
+    const a = labelling(W.data.partitions[W.state.run]), b = labelling(W.data.partitions[W.state.other]);
+    if (!a || !b) return null;
+    const colour = (one, i) => (one.codes[i] < 0 ? -1 : one.colours[one.codes[i]]);
+    return {a, b, objects: [...Array(n).keys()].filter((i) => colour(a, i) !== colour(b, i))};
+  }
+
+  const {selected, excluded} = W.data.sides;
+  const panels = [];
+  let loop = false;
   class Panel {
-    constructor(title, spaces, id) {
-      this.spaces = spaces;
-      this.space = spaces[0];
+    constructor(id, title, run) {
+      this.run = run;
       this.figure = W.make('figure', {class: 'chart scatter', id});
-      const header = W.make('header');
-      this.pick = W.make('select', {'aria-label': `${title}: which space`});
-      for (const s of spaces) this.pick.append(W.make('option', {value: s}, scatters.spaces[s].name));
-      header.append(W.make('h3', {}, title), this.pick);
+      this.title = W.make('h3', {}, title);
+      this.pick = W.make('select', {'aria-label': `${title}: drawn in`});
+      if (scatters.layout) this.pick.append(W.make('option', {value: LAYOUT}, scatters.layout.name));
+      for (const [label, spaces] of [['give the answer', selected], ['others', excluded]]) {
+        if (!spaces.length) continue;
+        const group = W.make('optgroup', {label});
+        for (const s of spaces) group.append(W.make('option', {value: s}, scatters.spaces[s].name));
+        this.pick.append(excluded.length ? group : group.firstChild);
+      }
       this.holder = W.make('div', {class: 'canvas'});
       this.canvas = W.make('canvas', {tabindex: '0', role: 'img'});
       this.said = W.make('p', {class: 'said'});
       this.holder.append(this.canvas);
+      const tools = W.make('span', {class: 'tools'});
+      for (const [label, name, act] of [['+', 'Zoom in', () => this.zoom(1.5)], ['−', 'Zoom out', () => this.zoom(1 / 1.5)], ['Reset', 'Reset the zoom', () => this.reset()]]) {
+        const button = W.make('button', {type: 'button', 'aria-label': label === 'Reset' ? 'Reset zoom' : name}, label);
+        button.addEventListener('click', act);
+        tools.append(button);
+      }
+      const save = W.make('button', {type: 'button', 'aria-label': 'SVG of this scatter plot'}, 'SVG');
+      save.addEventListener('click', () => W.saveCanvas(id, () => this.draw(this.width)));
+      tools.append(save);
+      const header = W.make('header', {}, this.title, this.pick, tools);
       this.figure.append(header, this.holder, this.said);
-      this.pick.hidden = scatters.spaces.length === 1;
+      this.pick.hidden = this.pick.options.length === 1;
+      this.space = scatters.layout ? LAYOUT : this.own();
+      this.pick.value = String(this.space);
+      this.view = {...plane(this.space).view};
       this.pick.addEventListener('change', () => this.show(Number(this.pick.value)));
-      this.canvas.addEventListener('pointermove', (e) => this.hover(e));
+      this.listen();
+      W.draw(this.holder, (width) => this.draw(width), 'run', 'other', 'colour', 'cluster', 'object', 'theme', 'picked');
+    }
+    own() {
+      const own = W.spaceOf(this.run());
+      return own !== undefined && own >= 0 ? own : selected[0] ?? excluded[0] ?? 0;
+    }
+    listen() {
+      let start = null;
+      const spot = (event) => { const box = this.canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+      this.canvas.addEventListener('pointerdown', (event) => {
+        start = {at: spot(event), view: {...this.view}, path: [spot(event)], moved: false};
+        if (loop || this.zoomed()) this.canvas.setPointerCapture(event.pointerId);
+      });
+      this.canvas.addEventListener('pointermove', (event) => {
+        if (!start) return this.hover(event);
+        const [x, y] = spot(event);
+        start.moved = start.moved || Math.hypot(x - start.at[0], y - start.at[1]) > 4;
+        if (!start.moved) return undefined;
+        if (loop || event.shiftKey) {
+          start.path.push([x, y]);
+          this.draw(this.width, start.path);
+        } else if (this.zoomed()) {
+          const unit = this.view.span / this.size;
+          this.view.x = start.view.x - (x - start.at[0]) * unit;
+          this.view.y = start.view.y + (y - start.at[1]) * unit;
+          this.draw(this.width);
+        }
+        return undefined;
+      });
+      const end = () => {
+        if (start && start.moved && start.path.length > 2) this.choosePath(start.path);
+        const moved = start && start.moved;
+        start = null;
+        this.dragged = moved;
+      };
+      this.canvas.addEventListener('pointerup', end);
+      this.canvas.addEventListener('pointercancel', () => { start = null; });
       this.canvas.addEventListener('pointerleave', () => W.tip(''));
-      this.canvas.addEventListener('click', (e) => {
-        const i = this.nearest(e);
+      this.canvas.addEventListener('click', (event) => {
+        if (this.dragged) { this.dragged = false; return; }
+        const i = this.nearest(event);
         W.choose('object', i < 0 ? null : objects[i]);
       });
-      this.canvas.addEventListener('keydown', (e) => this.walk(e));
-      W.draw(this.holder, (width) => this.draw(width), 'run', 'colour', 'cluster', 'object', 'theme');
+      this.canvas.addEventListener('wheel', (event) => {
+        if (!event.ctrlKey && !event.metaKey) return;  // the page scrolls
+        event.preventDefault();
+        this.zoom(event.deltaY < 0 ? 1.2 : 1 / 1.2, spot(event));
+      }, {passive: false});
+      this.canvas.addEventListener('dblclick', (event) => this.zoom(2, spot(event)));
+      this.canvas.addEventListener('keydown', (event) => {
+        if (event.key === '+' || event.key === '=') this.zoom(1.5);
+        else if (event.key === '-') this.zoom(1 / 1.5);
+        else if (event.key === '0') this.reset();
+        else this.walk(event);
+      });
+    }
+    zoomed() { return this.view.span < plane(this.space).whole.span * 0.999; }
+    zoom(factor, at = null) {
+      const unit = this.view.span / this.size, whole = plane(this.space).whole.span;
+      const span = Math.min(Math.max(this.view.span / factor, whole / 60), whole * 1.05);
+      const [x, y] = at || [this.size / 2, this.size / 2];
+      const keep = 1 - span / this.view.span;
+      this.view = {x: this.view.x + (x - this.size / 2) * unit * keep, y: this.view.y - (y - this.size / 2) * unit * keep, span};
+      this.draw(this.width);
+      W.say(`Zoom ${(whole / span).toFixed(1)}.`);
+    }
+    reset() { this.view = {...plane(this.space).view}; this.draw(this.width); }
+    choosePath(path) {
+      const inside = (x, y) => {
+        let odd = false;
+        for (let i = 0, j = path.length - 1; i < path.length; j = i++) {
+          const [[a, b], [c, d]] = [path[i], path[j]];
+          if ((b > y) !== (d > y) && x < ((c - a) * (y - b)) / (d - b) + a) odd = !odd;
+        }
+        return odd;
+      };
+      const found = [...Array(n).keys()].filter((i) => inside(this.at.px(i), this.at.py(i)));
+      W.choose('picked', found.length ? found : null);
+      W.say(`${found.length} objects inside the loop.`);
+      this.draw(this.width);
     }
     show(space) {
       this.space = space;
       this.pick.value = String(space);
-      if (this.size) this.draw(Math.floor(this.holder.clientWidth));
+      this.view = {...plane(space).view};
+      if (this.size) this.draw(this.width);
     }
-    draw(width) {
-      this.size = Math.min(width, 560);
-      const now = colouring();
+    now() { return colouring(this.run()); }
+    draw(width, path = null) {
+      this.width = width;
+      this.size = Math.min(width, 640);
+      const now = this.now(), second = this === panels[1];
       const pen = W.canvas(this.canvas, this.size, this.size);
-      this.at = paint(pen, this.space, this.size, n > 1200 ? 2.4 : n > 300 ? 3 : 4, now);
-      const chosen = place.get(W.state.object);
-      if (chosen !== undefined) {
+      this.canvas.style.touchAction = loop || this.zoomed() ? 'none' : 'auto';
+      const radius = n > 1200 ? 2.4 : n > 300 ? 3 : 4;
+      this.at = paint(pen, this.space, this.size, radius, now, this.view);
+      const ring = (list, r, thick) => {
         pen.strokeStyle = W.surface('ink');
-        pen.lineWidth = 2;
+        pen.lineWidth = thick;
         pen.beginPath();
-        pen.arc(this.at.px(chosen), this.at.py(chosen), 8, 0, 2 * Math.PI);
+        for (const i of list) { const [x, y] = [this.at.px(i), this.at.py(i)]; pen.moveTo(x + r, y); pen.arc(x, y, r, 0, 2 * Math.PI); }
+        pen.stroke();
+      };
+      const differ = second && !W.state.colour ? differing() : null;
+      if (differ) ring(differ.objects, radius + 0.5, 1);
+      if (W.state.picked) ring(W.state.picked, radius + 2, 1.5);
+      nameClusters(pen, this.at, now, this.size);
+      const chosen = place.get(W.state.object);
+      if (chosen !== undefined) ring([chosen], 8, 2);
+      if (path) {
+        pen.strokeStyle = W.surface('accent');
+        pen.lineWidth = 1.5;
+        pen.beginPath();
+        path.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+        pen.closePath();
         pen.stroke();
       }
-      const here = scatters.spaces[this.space];
-      const fate = W.fate ? `${W.fate(this.space)}; ` : '';
+      if (W.recorder) return;
+      this.title.replaceChildren(W.make('bdi', {}, W.data.partitions[this.run()]));
+      const spot = here(this.space), half = this.size;
+      const fate = W.fate && this.space !== LAYOUT ? `${W.fate(this.space)}; ` : '';
       const picked = chosen === undefined ? '' : ` Marked: ${words(chosen, now).replaceAll('\n', ', ')}.`;
-      this.said.textContent = `${here.name}: ${fate}drawn by ${here.axes}, coloured by ${now.title}.${picked}`;
-      this.canvas.setAttribute('aria-label', `Scatter of ${this.said.textContent} Arrow keys walk from object to object.`);
+      let out = 0;
+      for (let i = 0; i < n; i++) if (this.at.px(i) < 0 || this.at.py(i) < 0 || this.at.px(i) > half || this.at.py(i) > half) out++;
+      const beyond = out ? ` ${out} drawn objects lie outside; zoom out to see them.` : '';
+      const rings = differ ? ' Ringed: in another cluster than on the left.' : '';
+      this.said.textContent = W.plain(`${spot.name}: ${fate}${this.space === LAYOUT ? spot.axes : `drawn by ${spot.axes}`}, coloured by ${now.title}.${rings}${beyond}${picked}`);
+      this.canvas.setAttribute('aria-label', `Scatter of ${this.said.textContent} Arrow keys walk from object to object; plus, minus and 0 zoom.`);
     }
     nearest(event, reach = 14) {
       const box = this.canvas.getBoundingClientRect();
       const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-      let best = -1, least = reach * reach;
+      let found = -1, least = reach * reach;
       for (let i = 0; i < n; i++) {
         const d = (this.at.px(i) - x) ** 2 + (this.at.py(i) - y) ** 2;
-        if (d < least) { least = d; best = i; }
+        if (d < least) { least = d; found = i; }
       }
-      return best;
+      return found;
     }
     hover(event) {
       const i = this.nearest(event);
-      W.tip(i < 0 ? '' : words(i, colouring()), event.clientX, event.clientY);
+      W.tip(i < 0 ? '' : words(i, this.now()), event.clientX, event.clientY);
     }
     walk(event) {
       const way = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1]}[event.key];
@@ -149,44 +335,121 @@
       event.preventDefault();
       const from = place.get(W.state.object);
       const [x, y] = from === undefined ? [this.size / 2, this.size / 2] : [this.at.px(from), this.at.py(from)];
-      let best = -1, least = Infinity;
+      let found = -1, least = Infinity;
       for (let i = 0; i < n; i++) {
         if (i === from) continue;
         const [dx, dy] = [this.at.px(i) - x, this.at.py(i) - y];
         const along = dx * way[0] + dy * way[1], aside = Math.abs(dx * way[1]) + Math.abs(dy * way[0]);
         const cost = from === undefined ? dx * dx + dy * dy : along > 0 ? along + 3 * aside : Infinity;
-        if (cost < least) { least = cost; best = i; }
+        if (cost < least) { least = cost; found = i; }
       }
-      if (best < 0) return;
-      W.choose('object', objects[best]);
-      W.say(words(best, colouring()).replaceAll('\n', ', '));
+      if (found < 0) return;
+      W.choose('object', objects[found]);
+      W.say(words(found, this.now()).replaceAll('\n', ', '));
     }
   }
 
-  const {selected, excluded} = W.data.sides, panels = [];
-  const titles = excluded.length ? ['Selected', 'Excluded'] : ['All objects', ''];
-  [[titles[0], selected, 'selected'], [titles[1], excluded, 'excluded']].forEach(([title, spaces, id]) => {
-    if (!spaces.length) return;
-    const panel = new Panel(title, spaces, id);
-    panels.push(panel);
-    W.byId('scatters').append(panel.figure);
+  panels.push(new Panel('scatter-one', 'Chosen run', () => W.state.run));
+  if (W.state.other !== null) panels.push(new Panel('scatter-two', 'Compared run', () => W.state.other));
+  for (const panel of panels) W.byId('scatters').append(panel.figure);
+  const follow = (at, what) => W.on(what, () => {
+    const panel = panels[at];
+    if (!panel || panel.space === LAYOUT) return;
+    const own = W.spaceOf(panel.run());
+    if (own >= 0 && scatters.spaces.length > 1) panel.show(own);
   });
-  const showSpace = (space) => panels.forEach((panel) => { if (panel.spaces.includes(space)) panel.show(space); });
-  W.on('run', () => { const s = W.spaceOf(W.state.run); if (s >= 0 && scatters.spaces.length > 1) showSpace(s); });
+  follow(0, 'run');
+  follow(1, 'other');
+
+  // Which run to compare with.
+  const other = W.byId('compare-with');
+  if (W.state.other !== null) {
+    for (const run of order) if (labelled(run)) other.append(W.make('option', {value: run}, W.data.partitions[run]));
+    other.value = String(W.state.other);
+    other.addEventListener('change', () => W.choose('other', Number(other.value)));
+    W.on('other', () => { other.value = String(W.state.other); });
+    W.byId('compare').hidden = false;
+  }
+  function compare() {
+    const found = differing(), box = W.byId('contingency'), said = W.byId('differ-said');
+    if (!found) { if (said) said.textContent = ''; return; }
+    const {a, b} = found, drawn = n < scatters.n ? ` drawn (of ${scatters.n.toLocaleString('en')})` : '';
+    said.textContent = W.plain(`${a.title} and ${b.title} differ in ${found.objects.length.toLocaleString('en')} of ${n.toLocaleString('en')} objects${drawn}: clusters are matched by the objects that they share.`);
+    const {columns, rows} = contingency();
+    const most = Math.max(1, ...rows.flatMap((row) => row.slice(1)));
+    const body = W.make('tbody'), ramp = W.ramp();
+    for (const row of rows) {
+      const line = W.make('tr', {}, W.make('th', {scope: 'row'}, row[0]));
+      for (const count of row.slice(1)) line.append(W.make('td', {class: `number${count / most > 0.55 ? ' deep' : ''}`, style: count ? `background:${ramp(0.08 + 0.8 * count / most)}` : null}, count ? String(count) : '·'));
+      body.append(line);
+    }
+    box.replaceChildren(W.make('table', {class: 'plain'}, W.make('caption', {class: 'unseen'}, `Objects in each cluster of ${a.title} (rows) and of ${b.title} (columns)`),
+      W.make('thead', {}, W.make('tr', {}, ...columns.map((c) => W.make('th', {scope: 'col'}, c)))), body));
+    W.byId('contingency-fold').hidden = false;
+  }
+  function contingency() {
+    const {a, b} = differing();
+    const name = (one, c) => (c < 0 ? 'noise' : one.clusters[c]);
+    const codes = (one) => [...one.clusters.keys(), ...(one.codes.includes(-1) ? [-1] : [])];
+    const counts = new Map();
+    for (let i = 0; i < n; i++) { const key = `${a.codes[i]},${b.codes[i]}`; counts.set(key, (counts.get(key) || 0) + 1); }
+    const across = codes(b).sort((x, y) => (x < 0) - (y < 0) || b.colours[x] - b.colours[y]), down = codes(a).sort((x, y) => (x < 0) - (y < 0) || a.colours[x] - a.colours[y]);
+    return {columns: ['cluster', ...across.map((c) => name(b, c))], rows: down.map((r) => [name(a, r), ...across.map((c) => counts.get(`${r},${c}`) || 0)])};
+  }
+  if (W.state.other !== null) {
+    for (const what of ['run', 'other', 'theme']) W.on(what, compare);
+    compare();
+    W.tables.contingency = contingency;
+  }
+
+  // The loop, and the objects inside it.
+  const lasso = W.byId('lasso');
+  lasso.addEventListener('click', () => {
+    loop = !loop;
+    lasso.setAttribute('aria-pressed', String(loop));
+    panels.forEach((panel) => { panel.canvas.style.cursor = loop ? 'crosshair' : ''; if (panel.size) panel.draw(panel.width); });
+  });
+  W.tables.picked = () => {
+    const now = colouring(), chosen = W.state.picked || [], names = Object.keys(scatters.known);
+    const tell = (one, i) => (one.texts ? one.texts[i] : one.values ? one.values[i] : one.codes[i] < 0 ? 'noise' : one.clusters[one.codes[i]]);
+    return {
+      columns: ['object', 'position', now.title, ...names],
+      rows: chosen.map((i) => [scatters.names[i], objects[i], tell(now, i), ...names.map((name) => tell(column(name), i))]),
+    };
+  };
+  W.on('picked', () => {
+    const box = W.byId('picked'), chosen = W.state.picked;
+    box.hidden = !chosen;
+    if (!chosen) return;
+    W.byId('picked-count').textContent = `${chosen.length} ${chosen.length === 1 ? 'object' : 'objects'} inside the loop`;
+    const now = colouring(), shown = chosen.slice(0, 200);
+    W.byId('picked-list').replaceChildren(...shown.map((i) => {
+      const button = W.make('button', {type: 'button'}, W.make('bdi', {}, scatters.names[i]), now.codes ? ` (${now.codes[i] < 0 ? 'noise' : now.clusters[now.codes[i]]})` : '');
+      button.addEventListener('click', () => W.choose('object', objects[i]));
+      return W.make('li', {}, button);
+    }), ...(shown.length < chosen.length ? [W.make('li', {}, `and ${chosen.length - shown.length} more; the CSV has all.`)] : []));
+  });
+  W.byId('picked-clear').addEventListener('click', () => W.choose('picked', null));
 
   // Colour by
   const by = W.byId('colour-by');
-  by.append(W.make('option', {value: ''}, 'labels of the chosen run'));
+  by.append(W.make('option', {value: ''}, 'clusters of each run'));
   if (scatters.truth) by.append(W.make('option', {value: 'truth'}, 'the truth'));
+  const columns = Object.keys(scatters.known).filter((name) => !scatters.known[name].texts);
+  if (columns.length) {
+    const group = W.make('optgroup', {label: 'what is known about the objects'});
+    for (const name of columns) group.append(W.make('option', {value: `known:${name}`}, name));
+    by.append(group);
+  }
   const kept = Object.keys(values).filter((k) => values[k].some(Number.isFinite));
   if (kept.length) {
-    const group = W.make('optgroup', {label: `values in ${W.data.objects ? W.data.objects.partition : 'the best'}`});
+    const group = W.make('optgroup', {label: `values in ${best ?? 'the best'}`});
     for (const key of kept) group.append(W.make('option', {value: `value:${key}`}, VALUES[key]));
     by.append(group);
   }
-  const list = W.make('optgroup', {label: 'labels of'});
-  for (const run of W.data.table.rows) if (scatters.labels[W.data.partitions[run]]) list.append(W.make('option', {value: `run:${run}`}, W.data.partitions[run]));
-  by.append(list);
+  const list = W.make('optgroup', {label: 'clusters of'});
+  for (const run of order) if (labelled(run)) list.append(W.make('option', {value: `run:${run}`}, W.data.partitions[run]));
+  if (list.children.length) by.append(list);
   by.addEventListener('change', () => { W.state.cluster = null; W.choose('colour', by.value || null); });
   W.byId('scatter-controls').hidden = false;
   W.byId('sample-note').textContent = n < scatters.n ? `${n.toLocaleString('en')} of ${scatters.n.toLocaleString('en')} objects are drawn.` : '';
@@ -194,16 +457,26 @@
   function legend() {
     const box = W.byId('legend'), now = colouring();
     box.textContent = '';
+    if (now.values) {
+      const [low, high] = limits(now), colour = shade(now);
+      const svg = W.make('svg', {width: 260, height: 34, role: 'img', 'aria-label': `${now.title}: colours from ${W.show(low)} to ${W.show(high)}`});
+      for (let s = 0; s < 50; s++) svg.append(W.make('rect', {x: 4 + s * 5, y: 4, width: 5.2, height: 10, fill: colour(low + (high - low) * s / 49)}));
+      for (const [v, x, anchor] of [[low, 4, 'start'], [(low + high) / 2, 129, 'middle'], [high, 254, 'end']]) W.text(svg, x, 29, W.show(Number(v.toPrecision(3))), {'text-anchor': anchor});
+      box.append(W.make('span', {}, now.title), svg);
+      return;
+    }
     if (!now.codes || now.title === 'nothing') return;
+    const counts = new Map();
+    for (const code of now.codes) counts.set(code, (counts.get(code) || 0) + 1);
     now.clusters.forEach((cluster, code) => {
       const alone = W.state.cluster === code;
-      const button = W.make('button', {type: 'button', 'aria-pressed': String(alone)}, W.swatch(now.colours[code]), W.make('span', {}, cluster));
+      const button = W.make('button', {type: 'button', 'aria-pressed': String(alone)}, W.swatch(now.colours[code]), W.make('bdi', {}, cluster), W.make('small', {}, String(counts.get(code) || 0)));
       button.addEventListener('click', () => W.choose('cluster', alone ? null : code));
       box.append(button);
     });
-    if (now.codes.includes(-1)) box.append(W.make('button', {type: 'button', disabled: true}, W.swatch(-1), W.make('span', {}, 'noise')));
+    if (now.codes.includes(-1)) box.append(W.make('span', {class: 'key'}, W.swatch(-1), W.make('span', {}, 'noise'), W.make('small', {}, String(counts.get(-1)))));
   }
-  for (const what of ['run', 'colour', 'cluster']) W.on(what, legend);
+  for (const what of ['run', 'colour', 'cluster', 'theme']) W.on(what, legend);
   legend();
 
   // All spaces, drawn only when they are opened.
@@ -213,13 +486,13 @@
   function fill() {
     if (!fold.open) return;
     if (!thumbs.length) {
-      [[titles[0], selected], [titles[1], excluded]].forEach(([title, spaces]) => {
+      [['Give the answer', selected], ['Others', excluded]].forEach(([title, spaces]) => {
         if (!spaces.length) return;
         W.byId('thumbs').append(W.make('h4', {}, title));
         for (const space of spaces) {
           const canvas = W.make('canvas', {'aria-hidden': 'true'});
           const button = W.make('button', {type: 'button', class: 'thumb', title: scatters.spaces[space].name}, canvas, W.make('span', {}, scatters.spaces[space].name));
-          button.addEventListener('click', () => { showSpace(space); W.byId('scatters').scrollIntoView({block: 'nearest'}); });
+          button.addEventListener('click', () => { panels[0].show(space); W.byId('scatters').scrollIntoView({block: 'nearest'}); });
           W.byId('thumbs').append(button);
           thumbs.push({space, canvas});
         }
@@ -229,7 +502,7 @@
     for (const {space, canvas} of thumbs) {
       const pen = W.canvas(canvas, 110, 110);
       canvas.style.width = canvas.style.height = '';
-      paint(pen, space, 110, 1.1, now);
+      paint(pen, space, 110, 1.1, now, plane(space).view);
     }
   }
   fold.addEventListener('toggle', fill);
@@ -237,7 +510,7 @@
 
   W.tables.points = () => {
     const now = colouring();
-    const shown = panels.map((panel) => ({name: scatters.spaces[panel.space].name, ...plane(panel.space)}));
+    const shown = panels.map((panel) => ({name: here(panel.space).name, ...plane(panel.space)}));
     return {
       columns: ['object', 'position', now.title, ...shown.flatMap((p) => [`${p.name} x`, `${p.name} y`])],
       rows: scatters.names.map((name, i) => [

@@ -50,7 +50,7 @@
   // Dip tests: a dot per space over its adjusted p, stacked where they meet.
   const dips = W.data.dips;
   if (!dips) return;
-  W.draw(W.chart('dips'), (width) => {
+  W.draw(W.chart('dips'), n > 80 ? histogram : (width) => {
     const holder = W.chart('dips'), least = 1e-4;
     const x = (p) => W.scale(-4, 0, 26, width - 14)(Math.log10(Math.max(p, least)));
     const size = n > 120 ? 3 : 4.5, wide = size * 2 + 1.5;
@@ -87,6 +87,44 @@
     W.touchable(svg, W.chooseSpace);
     W.walkable(svg, W.chooseSpace);
   }, 'run');
+  // Beyond 80 spaces dots are too small: bars count the spaces.
+  function histogram(width) {
+    const bins = 24, least = -4, counts = Array.from({length: bins}, () => [[], []]);
+    dips.adjusted.forEach((p, i) => {
+      if (p === null) return;
+      const at = Math.min(bins - 1, Math.floor(((Math.log10(Math.max(p, 1e-4)) - least) / 4) * bins));
+      counts[at][dips.passed[i] ? 0 : 1].push(i);
+    });
+    const most = Math.max(1, ...counts.map(([a, b]) => a.length + b.length)), base = 190;
+    const x = W.scale(least, 0, 44, width - 14), y = W.scale(0, most, base, 22);
+    const svg = W.svg(W.chart('dips'), width, base + 36, `Dip tests: ${dips.passed.filter(Boolean).length} of ${n} spaces pass`);
+    for (const t of W.ticks(0, most, 4).filter(Number.isInteger)) {
+      svg.append(W.make('line', {x1: 44, x2: width - 14, y1: y(t), y2: y(t), class: 'grid'}));
+      W.text(svg, 38, y(t) + 4, t, {'text-anchor': 'end'});
+    }
+    for (const [p, words] of [[-4, '≤ .0001'], [-3, '.001'], [-2, '.01'], [-1, '.1'], [0, '1']]) W.text(svg, x(p), base + 15, words, {'text-anchor': p === 0 ? 'end' : 'middle'});
+    const chosen = W.spaceOf(W.state.run);
+    counts.forEach((parts, at) => {
+      let from = 0;
+      parts.forEach((list, kind) => {
+        if (!list.length) return;
+        const a = x(least + (4 * at) / bins), b = x(least + (4 * (at + 1)) / bins);
+        svg.append(W.make('rect', {
+          x: a + 0.5, width: b - a - 1, y: y(from + list.length), height: y(from) - y(from + list.length), fill: kind ? 'var(--noise)' : 'var(--accent)', class: 'mark',
+          stroke: list.includes(chosen) ? 'var(--ink)' : 'none', 'stroke-width': 2, 'data-do': list[0],
+          'data-tip': `${list.length} ${list.length === 1 ? 'space' : 'spaces'} ${kind ? 'left out' : 'kept'}\n${list.slice(0, 8).map((i) => spaces[i]).join('\n')}${list.length > 8 ? '\n…' : ''}`,
+        }));
+        from += list.length;
+      });
+    });
+    const edge = x(Math.log10(dips.alpha));
+    svg.append(W.make('line', {x1: edge, x2: edge, y1: 12, y2: base, class: 'threshold'}));
+    W.text(svg, edge + 5, 14, `level ${dips.alpha}`);
+    W.text(svg, 4, 14, 'spaces');
+    W.text(svg, width / 2, base + 32, 'p-value, adjusted (Holm)', {'text-anchor': 'middle'});
+    W.touchable(svg, W.chooseSpace);
+    W.walkable(svg, W.chooseSpace);
+  }
   W.tables.dips = () => ({
     columns: ['space', 'statistic', 'p', 'adjusted p', 'passes', 'note'],
     rows: spaces.map((name, i) => [name, dips.statistic[i], dips.pvalue[i], dips.adjusted[i], dips.passed[i], dips.notes[i]]),

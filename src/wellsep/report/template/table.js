@@ -1,9 +1,9 @@
-// The ranking: sorting, filtering, choosing a run.
+// The ranking: sorting, filtering, folding equal clusterings, choosing columns and a run.
 (function () {
-  const table = W.byId('ranking-table'), body = table.tBodies[0];
-  const columns = W.data.table.columns, runs = W.data.table.rows;
+  const table = W.byId('ranking-table'), body = table.tBodies[0], scroll = W.byId('ranking-scroll');
+  const columns = W.data.table.columns, runs = W.data.table.rows, classes = W.data.table.classes;
   const rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const rowOf = new Map(runs.map((run, i) => [run, rows[i]]));
+  const rowOf = new Map(runs.map((run, i) => [run, rows[i]])), placeOf = new Map(rows.map((row, i) => [row, i]));
   let sorted = {column: -1, down: false};
 
   const comparable = (value, kind) => {
@@ -13,56 +13,122 @@
   };
   const byName = new Intl.Collator(undefined, {numeric: true, sensitivity: 'base'}).compare;
 
-  function sort(at) {
+  function sort(at, down) {
     const column = columns[at];
-    const first = column.direction > 0;  // the best first
-    sorted = {column: at, down: sorted.column === at ? !sorted.down : first};
+    sorted = {column: at, down};
     const keys = column.values.map((v) => comparable(v, column.kind));
     const order = rows.map((_, i) => i).sort((a, b) => {
       const [x, y] = [keys[a], keys[b]];
       if (x === null || y === null) return (x === null) - (y === null) || a - b;  // none comes last
       const way = typeof x === 'number' && typeof y === 'number' ? x - y : byName(String(x), String(y));
-      return (sorted.down ? -way : way) || a - b;
+      return (down ? -way : way) || a - b;
     });
-    order.forEach((i) => body.append(rows[i]));
+    body.append(...order.map((i) => rows[i]));
     heads.forEach((head, i) => {
-      if (i === at) head.setAttribute('aria-sort', sorted.down ? 'descending' : 'ascending');
+      if (i === at) head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
       else head.removeAttribute('aria-sort');
     });
-    W.say(`Sorted by ${column.label}, ${sorted.down ? 'largest' : 'smallest'} first.`);
+    show();
+    W.say(`Sorted by ${column.label}, ${down ? 'largest' : 'smallest'} first.`);
+    W.emit('view');
   }
 
-  function column(word) {
-    const name = word.trim().toLowerCase();
-    return columns.find((c) => [c.key, c.label, c.key.replace(/^\w+:/, '')].some((n) => n.toLowerCase() === name));
+  // The filter: words, "quoted words", -word, OR, and comparisons such as K >= 5 or space="PCA 20".
+  const space = {key: 'space', label: 'space', kind: 'text', values: runs.map((run) => W.data.spaces[W.spaceOf(run)] ?? '')};
+  const OTHER = {name: ['name', 'partition', 'clustering'], k: ['clusters'], best: ['p_best', 'p(best)']};
+  const known = [];
+  for (const c of columns.some((c) => c.label.toLowerCase() === 'space') ? columns : [...columns, space]) {
+    for (const name of [c.label, c.key, c.key.replace(/^\w+:/, ''), ...(OTHER[c.key] || [])]) known.push([name.toLowerCase(), c]);
   }
+  known.sort((a, b) => b[0].length - a[0].length);
+  const texts = rows.map((row) => row.textContent.toLowerCase());
   const compare = {
-    '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b,
-    '=': (a, b) => a === b, '!=': (a, b) => a !== b,
+    '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b, '=': (a, b) => a === b, '!=': (a, b) => a !== b,
   };
-  function test(word) {
-    const parts = word.match(/^(.+?)(<=|>=|!=|<|>|=)(-?[\d.]+(?:e[+-]?\d+)?)(%?)$/i);
-    const found = parts && column(parts[1]);
-    if (found) {
-      const limit = Number(parts[3]) / (parts[4] ? 100 : 1);
-      return (i) => {
-        const cell = found.values[i];
-        const value = found.kind === 'interval' && cell ? cell[0] : found.kind === 'name' ? Number(String(cell).replace(/^K = /, '')) : cell;
-        return typeof value === 'number' && compare[parts[2]](value, limit);
-      };
+  const unquoted = (text) => text.replace(/^"|"$/g, '');
+  function comparison(column, sign, given, wrong) {
+    const way = {'==': '=', ':': '=', '<>': '!='}[sign] || sign, word = unquoted(given).toLowerCase();
+    const text = column.kind === 'text' || (column.kind === 'name' && !/^K = /.test(column.values[0] ?? ''));
+    if (text && (way === '=' || way === '!=')) return (i) => String(column.values[i] ?? '').toLowerCase().includes(word) === (way === '=');
+    const parts = word.match(/^(-?[\d.]+(?:e[+-]?\d+)?)(%?)$/);
+    if (text || !parts || !Number.isFinite(Number(parts[1]))) {
+      wrong.push(text ? `${column.label} holds words, which ${way} does not compare` : `"${word}" is no number`);
+      return null;
     }
-    const low = word.toLowerCase();
-    return (i) => rows[i].textContent.toLowerCase().includes(low);
+    const limit = Number(parts[1]) / (parts[2] ? 100 : 1);
+    return (i) => {
+      const cell = column.values[i];
+      const value = column.kind === 'interval' && cell ? cell[0] : column.kind === 'name' ? Number(String(cell).replace(/^K = /, '')) : cell;
+      return typeof value === 'number' && compare[way](value, limit);
+    };
+  }
+  const SIGN = /^\s*(<=|>=|!=|<>|==|=|<|>|:)\s*("[^"]*"?|[^\s"]+)/;
+  function understand(text) {
+    const wrong = [], any = [[]];
+    let at = 0;
+    while (at < text.length) {
+      const rest = text.slice(at), blank = rest.match(/^[\s]+/);
+      if (blank) { at += blank[0].length; continue; }
+      const or = rest.match(/^(OR|\|\|?)(?=\s|$)/);
+      if (or) { any.push([]); at += or[0].length; continue; }
+      const not = /^-[^\s\d.]/.test(rest), from = rest.slice(not ? 1 : 0), low = from.toLowerCase();
+      let used = 0, test = null;
+      for (const [name, column] of known) {
+        const quoted = low.startsWith(`"${name}"`), long = name.length + (quoted ? 2 : 0);
+        const sign = (quoted || low.startsWith(name)) && from.slice(long).match(SIGN);
+        if (!sign) continue;
+        used = long + sign[0].length;
+        test = comparison(column, sign[1], sign[2], wrong);
+        break;
+      }
+      if (!used) {
+        const word = from.match(/^"[^"]*"?|^[^\s"]+/)[0], odd = !word.startsWith('"') && from.match(/^([^\s"<>=!]+)\s*(<=|>=|!=|==|=|<|>)\s*([^\s"]*)/);
+        if (odd) {
+          wrong.push(`there is no column ${odd[1]}`);
+          used = odd[0].length;
+        } else {
+          const wanted = unquoted(word).toLowerCase();
+          used = word.length;
+          test = (i) => texts[i].includes(wanted);
+        }
+      }
+      if (test) any[any.length - 1].push(not ? (i) => !test(i) : test);
+      at += used + (not ? 1 : 0);
+    }
+    return {wrong, any: any.filter((all, i) => all.length || i === 0)};
+  }
+
+  // Rows that are the same clustering are one row, until it is opened.
+  const sizes = new Map(), open = new Set();
+  let fits = rows.map(() => true);
+  const classOf = (i) => (classes ? classes[i] : i);
+  runs.forEach((_, i) => sizes.set(classOf(i), (sizes.get(classOf(i)) || 0) + 1));
+  const folded = sizes.size < rows.length;
+  function show() {
+    const met = new Map(), count = new Map();
+    rows.forEach((_, i) => { if (fits[i]) count.set(classOf(i), (count.get(classOf(i)) || 0) + 1); });
+    for (const row of body.rows) {
+      const i = placeOf.get(row), own = classOf(i), first = fits[i] && !met.has(own);
+      if (first) met.set(own, i);
+      row.hidden = !fits[i] || !(first || open.has(own));
+      if (!folded) continue;
+      const button = row.querySelector('.fold');
+      if (!button) continue;
+      button.hidden = !(first && count.get(own) > 1);
+      button.textContent = `${count.get(own)} runs, the same clustering`;
+      button.setAttribute('aria-expanded', String(open.has(own)));
+    }
+    rove();
   }
   function filter() {
-    const tests = W.byId('filter').value.trim().split(/\s+/).filter(Boolean).map(test);
-    let shown = 0;
-    rows.forEach((row, i) => {
-      row.hidden = !tests.every((t) => t(i));
-      shown += !row.hidden;
-    });
-    W.byId('filter-count').textContent = tests.length ? `${shown} of ${rows.length} shown` : `${rows.length} in all`;
-    rove();
+    const text = W.byId('filter').value, {wrong, any} = understand(text);
+    fits = rows.map((_, i) => any.some((all) => all.every((test) => test(i))));
+    const shown = fits.filter(Boolean).length;
+    const all = folded ? `${rows.length} runs, ${sizes.size} different clusterings` : `${rows.length} in all`;
+    W.byId('filter-count').textContent = text.trim() ? `${shown} of ${rows.length} shown` : all;
+    W.byId('filter-wrong').textContent = wrong.length ? `Not understood and left out: ${[...new Set(wrong)].join('; ')}.` : '';
+    show();
+    W.emit('view');
   }
 
   const buttonOf = (row) => row.querySelector('th.name button');
@@ -85,19 +151,29 @@
     const button = W.make('button', {type: 'button'}, head.textContent);
     head.textContent = '';
     head.append(button);
-    button.addEventListener('click', () => sort(i));
+    button.addEventListener('click', () => sort(i, sorted.column === i ? !sorted.down : columns[i].direction > 0));
   });
   const largest = Math.max(2, rows.length);
   rows.forEach((row, i) => {
-    const name = row.querySelector('th.name');
-    const button = W.make('button', {type: 'button', title: name.textContent}, name.textContent);
-    name.textContent = '';
-    name.append(button);
+    const name = row.querySelector('th.name'), text = name.textContent;
+    const button = W.make('button', {type: 'button', title: text}, W.make('bdi', {}, text));
+    name.replaceChildren(button);
+    if (sizes.get(classOf(i)) > 1) {
+      const fold = W.make('button', {type: 'button', class: 'fold', tabindex: '-1', hidden: true});
+      fold.addEventListener('click', (event) => {
+        event.stopPropagation();
+        if (!open.delete(classOf(i))) open.add(classOf(i));
+        show();
+      });
+      fold.removeAttribute('tabindex');
+      name.append(fold);
+    }
     row.addEventListener('click', () => W.chooseRun(runs[i]));
     columns.forEach((c, j) => {
       const value = c.values[i], cell = row.cells[j];
+      if (c.key.startsWith('rank:') && value === 1) cell.classList.add('first');
       if (c.kind === 'share' && value > 0) {
-        cell.prepend(W.make('span', {class: 'bar', style: `width:${(value * 3.2).toFixed(2)}em`, 'aria-hidden': 'true'}));
+        cell.prepend(W.make('span', {class: 'bar', style: `width:${(value * 2.4).toFixed(2)}em`, 'aria-hidden': 'true'}));
       }
       if (c.kind === 'interval' && value) {
         const x = W.scale(1, largest, 4, 76);
@@ -109,12 +185,13 @@
     });
   });
   body.addEventListener('keydown', (event) => {
+    if (event.target.classList.contains('fold')) return;
     const visible = [...body.rows].filter((row) => !row.hidden);
     const at = visible.indexOf(event.target.closest('tr'));
     const next = {ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: visible.length - 1}[event.key];
     if (next === undefined || !visible[next]) return;
     event.preventDefault();
-    W.chooseRun(runs[rows.indexOf(visible[next])]);
+    W.chooseRun(runs[placeOf.get(visible[next])]);
     buttonOf(visible[next]).focus();
   });
   document.addEventListener('keydown', (event) => {
@@ -126,22 +203,69 @@
   W.byId('filter').addEventListener('input', filter);
   W.on('run', () => {
     mark();
-    const scroll = W.byId('ranking-scroll'), row = rowOf.get(W.state.run);
+    const row = rowOf.get(W.state.run);
     if (!row.contains(document.activeElement)) {
       const top = row.offsetTop - table.tHead.offsetHeight, low = row.offsetTop + row.offsetHeight;
       if (top < scroll.scrollTop) scroll.scrollTop = top;
       else if (low > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = low - scroll.clientHeight;
     }
   });
+
+  // Columns: as many as fit, in their order, until the reader chooses; the others are named.
+  const ALWAYS = ['rank', 'name', 'score', 'best'], sheet = W.make('style');
+  const menu = W.byId('columns-list'), boxes = [];
+  let wished = null, widths = null;
+  document.head.append(sheet);
+  columns.forEach((c, j) => {
+    const box = W.make('input', {type: 'checkbox', id: `column-${j}`});
+    box.disabled = c.key === 'name';
+    box.addEventListener('change', () => { wished = boxes.map((b) => b.checked); arrange(); });
+    boxes.push(box);
+    menu.append(W.make('label', {for: `column-${j}`}, box, W.make('span', {}, c.label)));
+  });
+  function arrange() {
+    if (!widths) {
+      sheet.textContent = '';
+      widths = heads.map((head) => head.offsetWidth);
+      if (!widths[0]) { widths = null; return; }
+    }
+    let shown = wished;
+    if (!shown) {
+      let room = scroll.clientWidth - 2;
+      columns.forEach((c, j) => { if (ALWAYS.includes(c.key)) room -= widths[j]; });
+      let full = false;
+      shown = columns.map((c, j) => {
+        if (ALWAYS.includes(c.key)) return true;
+        full = full || widths[j] > room;
+        if (!full) room -= widths[j];
+        return !full;
+      });
+    }
+    const gone = shown.map((on, j) => (on ? null : `#ranking-table tr > :nth-child(${j + 1})`)).filter(Boolean);
+    sheet.textContent = gone.length ? `@media screen { ${gone.join(', ')} { display: none; } }` : '';
+    boxes.forEach((box, j) => { box.checked = shown[j]; });
+    const left = columns.filter((_, j) => !shown[j]).map((c) => c.label);
+    W.byId('columns-left').textContent = left.length ? `Columns not shown: ${left.join(', ')}.` : '';
+  }
+  let wide = innerWidth;
+  new ResizeObserver(() => { if (innerWidth !== wide) { widths = null; wide = innerWidth; } arrange(); }).observe(scroll);
+
   document.querySelector('#ranking .controls').hidden = false;
+  W.byId('columns').hidden = false;
   mark();
   filter();
+  W.view = {
+    get: () => ({sort: sorted.column < 0 ? '' : `${sorted.down ? '-' : ''}${columns[sorted.column].key}`, filter: W.byId('filter').value}),
+    set: ({sort: by, filter: words}) => {
+      const key = (by || '').replace(/^-/, ''), at = columns.findIndex((c) => c.key === key);
+      if (at >= 0) sort(at, by.startsWith('-'));
+      if (words !== undefined && words !== W.byId('filter').value) { W.byId('filter').value = words; filter(); }
+    },
+  };
 
   W.tables.ranking = () => ({
     columns: columns.map((c) => c.label),
-    rows: [...body.rows].filter((row) => !row.hidden).map((row) => {
-      const i = rows.indexOf(row);
-      return columns.map((c) => (c.kind === 'interval' && c.values[i] ? W.show(c.values[i], 'interval') : c.values[i]));
-    }),
+    rows: [...body.rows].map((row) => placeOf.get(row)).filter((i) => fits[i])
+      .map((i) => columns.map((c) => (c.kind === 'interval' && c.values[i] ? W.show(c.values[i], 'interval') : c.values[i]))),
   });
 })();

@@ -1,0 +1,127 @@
+"""A stranger finds each page of the documentation, and each page says for whom it is."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from golden import ROOT
+
+import wellsep
+
+DOCS = ROOT / "docs"
+MADE = {"_build", "generated", "auto_examples"}
+PAGES = [path for path in sorted(DOCS.rglob("*.md")) if not MADE & set(path.parts)]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+# Lists and included files; their first lines are of another kind.
+LISTS = {"index", "start", "changelog", "cite", "glossary", "installation", "benchmarks"}
+TEXTS = [p for p in PAGES if p.stem not in LISTS and p.parent.name != "papers"]
+SEARCHED = (
+    "elbow",
+    "number of clusters",
+    "outliers",
+    "noise",
+    "compare clusterings",
+    "choose an embedding",
+    "silhouette on a GPU",
+    "DBCV",
+    "HDBSCAN",
+)
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def listed(path):
+    """The pages in the tables of contents of one page."""
+    text = path.read_text(encoding="utf-8")
+    for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for line in block.splitlines():
+            if line and not line.startswith(":"):
+                entry = re.sub(r"^.*<(.*)>$", r"\1", line)
+                yield (path.parent / f"{entry}.md").resolve()
+
+
+def test_every_page_is_in_one_table_of_contents():
+    entries = [entry for path in PAGES for entry in listed(path) if not MADE & set(entry.parts)]
+    assert sorted(entries) == sorted(set(PAGES) - {DOCS / "index.md"})
+
+
+@pytest.mark.parametrize("path", [*TOP, *PAGES], ids=name_of)
+def test_the_links_of_a_page_lead_to_files(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text)
+    local = [target for target in targets if not re.match(r"https?:|mailto:", target)]
+    assert [target for target in local if not (path.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name_of)
+def test_a_page_says_for_whom_it_is_and_shows_code_first(path):
+    opening = path.read_text(encoding="utf-8")[:1200]
+    assert re.search(r"^For ", opening, re.MULTILINE)
+    assert "\n```" in opening
+
+
+@pytest.mark.parametrize("words", SEARCHED)
+def test_what_people_search_for_is_in_a_heading_or_a_first_paragraph(words):
+    headings = []
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        headings += re.findall(r"^#+ (.*)", text, re.MULTILINE)
+        headings.append(text[:1200])
+    assert any(words.lower() in heading.lower() for heading in headings)
+
+
+def public_names():
+    """Public names of the package and of its three rooms, read without importing these."""
+    names = [name for name in wellsep.__all__ if not name.startswith("__")]
+    for room in ("plot", "deep", "adapters"):
+        tree = ast.parse((ROOT / "src" / "wellsep" / room / "__init__.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                names += ast.literal_eval(node.value)
+    return names
+
+
+def test_each_public_name_is_in_a_guide_or_a_story():
+    told = [*PAGES, ROOT / "README.md", *(ROOT / "examples").glob("*.py")]
+    words = set(re.findall(r"\w+", "\n".join(path.read_text(encoding="utf-8") for path in told)))
+    assert [name for name in public_names() if name not in words] == []
+
+
+def test_the_faq_has_twenty_questions_each_with_its_threads():
+    parts = (DOCS / "faq.md").read_text(encoding="utf-8").split("\n### ")[1:]
+    assert len(parts) >= 20
+    assert [p.splitlines()[0] for p in parts if "https://github.com/" not in p] == []
+
+
+def test_no_docstring_sends_the_reader_elsewhere_for_a_parameter():
+    files = (ROOT / "src").rglob("*.py")
+    lines = [(path.name, line) for path in files for line in path.read_text().splitlines()]
+    found = [pair for pair in lines if re.match(r"\s+As in (:func:|`|``)", pair[1])]
+    assert found == []
+
+
+def test_formulas_become_mathml():
+    converter = pytest.importorskip("latex2mathml.converter", reason="needs the extra docs")
+    formulas = []
+    for path in PAGES:
+        text = re.sub(r"^```.*?^```|`[^`\n]+`", "", path.read_text(), flags=re.M | re.S)
+        formulas += re.findall(r"\$\$(.+?)\$\$", text, re.DOTALL)
+        formulas += re.findall(r"(?<![$\\])\$([^$\n]+)\$(?!\$)", text)
+    assert len(formulas) > 30
+    for formula in formulas:
+        assert converter.convert(formula).startswith("<math")
+
+
+def test_the_pages_have_no_misspelt_word():
+    codespell = shutil.which("codespell", path=f"{sys.prefix}/bin")
+    if codespell is None:
+        pytest.skip("needs codespell, from the extra docs")
+    answer = subprocess.run([codespell], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert answer.stdout == ""
