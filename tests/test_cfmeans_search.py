@@ -81,7 +81,7 @@ def test_a_budget_of_seconds_ends_the_search_soon_after(X):
 
 
 def test_a_callback_sees_each_trial_and_may_stop_the_search(X):
-    from sklearn.callback import FitCallback
+    FitCallback = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9").FitCallback
 
     class Stop(FitCallback):
         seen = 0
@@ -134,7 +134,7 @@ def test_two_clusters_and_as_many_clusters_as_points_are_searched_too():
 
 
 def test_values_of_proposals_on_tensors_are_what_the_cost_falls_by(X):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     from wellsep.cluster.device_search import proposal_values
 
     for weights in (None, np.arange(len(X)) % 3.0):
@@ -156,7 +156,7 @@ def test_values_of_proposals_on_tensors_are_what_the_cost_falls_by(X):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_tensors_are_searched_where_they_are(X, metric):
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra deep")
     given = torch.tensor(X + 1.0, dtype=torch.float32)
     plain = ws.KMeans(25, metric=metric, random_state=0).fit(given)
     model = ws.CFMeans(25, metric=metric, random_state=0).fit(given)

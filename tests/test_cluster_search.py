@@ -286,7 +286,7 @@ def test_callbacks_hear_of_every_setting_and_of_the_fits_inside(X):
 
 
 def test_the_progress_bar_of_scikit_learn_runs(X, capsys):
-    from sklearn.callback import ProgressBar
+    ProgressBar = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9").ProgressBar
 
     search = search_of().set_callbacks(ProgressBar()).fit(X)
     assert search.best_params_ == {"n_clusters": 4}

@@ -283,7 +283,7 @@ def test_a_callback_may_end_a_stage():
 
 
 def test_scikit_learns_progress_bar_runs(capsys):
-    from sklearn.callback import ProgressBar
+    ProgressBar = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9").ProgressBar
 
     model = DeepKMeans(3, **SHORT[DeepKMeans], device="cpu", random_state=0)
     model.set_callbacks(ProgressBar()).fit(X)

@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -168,7 +167,8 @@ def test_watching_changes_nothing(make, X):
 
 
 def test_the_progress_bar_shows_the_estimator_and_goes_quiet(make, X, capsys):
-    model = make(4, random_state=0).set_callbacks(ProgressBar()).fit(X)
+    bar = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9").ProgressBar()
+    model = make(4, random_state=0).set_callbacks(bar).fit(X)
     assert make.__name__ in capsys.readouterr().out
     model.set_callbacks().fit(X)
     assert capsys.readouterr().out == ""

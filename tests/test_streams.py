@@ -112,7 +112,7 @@ def test_a_reservoir_is_a_uniform_sample_in_any_batches():
 def test_bad_batches_are_named(X, make):
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         make(3, batch_size=0).fit(X)
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs torch")
     with pytest.raises(TypeError, match="batch_size must be None unless X"):
         make(3, batch_size=10).fit(torch.tensor(X))
     with pytest.raises(ValueError, match="n_clusters must be at most"):

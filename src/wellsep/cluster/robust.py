@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.callback import with_callbacks
 
 from wellsep._arguments import check_random_state
+from wellsep._callbacks import with_callbacks
 from wellsep._checks import check_count, check_number, is_dask, to_numpy
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.cfmeans import SEARCH, cfmeans

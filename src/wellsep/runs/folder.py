@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._arguments import check_flag, check_path
-from wellsep._files import read_json
+from wellsep._files import digest, read_json
 from wellsep._reading import read_bytes
 from wellsep._replace import move_folder, temporary_folder
 from wellsep.runs.archive import write_archive
@@ -122,8 +122,23 @@ def _save(folder: Path, run: Run, *, overwrite: bool, choose: bool = False) -> P
         return _write_and_move(folder, run, overwrite=overwrite, choose=choose)
 
 
+def _target(folder: Path, name: str) -> Path:
+    """The folder of a run; another one where a name that differs in case has it already.
+
+    macOS and Windows take "K-Means" and "k-means" for the same folder.
+    """
+    target = folder / safe_name(name)
+    try:
+        held = json.loads((target / MANIFEST).read_text(encoding="utf-8")).get("name", name)
+    except (OSError, ValueError, AttributeError):  # nothing there, or nothing of ours
+        return target
+    if held != name and str(held).casefold() == name.casefold():
+        return folder / f"{target.name}~{digest(name)[:16]}"
+    return target
+
+
 def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) -> Path:
-    target = folder / safe_name(run.name)
+    target = _target(folder, run.name)
     if choose:
         run = run._with(name=_free_name(folder, 1))
     elif not overwrite and target.exists():
@@ -131,7 +146,7 @@ def _write_and_move(folder: Path, run: Run, *, overwrite: bool, choose: bool) ->
     with temporary_folder(folder) as temporary:
         manifest = write_run_files(temporary, run)
         while True:
-            target = folder / safe_name(run.name)
+            target = _target(folder, run.name)
             try:
                 may_go = is_ours if overwrite and not choose else lambda folder: False
                 move_folder(temporary, target, may_go)
