@@ -15,8 +15,12 @@ STORIES = {  # story: what it cannot do without
     "customers": None,
     "deep_sweep": "optuna",
     "forty_deep_runs": "torch",
+    "how_many_clusters": None,
+    "mixed_table": "pandas",
     "sentence_embeddings": None,
+    "shapes_and_indices": None,
     "single_cells": None,
+    "time_series": None,
     "topics_with_noise": None,
 }
 JUDGED_RUNS = ("single_cells", "topics_with_noise", "forty_deep_runs")
