@@ -17,7 +17,7 @@ def write_inline(writer: Any, node: Any) -> None:
 
 def write_block(writer: Any, node: Any) -> None:
     """Write a formula on a line of its own, with its number where it has one."""
-    writer.body.append(writer.starttag(node, "div", CLASS="math"))
+    writer.body.append(writer.starttag(node, "div", CLASS="formula", style="margin: 1em 0"))
     if node["number"]:
         writer.body.append(f'<span class="eqno">({get_node_equation_number(writer, node)})</span>')
     writer.body.append(convert(node.astext(), display="block") + "</div>\n")
