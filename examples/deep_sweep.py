@@ -140,9 +140,10 @@ for rule, name in picks.items():
 # %%
 # Who won
 # -------
-# The silhouette led the search, so that later trials are near settings that it likes. Ours is better
-# than Optuna's best trial and worse than the median: the verdict calls it a tie. The sampler decides
-# which clusterings there are to judge; ``RandomSampler`` tries all numbers of clusters alike.
+# The silhouette led the search, so that later trials are near settings that it likes. Ours is
+# better than Optuna's best trial and worse than the median; the verdict calls it a tie. The sampler
+# decides which clusterings there are to judge; ``RandomSampler`` tries all numbers of clusters
+# alike.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
