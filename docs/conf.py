@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import shutil
 import sys
 from pathlib import Path
 
@@ -46,17 +46,20 @@ autodoc_typehints = "none"  # numpydoc sections say it in words
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-GALLERY = HERE.parent / "examples"
-if GALLERY.is_dir() and importlib.util.find_spec("sphinx_gallery"):
-    extensions.append("sphinx_gallery.gen_gallery")
-    sphinx_gallery_conf = {
-        "examples_dirs": str(GALLERY),
-        "gallery_dirs": "auto_examples",
-        "filename_pattern": r"\.py$",  # every example is executed
-        "remove_config_comments": True,
-        "show_memory": False,
-        "write_computation_times": False,  # its page would ask for scripts of another site
-    }
+# The stories alone: sphinx-gallery would take every folder with a README for a part of the gallery.
+STORIES = HERE / "_build" / "stories"
+STORIES.mkdir(parents=True, exist_ok=True)
+for path in [*(HERE.parent / "examples").glob("*.py"), HERE.parent / "examples/GALLERY_HEADER.rst"]:
+    shutil.copy2(path, STORIES / path.name)
+extensions.append("sphinx_gallery.gen_gallery")
+sphinx_gallery_conf = {
+    "examples_dirs": str(STORIES),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"\.py$",  # every example is executed
+    "remove_config_comments": True,
+    "show_memory": False,
+    "write_computation_times": False,  # its page would ask for scripts of another site
+}
 
 # The reference by task: title → packages, in this order.
 GROUPS = {

@@ -732,7 +732,7 @@ def external() -> Results:
         found[name] = [[float(function(a, b)) for b in y.values()] for a in y.values()]
     for average in ("min", "geometric", "max"):
         found[f"nmi/{average}"] = [
-            float(ws.nmi_score(y["three"], b, average=average)) for b in y.values()
+            float(ws.nmi_score(y["three"], b, average_method=average)) for b in y.values()
         ]
     return found
 

@@ -126,3 +126,5 @@ def test_the_command_the_demo_prints_gives_the_answer_of_the_demo(tmp_path, caps
     assert "were judged in 7 spaces" in " ".join(shown.split())
     runs = ws.load_runs("wellsep-demo/runs")
     assert shell["best"] == list(ws.judge(runs).ranking.winners)
+    page = (tmp_path / "wellsep-demo" / "report.html").read_text("utf-8")
+    assert re.search(r'id="reproduce">wellsep rank wellsep-demo/runs (.*?)</code>', page)

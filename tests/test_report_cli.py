@@ -46,7 +46,7 @@ def test_a_saved_choice_of_k_becomes_a_page(folder, tmp_path):
     page = tmp_path / "page.html"
     runs = ["--runs", str(folder / "data.npy")]
     assert main(["report", str(folder / "chosen"), "-o", str(page), *runs]) == 0
-    assert "has the most votes" in page.read_text("utf-8")
+    assert "is the median of" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

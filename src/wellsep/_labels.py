@@ -46,7 +46,10 @@ def as_vector(values: Any, name: str, start: int = 0) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one value per object, got shape {array.shape}.")
+        raise ValueError(
+            f"{name} must be one value per object, got shape {array.shape}; "
+            f"{name} must be 1D: shape is {array.shape}."  # the second half is scikit-learn's
+        )
     kind = array.dtype.kind
     if kind in "OT":
         array = _from_objects(array.astype(object), name, start)

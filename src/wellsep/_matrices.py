@@ -283,6 +283,6 @@ def _wrong_diagonal(
     else:
         remedy = "compute the distances in float64, or of centred data"
     return ValueError(
-        f"{what} must have zeros on its diagonal, got {value} at {at}, where the largest "
-        f"distance is {top:g}; {remedy}."
+        f"{what} must have zeros on its diagonal, got {value} at {at}, so it contains non-zero "
+        f"entries, where the largest distance is {top:g}; {remedy}."
     )

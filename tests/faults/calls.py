@@ -94,7 +94,7 @@ def calls(folder: Path) -> dict[str, Call]:
     fitted = ws.KMeans(3, random_state=0).fit(X)
     np.save(folder / "x.npy", X)
     few = {"X": X, "labels": LABELS}
-    two = {"labels_true": LABELS, "labels": LABELS}
+    two = {"labels_true": LABELS, "labels_pred": LABELS}
     indices = {
         name: call(getattr(ws, name), **few)
         for name in (

@@ -34,3 +34,13 @@ def read_data(path: Path, space: str | None = None) -> Any:
     from wellsep.tables import read_matrix
 
     return read_matrix(path)
+
+
+def parse_alpha(text: str) -> float | None:
+    """The level of the dip test, or None for "none"."""
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"alpha must be a number or none, got {text!r}.") from None

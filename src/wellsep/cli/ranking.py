@@ -26,6 +26,7 @@ from wellsep.cli.files import (
     read_truth,
     truth_file,
 )
+from wellsep.cli.input import parse_alpha
 from wellsep.cli.output import (
     PAGES,
     AllOption,
@@ -274,7 +275,7 @@ def rank(
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
             "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
-            "alpha": _parse_alpha(alpha),
+            "alpha": parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),
             "scheduler": client,
@@ -440,12 +441,3 @@ def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
             f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
             "the objects. --draws 0 leaves the half-samples out."
         )
-
-
-def _parse_alpha(text: str) -> float | None:
-    if text.lower() == "none":
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"alpha must be a number or none, got {text!r}.") from None

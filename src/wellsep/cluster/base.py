@@ -232,8 +232,8 @@ def _largest_known(X: Any) -> float:
 def warn_if_fewer(found: int, n_clusters: int) -> None:
     if found < n_clusters:
         warnings.warn(
-            f"n_clusters={n_clusters} clusters were asked for, but only {found} distinct "
-            "ones were found; X may hold fewer distinct points.",
+            f"Number of distinct clusters ({found}) found smaller than n_clusters "
+            f"({n_clusters}). Possibly due to duplicate points in X.",
             ConvergenceWarning,
             stacklevel=5,
         )
@@ -243,7 +243,7 @@ def check_clusters(n_clusters: int, n_samples: int) -> None:
     if n_clusters > n_samples:
         raise ValueError(
             "n_clusters must be at most the number of samples, "
-            f"got n_clusters={n_clusters} and n_samples={n_samples}."
+            f"got n_samples={n_samples}, which should be >= n_clusters={n_clusters}."
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_random_state
+from wellsep._arguments import check_flag, check_random_state
 from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
     check_choice,
@@ -59,6 +59,10 @@ class KMeans(StreamedClusterer):
         the sample and a batch are copied, so that X may be a memory map larger than memory.
     random_state : int, RandomState instance or None
         Source of all randomness.
+    copy_x : bool
+        Taken as scikit-learn takes it. X is never changed, whatever it is.
+    algorithm : {"lloyd", "elkan"}
+        Taken as scikit-learn takes it. Both end in the same place, and one loop serves both.
 
     Attributes
     ----------
@@ -101,6 +105,8 @@ class KMeans(StreamedClusterer):
         metric: str = "euclidean",
         batch_size: int | None = None,
         random_state: Any = None,
+        copy_x: bool = True,
+        algorithm: str = "lloyd",
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -110,6 +116,8 @@ class KMeans(StreamedClusterer):
         self.metric = metric
         self.batch_size = batch_size
         self.random_state = random_state
+        self.copy_x = copy_x
+        self.algorithm = algorithm
 
     @with_callbacks
     @own_threads()
@@ -140,6 +148,8 @@ class KMeans(StreamedClusterer):
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
         metric = check_choice("metric", self.metric, METRICS)
+        check_choice("algorithm", self.algorithm, ("lloyd", "elkan"))
+        check_flag("copy_x", self.copy_x)
         random_state = check_random_state(self.random_state)
         if self.batch_size is not None:
             return self._fit_batches(X, weights, k, max_iter, tol, random_state)

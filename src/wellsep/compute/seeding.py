@@ -55,9 +55,11 @@ def check_centers(centers: Any, n_clusters: int, n_features: int) -> np.ndarray:
     """Given centres as float64 on the host, refused where they do not fit."""
     centers = check_numbers("init", centers)
     if centers.shape != (n_clusters, n_features):
+        wrong = "clusters" if centers.shape[:1] != (n_clusters,) else "features of the data"
         raise ValueError(
             f"init must have shape (n_clusters, n_features) = ({n_clusters}, {n_features}), "
-            f"got {tuple(centers.shape)}."
+            f"got {tuple(centers.shape)}. The shape of the initial centers {tuple(centers.shape)} "
+            f"does not match the number of {wrong}."  # scikit-learn's sentence
         )
     if not np.isfinite(centers).all():
         raise ValueError("init must be finite, got NaN or infinity.")

@@ -12,7 +12,7 @@ from wellsep.compute.gather import values_of_objects
 from wellsep.compute.metrics import COSINE, TAKEN
 from wellsep.compute.wants import Want, want
 from wellsep.indices.record import Score, index
-from wellsep.indices.scoring import one_task, score_one
+from wellsep.indices.scoring import draw_objects, one_task, score_one
 
 _ROUSSEEUW = (
     "Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster "
@@ -90,6 +90,8 @@ def silhouette_score(
     labels: Any,
     *,
     metric: Any = "euclidean",
+    sample_size: int | None = None,
+    random_state: Any = None,
     average: str = "point",
     singleton: float = 0,
     sample_weight: Any = None,
@@ -113,6 +115,11 @@ def silhouette_score(
         "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density, see
         `dc_metric`; any other metric of ``sklearn.metrics.pairwise_distances`` works block by
         block.
+    sample_size : int, optional
+        Number of objects that are drawn, all others left out. `silhouette_estimate` says how far
+        its value can be off, and is nearer for the same work.
+    random_state : int, RandomState instance or None
+        Source of the draw.
     average : {"point", "cluster"}
         Mean over objects, or mean over clusters of cluster means.
     singleton : float, default 0
@@ -150,6 +157,10 @@ def silhouette_score(
     >>> round(ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1]), 4)
     0.798
     """
+    if sample_size is not None:
+        X, labels, sample_weight = draw_objects(
+            X, labels, sample_weight, sample_size, random_state, metric
+        )
     return score_one(
         "silhouette",
         X,

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks import check_choice
+from wellsep._labels import as_labels
 from wellsep.compute.contingency import (
     PairCounts,
     chance_information,
@@ -19,16 +20,29 @@ from wellsep.compute.contingency import (
 from wellsep.partitions import encode
 
 
-def _pair(labels_true: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+def _pair(labels_true: Any, labels_pred: Any) -> tuple[np.ndarray, np.ndarray]:
     """Codes of both; -1 is a name like any other here."""
-    truth = encode(labels_true, noise="cluster", name="labels_true").codes[0]
-    found = encode(labels, noise="cluster", n_objects=len(truth)).codes[0]
-    return truth, found
+    truth = as_labels(labels_true, "labels_true")
+    found = as_labels(labels_pred, "labels_pred")
+    if len(truth) != len(found):
+        raise ValueError(
+            f"labels_pred must have one entry per object ({len(truth)}), got {len(found)}. "
+            "Found input variables with inconsistent numbers of samples: "
+            f"[{len(truth)}, {len(found)}]"  # scikit-learn's sentence, which programs look for
+        )
+    if not len(truth):
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    return (
+        encode(truth, noise="cluster", name="labels_true").codes[0],
+        encode(found, noise="cluster", name="labels_pred").codes[0],
+    )
 
 
-def contingency(labels_true: Any, labels: Any) -> np.ndarray:
+def contingency(labels_true: Any, labels_pred: Any) -> np.ndarray:
     """(classes, clusters) counts."""
-    truth, found = _pair(labels_true, labels)
+    truth, found = _pair(labels_true, labels_pred)
+    if not len(truth):
+        raise ValueError("labels_true must hold at least one label, got none.")
     width = int(found.max()) + 1
     counts = np.bincount(truth.astype(np.int64) * width + found)
     return np.resize(np.pad(counts, (0, (-len(counts)) % width)), (int(truth.max()) + 1, width))
@@ -57,13 +71,14 @@ def normalized_information(counts: PairCounts, *, average: str = "arithmetic") -
     return _one_where_equal(np.minimum(found, 1.0), counts)
 
 
-def adjusted_information(counts: PairCounts) -> np.ndarray:
+def adjusted_information(counts: PairCounts, *, average: str = "arithmetic") -> np.ndarray:
     """(M, M) adjusted mutual information of all pairs: (MI − E) / (mean entropy − E)."""
     entropy, chance = entropies(counts), chance_information(counts)
-    above = (entropy[:, None] + entropy) / 2 - chance
+    above = AVERAGES[average](entropy[:, None], entropy) - chance
     trivial = np.abs(above) < 1e-12
     found = np.where(trivial, 1.0, (information(counts) - chance) / np.where(trivial, 1.0, above))
-    return _one_where_equal(found, counts)
+    lump = entropy == 0  # one cluster tells nothing of any other partition
+    return _one_where_equal(np.where(lump[:, None] | lump, 0.0, found), counts)
 
 
 def _one_where_equal(found: np.ndarray, counts: PairCounts) -> np.ndarray:
@@ -86,18 +101,24 @@ AGREEMENTS: dict[str, Callable[[PairCounts], np.ndarray]] = {
 }
 
 
-def _counts(labels_true: Any, labels: Any) -> PairCounts:
-    return count_pairs(np.stack(_pair(labels_true, labels)), n_jobs=1)
+def _agreement(
+    of_counts: Callable[..., np.ndarray], labels_true: Any, labels_pred: Any, **options: Any
+) -> float:
+    """What a function of the counts finds for two labellings; 1 for two of no objects."""
+    pair = _pair(labels_true, labels_pred)
+    if not len(pair[0]):
+        return 1.0
+    return float(of_counts(count_pairs(np.stack(pair), n_jobs=1), **options)[0, 1])
 
 
-def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> float:
+def nmi_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:
     """Return the normalised mutual information of two labellings; in [0, 1], greater is better.
 
     Parameters
     ----------
-    labels_true, labels : array-like of shape (n,)
+    labels_true, labels_pred : array-like of shape (n,)
         Two clusterings, or true classes and a clustering.
-    average : {"arithmetic", "geometric", "min", "max"}
+    average_method : {"arithmetic", "geometric", "min", "max"}
         Of the two entropies, in the denominator.
 
     Examples
@@ -106,18 +127,18 @@ def nmi_score(labels_true: Any, labels: Any, *, average: str = "arithmetic") -> 
     >>> ws.nmi_score(["a", "a", "b"], [1, 1, 0])
     1.0
     """
-    check_choice("average", average, AVERAGES)
-    return float(normalized_information(_counts(labels_true, labels), average=average)[0, 1])
+    check_choice("average_method", average_method, AVERAGES)
+    return _agreement(normalized_information, labels_true, labels_pred, average=average_method)
 
 
-def ari_score(labels_true: Any, labels: Any) -> float:
+def ari_score(labels_true: Any, labels_pred: Any) -> float:
     """Return the adjusted Rand index: agreement on pairs, 0 by chance, 1 at best.
 
     Parameters
     ----------
     labels_true : array-like of shape (n,)
         True classes, or another clustering.
-    labels : array-like of shape (n,)
+    labels_pred : array-like of shape (n,)
         The clustering.
 
     Examples
@@ -126,18 +147,18 @@ def ari_score(labels_true: Any, labels: Any) -> float:
     >>> ws.ari_score([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
     """
-    return float(adjusted_rand(_counts(labels_true, labels))[0, 1])
+    return _agreement(adjusted_rand, labels_true, labels_pred)
 
 
-def ami_score(labels_true: Any, labels: Any) -> float:
+def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arithmetic") -> float:
     """Return the adjusted mutual information of two labellings: 0 by chance, 1 at best.
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        True classes, or another clustering.
-    labels : array-like of shape (n,)
-        The clustering.
+    labels_true, labels_pred : array-like of shape (n,)
+        Two clusterings, or true classes and a clustering.
+    average_method : {"arithmetic", "geometric", "min", "max"}
+        Of the two entropies, in the denominator.
 
     Examples
     --------
@@ -145,10 +166,11 @@ def ami_score(labels_true: Any, labels: Any) -> float:
     >>> ws.ami_score([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
     """
-    return float(adjusted_information(_counts(labels_true, labels))[0, 1])
+    check_choice("average_method", average_method, AVERAGES)
+    return _agreement(adjusted_information, labels_true, labels_pred, average=average_method)
 
 
-def purity_score(labels_true: Any, labels: Any) -> float:
+def purity_score(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of objects in the commonest class of their cluster; in (0, 1].
 
     Grows with the number of clusters: n clusters are always pure.
@@ -157,7 +179,7 @@ def purity_score(labels_true: Any, labels: Any) -> float:
     ----------
     labels_true : array-like of shape (n,)
         True classes, or another clustering.
-    labels : array-like of shape (n,)
+    labels_pred : array-like of shape (n,)
         The clustering.
 
     Examples
@@ -166,11 +188,11 @@ def purity_score(labels_true: Any, labels: Any) -> float:
     >>> ws.purity_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    table = contingency(labels_true, labels)
+    table = contingency(labels_true, labels_pred)
     return float(table.max(axis=0).sum() / table.sum())
 
 
-def clustering_accuracy(labels_true: Any, labels: Any) -> float:
+def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """Return the share of objects that is right under the best match of clusters to classes.
 
     The match is the Hungarian method's; numbers of clusters and classes may differ, and what
@@ -180,7 +202,7 @@ def clustering_accuracy(labels_true: Any, labels: Any) -> float:
     ----------
     labels_true : array-like of shape (n,)
         True classes, or another clustering.
-    labels : array-like of shape (n,)
+    labels_pred : array-like of shape (n,)
         The clustering.
 
     Examples
@@ -189,6 +211,6 @@ def clustering_accuracy(labels_true: Any, labels: Any) -> float:
     >>> ws.clustering_accuracy([0, 0, 1, 1], [2, 2, 0, 1])
     0.75
     """
-    table = contingency(labels_true, labels)
+    table = contingency(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(table, maximize=True)
     return float(table[rows, columns].sum() / table.sum())

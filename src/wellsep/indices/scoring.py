@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from wellsep._arguments import check_random_state
 from wellsep._checks import (
     UndefinedIndex,
     check_choice,
+    check_count,
     check_data,
     check_weights,
     is_dask,
     is_torch,
 )
+from wellsep._display import shown
+from wellsep._labels import as_labels
 from wellsep._matrices import PairSpace
 from wellsep.compute.gather import gather
 from wellsep.compute.metrics import find, root
@@ -283,12 +287,37 @@ def score_one(
     refuse_unpriced([(index, params)], task.partitions)
     reason = _not_scorable(task, 0, index)
     if reason:
-        raise UndefinedIndex(reason + ".")
+        # The second sentence is scikit-learn's, which programs look for.
+        raise UndefinedIndex(
+            f"{reason}. Number of labels is {len(task.partitions.classes[0])}. Valid values are 2 "
+            "to n_samples - 1 (inclusive)."
+        )
     found = gather(task, _all_wants([(index, params)], task.partitions))
     try:
         return float(_value(index, params, index.price_for(task.partitions, 0), found, 0))
     except UndefinedIndex as error:
         raise UndefinedIndex(f"{error}.") from None
+
+
+def draw_objects(
+    X: Any, labels: Any, sample_weight: Any, size: int, random_state: Any, metric: Any
+) -> tuple[Any, Any, Any]:
+    """Some objects at random, with their labels and weights; columns too of distances."""
+    if is_dask(X) or isinstance(X, PairSpace):
+        raise TypeError(
+            "sample_size must be None where X is on Dask or holds distances, got "
+            f"{shown(size)}; take the rows yourself, or use wellsep.silhouette_estimate."
+        )
+    entry = find(metric)
+    data = check_data(X, sparse=True, distances=not entry.coordinates)
+    n = data.shape[0]
+    chosen = check_random_state(random_state).permutation(n)[: check_count("sample_size", size)]
+    vector = as_labels(labels, "labels")
+    if len(vector) != n:
+        raise ValueError(f"labels must have one entry per object ({n}), got {len(vector)}.")
+    weights = check_weights(sample_weight, n)
+    part = data[chosen] if entry.coordinates else data[chosen][:, chosen]
+    return part, vector[chosen], None if weights is None else weights[chosen]
 
 
 def one_task(

@@ -86,7 +86,7 @@ def accent() -> str:
     return SURFACES[theme()]["accent"]
 
 
-def tint(code: int) -> str:
+def tint(code: Any) -> str:
     """Colour of a cluster by its number, for the background of the user's style."""
     return colour_of(int(code), theme())
 

@@ -44,8 +44,8 @@
   const repeated = data.stability.some((s) => s !== null);
   W.draw(W.chart('votes'), (width) => {
     const height = 150, most = Math.max(...data.votes, 1);
-    const svg = W.svg(W.chart('votes'), width, height + 40, `Votes for every K; K = ${data.best} is highlighted`);
-    const slot = (width - 60) / k.length, x = (i) => 40 + slot * (i + 0.5), y = W.scale(0, most, height, 12);
+    const svg = W.svg(W.chart('votes'), width, height + (repeated ? 182 : 40), `Votes for every K; K = ${data.best} is highlighted`);
+    const slot = (width - 60) / k.length, x = (i) => 40 + slot * (i + 0.5), y = W.scale(0, most, height, 26);
     for (const t of W.ticks(0, most, 4)) {
       svg.append(W.make('line', {x1: 40, x2: width - 20, y1: y(t), y2: y(t), class: 'grid'}));
       W.text(svg, 34, y(t) + 4, W.show(t), {'text-anchor': 'end'});
@@ -61,11 +61,19 @@
       }));
       if (i % every === 0) W.text(svg, x(i), height + 16, value, {'text-anchor': 'middle'});
     });
-    if (repeated) {
-      const s = W.scale(0, 1, height, 12);
+    W.text(svg, 4, 10, 'votes');
+    W.text(svg, (width + 20) / 2, height + 33, 'number of clusters', {'text-anchor': 'middle'});
+    if (repeated) {  // an axis of its own
+      const top = height + 62, base = top + 96, s = W.scale(0, 1, base, top);
+      W.text(svg, 4, top - 10, 'stability: mean ARI of the repeats');
+      for (const t of [0, 0.5, 1]) {
+        svg.append(W.make('line', {x1: 40, x2: width - 20, y1: s(t), y2: s(t), class: 'grid'}));
+        W.text(svg, 34, s(t) + 4, W.show(t), {'text-anchor': 'end'});
+      }
       const d = data.stability.map((v, i) => [v, i]).filter(([v]) => v !== null).map(([v, i], at) => `${at ? 'L' : 'M'}${x(i).toFixed(1)} ${s(v).toFixed(1)}`).join('');
       svg.append(W.make('path', {d, fill: 'none', stroke: 'var(--c1)', 'stroke-width': 2}));
-      W.text(svg, width - 20, height + 34, 'bars: votes · line: stability, from 0 to 1 at the top', {'text-anchor': 'end'});
+      data.stability.forEach((v, i) => { if (v !== null) svg.append(W.make('circle', {cx: x(i), cy: s(v), r: 3.5, fill: 'var(--c1)', 'data-tip': `K = ${k[i]}\nstability ${W.show(v)}`})); });
+      k.forEach((value, i) => { if (i % every === 0) W.text(svg, x(i), base + 16, value, {'text-anchor': 'middle'}); });
     }
     W.touchable(svg, choose);
     W.walkable(svg, choose);

@@ -1,0 +1,82 @@
+"""Functions of scikit-learn's names take scikit-learn's arguments and give its values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import cluster, metrics
+
+import wellsep as ws
+from wellsep.testing.compare import make_blobs
+
+
+@pytest.mark.parametrize("kind", ["rows", "sparse", "precomputed"])
+def test_a_sampled_silhouette_is_scikit_learns_of_the_same_draw(kind):
+    X, y = make_blobs(3, n=80)
+    metric = "euclidean"
+    if kind == "sparse":
+        X = sp.csr_array(X)
+    elif kind == "precomputed":
+        X, metric = metrics.pairwise_distances(X), "precomputed"
+    given = {"metric": metric, "sample_size": 40, "random_state": 5}
+    expected = metrics.silhouette_score(X, y, **given)
+    assert ws.silhouette_score(X, y, **given) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_sampled_silhouette_takes_labels_and_weights_of_the_drawn_objects():
+    X, y = make_blobs(3, n=80)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 80)
+    chosen = np.random.RandomState(5).permutation(80)[:40]
+    names = np.array(["a", "b", "c"])[y]
+    found = ws.silhouette_score(X, names, sample_size=40, random_state=5, sample_weight=weight)
+    expected = ws.silhouette_score(X[chosen], y[chosen], sample_weight=weight[chosen])
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_sample_is_refused_where_rows_cannot_be_taken():
+    X, y = make_blobs(3)
+    with pytest.raises(TypeError, match="sample_size must be None where X is on Dask or holds"):
+        ws.silhouette_score(ws.Distances(metrics.pairwise_distances(X)), y, sample_size=9)
+    with pytest.raises(ValueError, match=r"labels must have one entry per object \(60\), got 59"):
+        ws.silhouette_score(X, y[1:], sample_size=9)
+    with pytest.raises(ValueError, match="sample_size must be"):
+        ws.silhouette_score(X, y, sample_size=0)
+
+
+@pytest.mark.parametrize("average", ["min", "geometric", "arithmetic", "max"])
+@pytest.mark.parametrize(
+    "pair", [([0, 0, 1, 1, 2], [0, 1, 1, 1, 0]), ([0, 0, 0, 0], [0, 1, 2, 3]), ([0, 1], [0, 0])]
+)
+def test_information_with_every_average_is_scikit_learns(average, pair):
+    given = {"average_method": average}
+    ours = ws.ami_score(*pair, **given), ws.nmi_score(*pair, **given)
+    theirs = (
+        metrics.adjusted_mutual_info_score(*pair, **given),
+        metrics.normalized_mutual_info_score(*pair, **given),
+    )
+    assert ours == pytest.approx(theirs, abs=1e-12)
+
+
+def test_two_labellings_of_nothing_agree_and_have_no_purity():
+    assert ws.ari_score([], []) == ws.ami_score([], []) == ws.nmi_score([], []) == 1.0
+    with pytest.raises(ValueError, match="labels_true must hold at least one label"):
+        ws.purity_score([], [])
+
+
+def test_scikit_learns_names_of_arguments_are_taken():
+    assert ws.ari_score(labels_true=[0, 0, 1], labels_pred=[1, 1, 0]) == 1.0
+
+
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
+def test_kmeans_takes_scikit_learns_algorithms_and_ends_where_it_ends(algorithm):
+    X, _ = make_blobs(4, n=120)
+    given = {"init": X[:3], "n_init": 1, "algorithm": algorithm, "copy_x": False}
+    ours, theirs = ws.KMeans(3, **given).fit(X.copy()), cluster.KMeans(3, **given).fit(X.copy())
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
+
+
+def test_kmeans_refuses_an_algorithm_that_nobody_has():
+    with pytest.raises(ValueError, match="algorithm must be one of"):
+        ws.KMeans(2, algorithm="quick").fit([[0.0], [1.0], [2.0]])
