@@ -140,10 +140,10 @@ for rule, name in picks.items():
 # %%
 # Who won
 # -------
-# The silhouette led the search: later trials are near settings that it likes, with few clusters.
-# Ours is better than Optuna's best and worse than the median: most trials have few clusters, and
-# they vote for each other. In a study whose trials are to be judged afterwards, draw the number of
-# clusters at random (``RandomSampler``).
+# The silhouette led the search, so that later trials are near settings that it likes. Ours is
+# better than Optuna's best trial and worse than the median; the verdict calls it a tie. The sampler
+# decides which clusterings there are to judge; ``RandomSampler`` tries all numbers of clusters
+# alike.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")

@@ -171,10 +171,10 @@ print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
 # %%
 # All models, and the best clustering
 # -----------------------------------
-# Our pick is the second best model, and our clustering is a bad one: three models that count words
-# group messages by words such as "order" and "item", which occur with any intent. They make the
-# same mistake, so they vote for each other. All judges can be wrong together. The verdict above
-# gives two warnings: the judges disagree, and the clusterings are little clearer than chance.
+# Our pick is the second best model, and our clustering is a bad one. The verdict above warns of it:
+# the judges disagree, the first clustering stands alone and seldom comes first in the draws, and
+# the clusterings are little clearer than those of a cloud. Do not use the first one after such a
+# verdict; look at those that come first in more draws.
 print(f"\n{'model':<20}{'our rank':>10}{'mean ARI':>10}")
 for name in sorted(names, key=lambda name: embeddings.rank[embeddings.embeddings.index(name)]):
     place = embeddings.rank[embeddings.embeddings.index(name)]

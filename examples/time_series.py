@@ -148,9 +148,9 @@ for rule, name in picks.items():
 # %%
 # Who won
 # -------
-# DTW comes first among the distances, which is right. The number of clusters is too small by every
-# index: "step up" is far from all other patterns, and what is left looks like one or two clusters
-# to them. The verdict says that the judges disagree and that many runs are tied.
+# DTW comes first among the distances, which is right. But our number of clusters is too small: our
+# pick puts several patterns into one cluster, see below. The silhouette and Calinski-Harabasz find
+# even fewer. The verdict says that the judges disagree and that many runs are tied.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]
 print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
