@@ -260,7 +260,8 @@ def _opened(
         names = found if names is None else names
     array = to_numpy(values, what)
     if array.dtype.kind == "O":
-        with contextlib.suppress(TypeError, ValueError):  # the check of the dtype reports it
+        # the check of the dtype reports it
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
             array = array.astype(np.float64)
     if array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         raise TypeError(f"{what} must be real numbers, got an array of type {array.dtype}.")
@@ -290,7 +291,8 @@ def _from_frame(frame: Any, what: str) -> tuple[np.ndarray, list[str]]:
 def _check_names(names: Any, n: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str) or not isinstance(names, Sequence | np.ndarray):
+    single = isinstance(names, str) or (isinstance(names, np.ndarray) and names.ndim == 0)
+    if single or not isinstance(names, Sequence | np.ndarray):
         raise TypeError(f"names must be a sequence of texts, got {shown(names)}.")
     found = tuple(str(name) for name in names)
     if len(found) != n:

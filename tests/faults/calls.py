@@ -136,6 +136,11 @@ def calls(folder: Path) -> dict[str, Call]:
             ws.RobustKMeans, fitting=("sample_weight",), n_clusters=2, min_cluster_size=2,
             max_moves=2,
         ),
+        "KMedoids": fit(ws.KMedoids, n_clusters=3, n_init=2, random_state=0),
+        "Distances": call(ws.Distances, values=np.abs(X[:, :1] - X[:, 0])),
+        "MixedTable": call(
+            ws.MixedTable, frame=X
+        ),
         "dc_metric": call(ws.dc_metric, min_points=3),
         "stability": call(
             ws.stability, clusterer=ws.KMeans(3, n_init=1, random_state=0), X=X, n_draws=2,
