@@ -111,15 +111,15 @@ def test_a_choice_that_does_not_fit_says_what_there_is(source, spaces, labels, s
         runs_from_anndata(source, spaces, labels)
 
 
-def test_a_sparse_matrix_is_refused_as_a_space(tmp_path):
+def test_a_sparse_matrix_is_a_space_and_stays_sparse(tmp_path):
     import scipy.sparse as sparse
 
     made = anndata.AnnData(X=sparse.csr_matrix(np.eye(6)), obs=cells().obs)
-    with pytest.raises(TypeError, match="embedding of run 'X' must be dense"):
-        runs_from_anndata(made, "X", "kmeans")
     made.write_h5ad(tmp_path / "a.h5ad")
-    with pytest.raises(TypeError, match="embedding of run 'X' must be dense"):
-        runs_from_anndata(tmp_path / "a.h5ad", "X", "kmeans")
+    for source in (made, tmp_path / "a.h5ad"):
+        space = runs_from_anndata(source, "X", "kmeans").spaces["X"]
+        assert sparse.issparse(space)
+        np.testing.assert_array_equal(space.toarray(), np.eye(6))
 
 
 def test_nan_in_an_embedding_names_its_key(tmp_path):

@@ -40,14 +40,18 @@ def answer(chosen: ChosenK) -> list[str]:
             f"One cluster: {ones} of {count(len(chosen.voters), 'vote')} are for K = 1.",
             _anyway(chosen),
         ]
-    if not chosen.voters:
+    n, more = len(chosen.voters), len(chosen.wants_more)
+    if more > n:
+        who = "every index" if not n else f"{more} of {len(chosen.indices)} indices"
         first = (
-            f"More than {chosen.k[-1]} clusters are wanted by every index; K = {chosen.best} is "
-            "the end of the range."
+            f"More than {chosen.k[-1]} clusters are wanted by {who}; K = {chosen.best} is the end "
+            "of the range."
         )
     else:
-        n = len(chosen.voters)
         held = "the only vote" if n == 1 else f"the median of {n} votes"
+        if more:
+            wants = "wants" if more == 1 else "want"
+            held += f" and {count(more, 'index', 'indices')} that {wants} more"
         first = f"K = {chosen.best} is {held} ({_tried(chosen)})."
     if structure is None:
         why = chosen.not_tested or "the gap statistic is undefined for every K"

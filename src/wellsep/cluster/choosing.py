@@ -38,7 +38,7 @@ from wellsep.cluster.candidates import (
     weight_params,
 )
 from wellsep.cluster.chosen import ChosenK
-from wellsep.cluster.criteria import SPARSE_VOTERS, VOTERS, parse_voters
+from wellsep.cluster.criteria import VOTERS, parse_voters
 from wellsep.cluster.evidence import (
     NO_GAP,
     GapCurve,
@@ -98,8 +98,7 @@ def choose_k(
         What votes: validity indices as in ``score_partitions``, and by name "elbow" (inertia and
         its knee), "log_elbow" (the knee of its logarithm), "gap" (gap statistic),
         "prediction_strength" and "mixture_bic" (BIC of a Gaussian mixture). By default
-        "silhouette" ("simplified_silhouette" where X is sparse), "prediction_strength" and
-        "mixture_bic".
+        "silhouette", "prediction_strength" and "mixture_bic".
     gate : bool
         Whether to test for one cluster. If False, the answer is the vote alone.
     n_repeats : int
@@ -183,9 +182,9 @@ def choose_k(
     if pairwise and X.shape[1] != n:
         raise ValueError(f"X must be square for a clusterer of distances, got shape {X.shape}.")
     scored = scoring_space(space, X)
-    if indices is None:
-        indices = SPARSE_VOTERS if sp.issparse(scored) else VOTERS
-    voters = parse_voters(indices, distances=takes_distances(model) and space is None)
+    voters = parse_voters(
+        VOTERS if indices is None else indices, distances=takes_distances(model) and space is None
+    )
     if scored is not X:
         scored = check_data(scored, name="space", sparse=True)
     if scored.shape[0] != n:

@@ -157,15 +157,17 @@ class ChosenK(Record):
 
     @property
     def voted(self) -> int:
-        """The median of the votes, of two in the middle the smaller; without votes the end."""
-        if self.voters:
-            return median_vote(list(self.voters.values()))
-        if not self.wants_more:
+        """The median of the votes, of two in the middle the smaller.
+
+        Indices that want more stand above all votes; if one of them is in the middle, it is the
+        largest K tried.
+        """
+        if not (self.voters or self.wants_more):
             raise ValueError(
                 f"indices must be defined for some K of k_range, got none; "
                 f"{'; '.join(sorted(set(self.reasons.values())))}."
             )
-        return int(self.k[-1])
+        return median_vote([*self.voters.values(), *[int(self.k[-1])] * len(self.wants_more)])
 
     @property
     def best(self) -> int:

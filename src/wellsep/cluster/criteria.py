@@ -17,7 +17,6 @@ from wellsep.indices.gap import one_error_rule
 from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
 
 VOTERS: tuple[str, ...] = ("silhouette", "prediction_strength", "mixture_bic")
-SPARSE_VOTERS: tuple[str, ...] = ("simplified_silhouette", *VOTERS[1:])
 
 
 class Curve(NamedTuple):
