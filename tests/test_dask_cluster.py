@@ -256,7 +256,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
     monkeypatch.setattr(scoring, "over_spaces", watched)
     got = ws.score_runs(runs, scheduler=dask_client, cache=cache)
     n = len(got.spaces)
-    assert asked == [("digest", n), ("_compute", n - finished)]
+    assert asked == [("digest_space", n), ("_compute", n - finished)]
     equal_scores(got, ws.score_runs(runs))
     equal_scores(ws.score_runs(runs, cache=cache), got)  # the cache is the one used in memory
 

@@ -211,7 +211,7 @@ def test_a_server_that_refuses_is_told_at_once(capsys):
         port = free.getsockname()[1]
     assert main(["rank", f"http://127.0.0.1:{port}/"]) == 2
     told = capsys.readouterr().err
-    assert "source must be a server that answers within 10 seconds" in told
+    assert "SOURCE must be a server that answers within 10 seconds" in told
     assert told.count("\n") == 1
 
 

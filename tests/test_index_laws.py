@@ -198,12 +198,16 @@ def test_data_whose_values_are_not_real_numbers_are_refused(name, kind, sentence
         _value(name, _malformed(kind), _blobs(9)[1])
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if ws.INDICES[n].sparse])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if ws.INDICES[n].sparse or ws.INDICES[n].sparse_sums]
+)
 def test_sparse_data_score_as_dense_ones_do(name):
     laws.check_sparse(name)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not ws.INDICES[n].sparse])
+@pytest.mark.parametrize(
+    "name", [n for n in NAMES if not (ws.INDICES[n].sparse or ws.INDICES[n].sparse_sums)]
+)
 def test_sparse_data_are_refused_with_the_indices_that_take_them(name):
     import scipy.sparse as sp
 
@@ -252,7 +256,7 @@ def test_minus_two_and_minus_three_score_as_minus_one_does(name, noise):
     laws.check_noise_labels(name, noise)
 
 
-MORE = {"dbcv": {"d": 2}}  # a matrix has no columns
+MORE = {"dbcv": {"d": 3}}  # a matrix has no columns
 WITH_METRIC = [name for name in NAMES if "metric" in ws.INDICES[name].params]
 
 

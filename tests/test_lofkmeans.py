@@ -197,7 +197,7 @@ def test_bad_data_are_answered_in_a_sentence():
 
 def test_fewer_distinct_points_than_clusters_are_told():
     X = np.repeat([[0.0], [1.0], [5.0]], 3, axis=0)
-    with pytest.warns(UserWarning, match="only 3 distinct"):
+    with pytest.warns(UserWarning, match=r"distinct clusters \(3\) found"):
         ws.LOFKMeans(5, n_neighbors=4, random_state=0).fit(X)
 
 
