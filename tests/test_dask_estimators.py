@@ -206,7 +206,7 @@ def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
 
 def test_fewer_distinct_points_than_clusters_are_reported():
     rows = da.from_array(np.repeat([[0.0], [1.0]], 10, axis=0), chunks=(6, 1))
-    with pytest.warns(ConvergenceWarning, match="only 2 distinct"):
+    with pytest.warns(ConvergenceWarning, match=r"distinct clusters \(2\) found"):
         model = ws.KMeans(4, random_state=0).fit(rows)
     assert model.inertia_ == 0.0
 
