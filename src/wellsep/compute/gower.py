@@ -95,9 +95,10 @@ class MixedTable(PairSpace):
         if n < 1:
             raise ValueError("frame must have at least one row and one column, got none.")
         asymmetric = tuple(check_names("asymmetric", asymmetric))
-        check_mapping("ordered", ordered or {})
-        ordered = dict(ordered or {})
-        given = dict(weights or {})
+        ordered = {} if ordered is None else ordered
+        given = {} if weights is None else weights
+        check_mapping("ordered", ordered)
+        check_mapping("weights", given)
         for what, names in (("asymmetric", asymmetric), ("ordered", ordered), ("weights", given)):
             for name in names:
                 if name not in columns:
