@@ -113,6 +113,8 @@ def test_an_estimate_from_a_sample_is_refused_with_a_sentence():
 
 def test_an_index_without_a_metric_refuses_it_with_a_sentence():
     with pytest.raises(ValueError, match="must be among: .*got 'metric'"):
+        ws.score_partitions(HAND, [0, 0, 0, 1, 1], [("davies_bouldin", {"metric": "dc"})])
+    with pytest.raises(ValueError, match="metric must be 'euclidean' for coordinates here"):
         ws.score_partitions(HAND, [0, 0, 0, 1, 1], [("calinski_harabasz", {"metric": "dc"})])
 
 

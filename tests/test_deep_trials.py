@@ -275,7 +275,7 @@ def test_train_prints_json_and_keeps_what_is_done(objects, tmp_path, capsys):
 def test_train_fails_when_every_trial_does(objects, tmp_path, capsys):
     words = ["train", "-d", objects, "-m", "jule", "-k", 99, "-o", tmp_path / "runs"]
     assert main([str(w) for w in [*words, "--device", "cpu"]]) == 1
-    assert "n_clusters must be at most the number of objects (60)" in capsys.readouterr().err
+    assert "--clusters must be at most the number of objects (60)" in capsys.readouterr().err
 
 
 def test_grids_read_lists_ranges_and_short_names():

@@ -169,5 +169,5 @@ def test_rows_that_may_not_be_written_move_to_a_device_without_a_warning():
     X.setflags(write=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        moved = space_module._to_torch(X, "cpu")
+        moved = space_module.to_torch(X, "cpu")
     np.testing.assert_array_equal(moved.numpy(), X)

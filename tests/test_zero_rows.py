@@ -81,6 +81,8 @@ def test_every_index_with_a_metric_is_tried():
 def test_an_index_is_that_of_scikit_learns_distances(kind, spec, monkeypatch):
     X, labels = _case()
     name, params = spec
+    if name == "dbcv" and kind == "dask":
+        pytest.skip("DBCV grows trees in memory; a dask collection is refused")
     expected = ws.score_partitions(
         _distances(X), labels, [(name, {**params, "metric": "precomputed"})]
     )
@@ -200,7 +202,7 @@ def test_fewer_directions_than_clusters_are_said(kind, init, monkeypatch):
 
     X = np.zeros((9, 2))
     X[4], X[7] = (1, 0), (0, 2)
-    with pytest.warns(ConvergenceWarning, match="n_clusters=3"):
+    with pytest.warns(ConvergenceWarning, match=r"n_clusters \(3\)"):
         model = ws.KMeans(3, init=init, metric="cosine", random_state=0).fit(
             _as(kind, X, monkeypatch)
         )
