@@ -54,6 +54,6 @@ class Visit:
         return self.page.locator("#ranking-table tr[aria-current=true] th.name").all_inner_texts()
 
     def download(self, selector: str) -> str:
-        with self.page.expect_download() as waiting:
+        with self.page.expect_download(timeout=30_000) as waiting:
             self.page.click(selector)
         return waiting.value.path().read_text("utf-8")
