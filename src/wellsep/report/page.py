@@ -110,8 +110,9 @@ def render_report(
     if layout is not None:
         check_choice("layout", layout, (*LAYOUTS, *drawn))
     path = check_path("path", path)
-    if title is not None:
-        check_text("title", title)
+    for name, text in (("title", title), ("command", command)):
+        if text is not None:
+            check_text(name, text)
     if is_chosen_k(result):
         page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout or "pca")
     elif isinstance(result, Judgement | Ranking | AceResult | Consensus):
