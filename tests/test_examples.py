@@ -79,6 +79,8 @@ def check_picture():
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_names_truth_pick_and_what_simple_rules_pick(name, monkeypatch, capsys):
+    if "matplotlib.pyplot" in sys.modules:  # figures that other tests left open
+        sys.modules["matplotlib.pyplot"].close("all")
     check(name, told(name, monkeypatch, capsys, small=True))
     check_picture()
 
