@@ -27,6 +27,7 @@ def deprecated(*, instead: str, gone_in: str) -> Callable[[Callable[P, R]], Call
     ... def old():
     ...     return 1
     >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
     ...     old()
     1
     >>> str(told[0].message)

@@ -38,7 +38,7 @@ def ranking_table(
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
     >>> table = ranking_table(ws.rank(ws.ace(scores, dip=False)))
     >>> [column.key for column in table.columns]
-    ['rank', 'name', 'score', 'rank:mean_admitted']
+    ['rank', 'name', 'score', 'picked', 'rank:mean_admitted']
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
