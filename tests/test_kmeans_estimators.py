@@ -278,7 +278,10 @@ def test_the_html_repr_names_the_estimator(make):
 WAYS_TO_FIT = ["dense", "float32", "sparse", "cosine", "random", "tensor", "dask", "dask weights"]
 
 
-@pytest.mark.parametrize("way", WAYS_TO_FIT)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(w, marks=pytest.mark.slow if w == "dask" else ()) for w in WAYS_TO_FIT],
+)
 @pytest.mark.parametrize("make", [*ESTIMATORS, ws.LOFKMeans])
 def test_weights_of_one_are_no_weights_bit_for_bit(make, way):
     X = np.random.default_rng(0).normal(size=(200, 4)).astype("f4" if way == "float32" else "f8")
