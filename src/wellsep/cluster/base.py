@@ -24,6 +24,7 @@ from wellsep._checks import (
     is_dask,
     is_frame,
     name_x,
+    narrow_indices,
     to_numpy,
     to_table,
 )
@@ -171,7 +172,9 @@ class CentroidClusterer(
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        if not sp.issparse(X) and not is_frame(X):
+        if sp.issparse(X):
+            X = narrow_indices(X)
+        elif not is_frame(X):
             X = to_table(X)
         return name_x(
             validate_data,

@@ -137,7 +137,8 @@ def choose_k(
     Notes
     -----
     The gate asks for max over K of (Gap(K) − Gap(1)) / s(K) > 3, with 20 references. Gap
-    statistic, prediction strength and mixture are computed on at most 2,000 objects.
+    statistic, prediction strength and mixture are computed on at most 2,000 objects. Sparse X is
+    never made dense: gap statistic and mixture see its first 50 principal axes.
 
     References
     ----------
