@@ -178,7 +178,7 @@ def score_spaces(
         made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
         dip=_join_dips(found) if options.dip else None,
-        dims=freeze([runs[name].n_features or -1 for name in spaces]),
+        dims=freeze([runs[name].n_features or 0 for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*(freeze(c) for c in zip(*(one.spectrum for one in found), strict=True))),

@@ -1,0 +1,175 @@
+"""A space of distances from its source to the answer: dip test, AnnData, choose_k, page."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist, pdist
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.datasets import make_blobs
+from sklearn.neighbors import kneighbors_graph
+
+import wellsep as ws
+from wellsep.adapters import runs_from_anndata
+from wellsep.cli.main import main
+
+QUICK = ["--draws", "4", "--no-cache"]
+
+
+def share_of_alarms(draw, n_draws=60, level=0.05):
+    """How often the dip test finds more than one mode in distances of drawn rows."""
+    found = [
+        ws.multimodality(ws.Distances(pdist(draw(np.random.default_rng(seed))))).pvalue
+        for seed in range(n_draws)
+    ]
+    return float(np.mean(np.array(found) <= level))
+
+
+@pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_the_dip_test_of_distances_of_one_cloud_keeps_its_level(kind, d):
+    # With 60 draws at the level .05 more than 8 alarms have a probability below .01.
+    assert share_of_alarms(lambda rng: getattr(rng, kind)(size=(120, d))) <= 8 / 60
+
+
+@pytest.mark.parametrize(("k", "d", "apart", "least"), [(2, 2, 4, 0.9), (3, 10, 8, 0.8)])
+def test_the_dip_test_of_distances_finds_blobs_that_lie_apart(k, d, apart, least):
+    def blobs(rng):
+        centers = apart * np.eye(k, d)[np.arange(120) % k] / np.sqrt(2)
+        return rng.normal(size=(120, d)) + centers
+
+    assert share_of_alarms(blobs, 30) >= least
+
+
+def test_the_dip_test_of_whole_number_distances_of_one_cloud_keeps_its_level():
+    def words(rng):  # Hamming distances of random words
+        return rng.integers(0, 3, (80, 12))
+
+    found = [
+        ws.multimodality(
+            ws.Distances(pdist(words(np.random.default_rng(seed)), "hamming") * 12), random_state=0
+        ).pvalue
+        for seed in range(30)
+    ]
+    assert np.mean(np.array(found) <= 0.05) <= 5 / 30
+
+
+def case():
+    X, _ = make_blobs(120, 4, centers=8 * np.eye(3, 4), random_state=0)
+    wrong = np.random.default_rng(0).permutation(120) % 3
+    labels = {
+        "k2": ws.KMeans(2, random_state=0).fit_predict(X),
+        "k3": ws.KMeans(3, random_state=0).fit_predict(X),
+        "by_chance": wrong,
+    }
+    return X, labels
+
+
+@pytest.fixture
+def cells(tmp_path):
+    anndata = pytest.importorskip("anndata", reason="needs the extra anndata")
+    X, labels = case()
+    made = anndata.AnnData(obsm={"X_pca": X})
+    for name, values in labels.items():
+        made.obs[name] = values.astype(str)
+    made.obsp["dtw"] = cdist(X, X)
+    made.obsp["flat"] = cdist(X[:, :3], X[:, :3]).astype(np.float32)
+    made.obsp["distances"] = sp.csr_matrix(kneighbors_graph(X, 8, mode="distance"))
+    made.obsp["connectivities"] = sp.csr_matrix(kneighbors_graph(X, 8))
+    made.write_h5ad(tmp_path / "cells.h5ad")
+    return made, tmp_path / "cells.h5ad"
+
+
+def run(capsys, *words):
+    code = main([*map(str, words)])
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_matrix_in_obsp_is_judged_as_its_coordinates_are(cells, as_file):
+    source = cells[1] if as_file else cells[0]
+    options = {"n_draws": 6, "random_state": 0}
+    given = runs_from_anndata(source, spaces=["obsp/dtw"], labels=["k*", "by_chance"])
+    assert repr(given.spaces["obsp/dtw"]) == "Distances(120 objects, square, float64)"
+    rows = runs_from_anndata(source, spaces=["X_pca"], labels=["k*", "by_chance"])
+    first, second = ws.judge(given, **options), ws.judge(rows, **options)
+    assert first.ranking.best == second.ranking.best == "k3"
+    np.testing.assert_allclose(first.answer.scores, second.answer.scores, rtol=1e-9)
+    np.testing.assert_array_equal(first.confidence.ranks, second.confidence.ranks)
+
+
+def test_a_matrix_in_obsp_is_ranked_from_the_command_line(cells, capsys):
+    words = ["rank", cells[1], "--spaces", "obsp/dtw,obsp/flat", "--labels", "k2,k3,by_chance"]
+    code, out, err = run(capsys, *words, *QUICK, "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["best"] == ["k3"]
+    assert {one["embedding"] for one in found["embeddings"]} == {"obsp/dtw", "obsp/flat"}
+    assert {one["dims"] for one in found["embeddings"]} == {"distances"}
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("distances", "a graph of neighbours whose absent pairs are unknown"),
+        ("connectivities", "which holds similarities"),
+        ("nothing", "there are .*'dtw'"),
+    ],
+)
+def test_what_in_obsp_holds_no_distances_of_all_pairs_is_refused(cells, capsys, key, sentence):
+    words = ["rank", cells[1], "--spaces", f"obsp/{key}", "--labels", "k2,k3"]
+    code, out, err = run(capsys, *words, *QUICK)
+    assert (code, out) == (2, "")
+    assert re.search(sentence, " ".join(err.split()))
+
+
+@pytest.mark.parametrize("form", ["condensed", "square", "plain"])
+def test_a_subsample_of_a_matrix_cuts_rows_and_columns(form):
+    X, _ = case()
+    model = AgglomerativeClustering(metric="precomputed", linkage="average")
+    options = {"estimator": model, "random_state": 0}
+    D = cdist(X, X)
+    given = {"condensed": ws.Distances(pdist(X)), "square": ws.Distances(D), "plain": D}[form]
+    part = ws.choose_k(given, [2, 3, 4], subsample=70, **options)
+    rows = part.objects
+    assert len(rows) == 70
+    assert part.labels.shape == (3, 70)
+    whole = ws.choose_k(ws.Distances(D[np.ix_(rows, rows)]), [2, 3, 4], **options)
+    np.testing.assert_array_equal(part.labels, whole.labels)
+    np.testing.assert_allclose(part.values[0, :, 0], whole.values[0, :, 0], rtol=1e-12)
+    assert part.picks == whole.picks
+    assert part.picks["silhouette(metric=precomputed)"] == 3
+
+
+@pytest.mark.parametrize("form", ["condensed", "square", "sparse"])
+def test_a_page_of_a_folder_of_distances_says_distances(tmp_path, capsys, form):
+    X, labels = case()
+    made = {
+        "condensed": lambda X: ws.Distances(pdist(X)),
+        "square": lambda X: ws.Distances(cdist(X, X).astype(np.float32)),
+        "sparse": lambda X: ws.Distances(sp.csr_array(cdist(X, X)), absent=9.0),
+    }[form]
+    spaces = {"full": made(X), "flat": made(X[:, :2])}
+    ws.Runs.from_parts(spaces, labels).save(tmp_path / "runs")
+    page = tmp_path / "page.html"
+    code, out, err = run(capsys, "rank", tmp_path / "runs", *QUICK, "--report", page)
+    assert code == 0, err
+    assert "distances" in out
+    text = page.read_text()
+    assert re.search(r"\bdims\b", text)
+    table = text[text.index(">dims<") :]
+    assert ">distances<" in table
+    assert "120 features" not in text
+
+
+def test_a_page_of_sparse_embeddings_is_written(tmp_path):
+    X, labels = case()
+    X = sp.csr_array(X * (X > 0))
+    runs = ws.Runs.from_parts({"words": X}, labels)
+    ws.render_report(ws.judge(runs, n_draws=4), tmp_path / "page.html", runs=runs)
+    assert "SHA-256" in (tmp_path / "page.html").read_text()
