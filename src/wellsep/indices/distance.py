@@ -158,7 +158,7 @@ def silhouette_score(
     0.798
     """
     if sample_size is not None:
-        X, labels, sample_weight = draw_objects(
+        X, labels, sample_weight, metric = draw_objects(
             X, labels, sample_weight, sample_size, random_state, metric
         )
     return score_one(
