@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.datasets import make_blobs
 from sklearn.neighbors import kneighbors_graph
 
@@ -173,3 +173,76 @@ def test_a_page_of_sparse_embeddings_is_written(tmp_path):
     runs = ws.Runs.from_parts({"words": X}, labels)
     ws.render_report(ws.judge(runs, n_draws=4), tmp_path / "page.html", runs=runs)
     assert "SHA-256" in (tmp_path / "page.html").read_text()
+
+
+def forms():
+    X, _ = case()
+    near = sp.csr_array(np.where(cdist(X, X) < 7, cdist(X, X), 0.0))
+    return {
+        "square": ws.Distances(cdist(X, X)),
+        "condensed": ws.Distances(pdist(X)),
+        "graph": ws.Distances(near, absent=20.0),
+        "mixed": ws.MixedTable(X),
+    }
+
+
+@pytest.mark.parametrize("form", ["square", "condensed", "graph", "mixed"])
+def test_searches_and_stability_take_every_form_of_distances_by_kmedoids(form):
+    D = forms()[form]
+    options = {"random_state": 0}
+    assert ws.choose_k(D, [2, 3, 4], subsample=0.6, n_repeats=2, **options).best == 3
+    search = ws.ClusterSearch(ws.KMedoids(**options), {"n_clusters": [2, 3, 4]}).fit(D)
+    assert search.best_params_ == {"n_clusters": 3}
+    medoids = ws.KMedoids(3, **options).fit(D)
+    np.testing.assert_array_equal(search.labels_, medoids.labels_)
+    found = ws.stability(ws.KMedoids(3, **options), D, n_draws=6, **options)
+    assert found.values.min() == 1.0
+    assert found.prediction_strengths.min() == 1.0
+
+
+@pytest.mark.parametrize("stand_in", ["nearest-neighbours", "nearest-mean"])
+def test_finished_labels_are_judged_from_distances_and_not_from_rows_of_the_matrix(stand_in):
+    X, labels = case()
+    options = {"n_draws": 8, "random_state": 0, "stand_in": stand_in}
+    chance = labels["by_chance"] // 2 + labels["k2"]
+    expected = ws.stability(None, cdist(X, X), chance, metric="precomputed", **options)
+    for form in (ws.Distances(pdist(X)), ws.Distances(cdist(X, X))):
+        given = ws.stability(None, form, chance, **options)  # a warning would be an error
+        np.testing.assert_allclose(given.values, expected.values)
+    if stand_in == "nearest-neighbours":
+        rows = ws.stability(None, X, chance, **options)
+        np.testing.assert_allclose(given.values, rows.values)
+    with pytest.raises(ValueError, match="metric must be .*'precomputed'"):
+        ws.stability(None, form, chance, metric="cosine", **options)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda D: ws.choose_k(D, [2, 3], estimator=ws.KMeans()),
+        lambda D: ws.ClusterSearch(ws.KMeans(), {"n_clusters": [2, 3]}).fit(D),
+        lambda D: ws.stability(ws.KMeans(2), D, n_draws=3),
+    ],
+)
+def test_a_clusterer_of_rows_never_takes_distances_for_rows(function):
+    with pytest.raises(ValueError, match="estimator must take distances .* got KMeans; .*KMedoids"):
+        function(forms()["square"])
+
+
+def test_a_grid_may_say_that_a_clusterer_takes_distances():
+    grid = {"metric": ["precomputed"], "eps": [2.5, 3.0], "min_samples": [4]}
+    search = ws.ClusterSearch(DBSCAN(), grid).fit(forms()["condensed"])
+    assert search.n_clusters == 3
+
+
+def test_a_graph_with_unknown_pairs_is_refused_by_searches():
+    X, _ = case()
+    graph = ws.Distances(kneighbors_graph(X, 8, mode="distance"))
+    for function in (
+        lambda: ws.choose_k(graph, [2, 3]),
+        lambda: ws.ClusterSearch(ws.KMedoids(), {"n_clusters": [2, 3]}).fit(graph),
+        lambda: ws.stability(ws.KMedoids(2), graph, n_draws=3),
+        lambda: ws.multimodality(graph),
+    ):
+        with pytest.raises(ValueError, match="X must have every distance, got a graph"):
+            function()

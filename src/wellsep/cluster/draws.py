@@ -15,7 +15,12 @@ from wellsep._display import count, shown
 from wellsep.cluster.candidates import fit_labels, weight_params
 from wellsep.cluster.evidence import cut_rows
 from wellsep.cluster.membership import most_voted
-from wellsep.cluster.strength import PRECOMPUTED, nearest_clusters, split_strengths
+from wellsep.cluster.strength import (
+    PRECOMPUTED,
+    distances_between,
+    nearest_clusters,
+    split_strengths,
+)
 from wellsep.cluster.workers import in_workers
 from wellsep.compute.contingency import best_jaccards, own_jaccards
 from wellsep.compute.neighbours import smallest
@@ -96,7 +101,7 @@ def _vote(
 ) -> np.ndarray:
     k = min(k, len(known))
     if metric == PRECOMPUTED:
-        found = smallest(X[np.ix_(others, known)], k)
+        found = smallest(distances_between(X, others, known), k)
     else:
         search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
         found = search.kneighbors(X[others], return_distance=False)

@@ -22,6 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from wellsep._checks import UndefinedIndex, to_numpy
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.cluster.medoids import KMedoids
@@ -113,6 +114,8 @@ def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
     """Some rows of X, and with distances the same columns."""
     if rows is None:
         return X
+    if isinstance(X, PairSpace):
+        return X.take(rows)
     return X[rows][:, rows] if pairwise else X[rows]
 
 
@@ -136,6 +139,13 @@ def of_distances(model: Any) -> Any:
         "estimator must take distances where X holds them, got "
         f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
     )
+
+
+def given_to(model: Any, X: PairSpace) -> Any:
+    """Distances as a clusterer takes them: KMedoids by blocks, others as one matrix."""
+    if not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    return X if model is None or isinstance(model, KMedoids) else X.matrix()
 
 
 def _metric(model: Any) -> str:

@@ -119,7 +119,8 @@ class Index:
                 f"distances: {usable}."
             )
         given = params["metric"]
-        if find(given) not in (find(self.params["metric"]), find(own_metric)):
+        # "precomputed" says no more than that X holds distances.
+        if find(given) not in map(find, (self.params["metric"], own_metric, "precomputed")):
             raise ValueError(
                 f"metric must be left out for {self.name!r} where X holds distances, got {given!r}."
             )
