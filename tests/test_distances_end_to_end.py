@@ -246,3 +246,24 @@ def test_a_graph_with_unknown_pairs_is_refused_by_searches():
     ):
         with pytest.raises(ValueError, match="X must have every distance, got a graph"):
             function()
+
+
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.csc_array])
+def test_files_that_scipy_writes_are_read_as_distances_and_as_coordinates(tmp_path, make):
+    X, _ = case()
+    graph = make(kneighbors_graph(X, 8, mode="distance"))
+    for name in ("distances", "embedding"):
+        (tmp_path / name).mkdir()
+        sp.save_npz(tmp_path / name / f"{name}.npz", graph)
+    runs = ws.load_runs(tmp_path)
+    given = runs.spaces["distances"]
+    assert (given.kind, given.absent) == ("graph", None)
+    np.testing.assert_array_equal(given.values.toarray(), ws.Distances(graph).values.toarray())
+    np.testing.assert_array_equal(runs.spaces["embedding"].toarray(), graph.toarray())
+
+
+def test_a_sparse_file_of_another_format_is_refused_with_its_format(tmp_path):
+    (tmp_path / "a").mkdir()
+    sp.save_npz(tmp_path / "a" / "distances.npz", sp.bsr_array(np.eye(4)))
+    with pytest.raises(ValueError, match="must be in CSR or CSC format, got 'bsr'"):
+        ws.load_runs(tmp_path).spaces["a"]
