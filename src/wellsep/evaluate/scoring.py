@@ -157,7 +157,7 @@ def score_spaces(
         if client is not None:
             both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
         else:
-            tell_duration(runs, spaces, partitions, options, resampling is not None)
+            tell_duration(runs, spaces, partitions, options, resampling)
             both = _score_here(runs, spaces, partitions, digests, job, options)
     found = [scored for scored, _ in both]
     resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
