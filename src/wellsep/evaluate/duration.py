@@ -49,8 +49,7 @@ def tell_duration(
     if _tree_draws(resampling):
         trees = (
             f" {resampling.index} grows trees anew in each of "  # type: ignore[union-attr]
-            f"{count(_tree_draws(resampling), 'half-sample')}: without them (n_draws=0) it takes "
-            f"about {in_words(seconds / _times(resampling))}."
+            f"{count(_tree_draws(resampling), 'half-sample')}; fewer take less time (n_draws)."
         )
     warnings.warn(
         f"Scoring {count(len(partitions), 'partition')} in {count(len(spaces), 'space')} will take "

@@ -202,6 +202,8 @@ def _measure(around: Around, t: int, workers: int = 1) -> _Measured:
 @index(
     name="lcd",
     title="Local connectivity disagreement",
+    words="For each object how far its nearest neighbours on the way to the cluster's "
+    "centre lie aside from the line to it; the largest of each cluster, averaged.",
     direction=-1,
     range=(0, np.inf),
     cost="n²·d",

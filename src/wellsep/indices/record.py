@@ -42,6 +42,8 @@ class Index:
     name : str
         As used in ``score_partitions(indices=...)``.
     title : str
+    words : str
+        The formula in words.
     formula : callable
         ``formula(**statistics, **params) -> float``; NumPy on small statistics, or raises
         ``UndefinedIndex`` with the reason.
@@ -85,6 +87,7 @@ class Index:
     minimum_clusters: int = 2
     price: str | None = None
     caution: str = ""
+    words: str = ""
 
     def __repr__(self) -> str:
         better = "greater" if self.direction > 0 else "smaller"
