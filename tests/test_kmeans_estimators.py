@@ -248,7 +248,7 @@ def test_one_point_per_cluster_is_a_perfect_fit(make):
     [
         (
             {"n_clusters": 300},
-            r"must not exceed the number of objects \(240\), .* n_samples=240 should be >= n_clusters",
+            r"exceed the number of objects \(240\), .* n_samples=240 should be >= n_clusters",
         ),
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"n_init": 0}, "n_init must be at least 1, got 0"),
