@@ -253,7 +253,7 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
     assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-9)
     with pytest.raises(ValueError, match=r"init must have shape \(n_clusters, n_features\)"):
         ws.KMeans(K, init=X[: K - 1]).fit(rows)
-    with pytest.raises(ValueError, match="n_clusters must be at most the number of samples"):
+    with pytest.raises(ValueError, match="n_clusters must not exceed the number of objects"):
         ws.KMeans(N + 1).fit(rows)
 
 

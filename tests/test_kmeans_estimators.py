@@ -246,7 +246,10 @@ def test_one_point_per_cluster_is_a_perfect_fit(make):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"n_clusters": 300}, "n_clusters must be at most the number of samples, .*n_samples=240"),
+        (
+            {"n_clusters": 300},
+            r"exceed the number of objects \(240\), .* n_samples=240 should be >= n_clusters",
+        ),
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"n_init": 0}, "n_init must be at least 1, got 0"),
         ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
