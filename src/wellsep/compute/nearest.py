@@ -26,6 +26,7 @@ from wellsep.compute.units import SAFE
 HOST_BLOCK = 1 << 17
 DEVICE_BLOCK = 1 << 25
 THREADED = 1 << 23  # products that are worth several threads
+MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
 TILED_WIDTH = 64  # entries of a row that stand for a block of 2048 rows, eight tiles
 WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
 
@@ -126,7 +127,9 @@ def _share_out(
 ) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
     width = max(len(centers), X.shape[1]) if width is None else width
-    blocks = list(row_blocks(X.shape[0], width, HOST_BLOCK))
+    # A product packs all centres again for each block: many centres want many rows.
+    budget = max(HOST_BLOCK, min(MANY_ROWS * width, MOST_BYTES // X.dtype.itemsize))
+    blocks = list(row_blocks(X.shape[0], width, budget))
     worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
     jobs = min(effective_jobs(None), len(blocks)) if worth else 1
     if jobs == 1:
@@ -147,11 +150,14 @@ def _share_out(
 
 
 class _Looked:
-    """Rows of X about an offset, block by block, and the largest square sum of a block so far."""
+    """Rows of X about an offset, block by block, and whether the squares of all are below a limit.
 
-    def __init__(self, X: np.ndarray, shift: np.ndarray | None):
+    NaN is not.
+    """
+
+    def __init__(self, X: np.ndarray, shift: np.ndarray | None, limit: float):
         self.X, self.dtype, self.shape = X, X.dtype, X.shape
-        self.shift, self.square = shift, 0.0
+        self.shift, self.limit, self.safe = shift, limit, True
         self.tiled, self.memory = np.empty(0, X.dtype), np.empty(0, X.dtype)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
@@ -166,8 +172,7 @@ class _Looked:
             np.subtract(block.reshape(-1), self.tiled[: block.size], out=kept.reshape(-1))
             block = kept
         flat = block.reshape(-1)
-        square = float(flat @ flat)
-        self.square = self.square if square <= self.square else square  # NaN stays
+        self.safe &= float(flat @ flat) < self.limit
         return block
 
 
@@ -189,10 +194,10 @@ def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.nd
     find, safe = choose(label_blocks, X, centers), []
 
     def scan(blocks: Iterable[slice]) -> None:
-        looked = _Looked(X, offset if far else None)
+        looked = _Looked(X, offset if far else None, limit)
         with np.errstate(over="ignore", invalid="ignore"):
             find(looked, centers, blocks, bias, first)
-        safe.append(looked.square < limit)
+        safe.append(looked.safe)
 
     _share_out(X, centers, scan, TILED_WIDTH if find is _tiled else None)
     return first if all(safe) else None
