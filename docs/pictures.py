@@ -27,7 +27,7 @@ COLOURS = 64  # keeps each file small
 PARTS = {
     "ranking": "#ranking-scroll",
     "clusters": "#scatters",
-    "cluster-table": "[aria-label='Clusters of the best']",
+    "cluster-table": "#clusters-shown",
     "grid": "#grid",
     "votes_of_runs": "#votes_of_runs",
     "tree": "#tree",

@@ -256,7 +256,7 @@ def test_the_structure_is_shown_and_a_cell_compares_two_runs(visit):
     seen = visit()
     for chart in ("grid", "votes_of_runs", "tree", "sweep"):
         assert seen.page.locator(f"[data-chart={chart}] > :first-child").is_visible()
-    assert "mean width" in seen.page.inner_text("[aria-label='Clusters of the best']")
+    assert "mean width" in seen.page.inner_text("#clusters-shown")
     seen.page.focus("[data-chart=grid] canvas")
     seen.page.keyboard.press("ArrowRight")
     assert "silhouette" in seen.page.inner_text("#live")

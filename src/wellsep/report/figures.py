@@ -296,6 +296,16 @@ class ClusterProfile:
 
 
 @dataclass(frozen=True, eq=False)
+class ClusterTable:
+    """The clusters of one partition as a table."""
+
+    partition: str
+    columns: Mapping[str, list[Any]]
+    notes: tuple[str, ...] = ()
+    said: str = ""  # which partitions have such a table
+
+
+@dataclass(frozen=True, eq=False)
 class TruthPanels:
     """Each way of ranking against the truth."""
 
@@ -326,7 +336,7 @@ class Page:
     data : what the script draws
     chip : the kind of verdict, in two or three words
     picks : (clustering, judges that place it first), most judges first
-    clusters : columns of the table of the best partition's clusters
+    clusters : the table of the best partition's clusters
     provenance : (word, text) pairs: how to make the page again, options, version, date, data
     """
 
@@ -348,7 +358,7 @@ class Page:
     chip: str = ""
     picks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
-    clusters: Mapping[str, list[Any]] | None = None
+    clusters: ClusterTable | None = None
 
 
 def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:

@@ -39,6 +39,7 @@ SCRIPTS = (
     "graph.js",
     "scatter.js",
     "objects.js",
+    "clusters.js",
     "curves.js",
     "tree.js",
     "truth.js",
