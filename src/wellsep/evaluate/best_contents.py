@@ -32,6 +32,7 @@ def describe_best(
     chosen: Sequence[tuple[str, str]],
     *,
     X: Any = None,
+    feature_names: Any = None,
     ids: Any = None,
     details: PartitionDetails | None = None,
 ) -> dict[str, ClusterDescription]:
@@ -47,6 +48,8 @@ def describe_best(
     partitions : Partitions
     chosen : sequence of (partition, space)
     X : array-like of shape (n, p), optional
+    feature_names : sequence of str, optional
+        Of the columns of X.
     ids : array-like of shape (n,), optional
     details : PartitionDetails, optional
 
@@ -69,21 +72,23 @@ def describe_best(
         partition = partitions[partitions.names.index(name)]
         if len(partition.classes[0]) == 0:
             continue
-        described = _describe(spaces[space], partition, X, names)
+        described = _describe(spaces[space], partition, X, feature_names, names)
         if details is not None and (details.partition, details.space) == (name, space):
             described = _with_widths(described, details)
         found[name] = described
     return found
 
 
-def _describe(space: Any, partition: Partitions, X: Any, ids: np.ndarray) -> ClusterDescription:
+def _describe(
+    space: Any, partition: Partitions, X: Any, feature_names: Any, ids: np.ndarray
+) -> ClusterDescription:
     codes, n = partition.codes[0], partition.n_objects
     objects = described_objects(codes)
     rows = take_objects(space, objects)
     if has_columns(space):
         rows = np.asarray(rows, dtype=np.float64)
     part = partition.take(objects)
-    columns = _strongest(_columns(space, rows, X, objects), part)
+    columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
     found = describe_partition(rows, part, columns, ids=ids, thorough=False)
     notes = found.notes[len(columns.notes) :]  # constant columns are no news here
     if len(objects) == n:
@@ -119,7 +124,7 @@ def described_objects(codes: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([drawn, *more]))
 
 
-def _columns(space: Any, rows: Any, X: Any, objects: np.ndarray) -> Columns:
+def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndarray) -> Columns:
     """The features of some objects: of the input, else of the space; none of distances."""
     if X is None or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
         if not has_columns(space):
@@ -134,7 +139,7 @@ def _columns(space: Any, rows: Any, X: Any, objects: np.ndarray) -> Columns:
         table = X.tocsr()[objects].toarray()
     else:
         table = np.asarray(X[objects] if hasattr(X, "shape") else np.asarray(X)[objects])
-    return read_columns(table, None, len(objects), "X")
+    return read_columns(table, feature_names, len(objects), "X")
 
 
 def _strongest(columns: Columns, partition: Partitions) -> Columns:

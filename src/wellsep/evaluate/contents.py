@@ -11,6 +11,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
 from wellsep._display import count, shown
 from wellsep._labels import as_vector
+from wellsep._matrices import PairSpace
 from wellsep._records import freeze
 from wellsep.compute.space import open_space
 from wellsep.compute.sums import own_sums
@@ -186,14 +187,14 @@ class _Quality(NamedTuple):
 
 def _quality(X: Any, partition: Partitions, notes: list[str], thorough: bool) -> _Quality:
     codes, k = partition.codes[0], len(partition.classes[0])
-    details = object_details(X, partition, "X")
+    details = object_details(X, partition, "X", connectivity=False)
     unknown = np.full(k, np.nan)
     if not has_columns(X):  # distances alone: no means, and so no margins
         nowhere = np.full(k, -1)
         widths = details.widths
         return _Quality(widths, details.margins, widths, unknown, unknown, nowhere, unknown)
     data = to_numpy(X).astype(np.float64, copy=False)
-    notes += [note for note in details.notes if not note.startswith("Local connectivity")]
+    notes += details.notes
     about = data - data.mean(axis=0)
     means = np.array([about[codes == code].mean(axis=0) for code in range(k)])
     apart = np.sqrt(((means[:, None] - means) ** 2).sum(axis=-1))
@@ -231,7 +232,11 @@ def _exemplars(
     X: Any, partition: Partitions, quality: _Quality, most: int
 ) -> dict[str, np.ndarray]:
     codes, k = partition.codes[0], len(partition.classes[0])
-    sums = own_sums(Task(open_space(X), partition, None))
+    task = Task(open_space(X), partition, None)
+    if isinstance(X, PairSpace):  # of a graph of neighbours not every sum is known
+        sums = own_sums(task, X.metric) if X.complete else -quality.widths
+    else:
+        sums = own_sums(task)
     medoid = np.array([_first(sums, codes == code, 1)[0] for code in range(k)])
     typical = np.array([_first(-quality.widths, codes == code, most) for code in range(k)])
     doubtful = np.array([_first(quality.relative, codes == code, most) for code in range(k)])

@@ -140,9 +140,12 @@ def leading_space(result: AceResult) -> str:
 
 
 def object_details(
-    X: Any, partition: Partitions, space: str, *, device: Any = None
+    X: Any, partition: Partitions, space: str, *, device: Any = None, connectivity: bool = True
 ) -> PartitionDetails:
-    """The details of one partition of X; `space` says what X is called."""
+    """The details of one partition of X; `space` says what X is called.
+
+    Without ``connectivity`` there are no disagreements.
+    """
     if not isinstance(X, PairSpace):
         X = check_data(X, sparse=True)
     X = open_space(X, device=device).given
@@ -170,7 +173,9 @@ def object_details(
         disagreements=values_of(
             "Local connectivity is",
             lambda: _of_columns(X, local_connectivity, partition).objects,
-        ),
+        )
+        if connectivity
+        else freeze(np.full(partition.n_objects, np.nan)),
         notes=tuple(notes),
     )
 

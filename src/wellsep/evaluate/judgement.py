@@ -85,7 +85,8 @@ class Judgement(Record):
         if not self.options:
             return ""
         given = {k: v for k, v in self.options.items() if k == "random_state" or v != PLAIN[k]}
-        shown = ("X=X" if k == "X" else f"{k}={v!r}" for k, v in given.items())
+        data = ("X", "feature_names")  # that they were given is known, not what
+        shown = (f"{k}={k}" if k in data else f"{k}={v!r}" for k, v in given.items())
         return f"wellsep.judge({', '.join(('runs', *shown))})"
 
     @property

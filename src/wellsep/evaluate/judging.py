@@ -188,7 +188,13 @@ def _descriptions(
         own = int(scores.made_in[place[name]])
         chosen.append((name, scores.spaces[own] if own >= 0 else heaviest))
     return describe_best(
-        runs.spaces, partitions, chosen, X=options.X, ids=runs.ids, details=found.details
+        runs.spaces,
+        partitions,
+        chosen,
+        X=options.X,
+        feature_names=options.feature_names,
+        ids=runs.ids,
+        details=found.details,
     )
 
 

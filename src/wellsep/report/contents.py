@@ -85,12 +85,9 @@ def cluster_table(
         table["nearest cluster"] = [names[at] for at in found.nearest]
     if other is not None:
         there = _overlap(labels, other[1], other[0])
-        pairs = [there.get(name, (None, None)) for name in found.clusters]
-        table[f"overlap with {other[0]}"] = [share for share, _ in pairs]
-        table["its cluster there"] = [name for _, name in pairs]
-    table["medoid"] = [_name(found, at) for at in found.medoid]
-    for name in ("typical", "doubtful"):
-        lists = getattr(found, name)[:, :N_EXEMPLARS]
+        table[f"in {other[0]}"] = [there.get(name) for name in found.clusters]
+    for name in ("medoid", "typical", "doubtful"):
+        lists = getattr(found, name).reshape(k, -1)[:, :N_EXEMPLARS]
         table[name] = [", ".join(_name(found, at) for at in row if at >= 0) for row in lists]
     if k > MOST_ROWS:
         kept = np.sort(np.argsort(-found.sizes, kind="stable")[:MOST_ROWS])
@@ -103,9 +100,7 @@ def _known(values: np.ndarray) -> list[float | None]:
 
 
 def _name(found: ClusterDescription, at: int) -> str:
-    name = found.ids[at]
-    plain = found.ids.dtype.kind in "iu"  # positions
-    return f"object {name}" if plain else str(name)[:LONGEST_NAME]
+    return str(found.ids[at])[:LONGEST_NAME]
 
 
 def _similarities(mine: Partitions, their: Partitions) -> np.ndarray:
@@ -119,14 +114,14 @@ def _similarities(mine: Partitions, their: Partitions) -> np.ndarray:
     return found
 
 
-def _overlap(own: Any, their: Any, name: str) -> dict[str, tuple[float, str]]:
-    """Of each cluster the most similar one of another clustering: Jaccard similarity, name."""
+def _overlap(own: Any, their: Any, name: str) -> dict[str, str]:
+    """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
     mine, second = encode(own, noise="exclude"), encode(their, noise="exclude", name=name)
     if not len(second.classes[0]):
         return {}
     table = _similarities(mine, second)
     return {
-        str(label): (float(row.max()), str(second.classes[0][row.argmax()]))
+        str(label): f"{str(second.classes[0][row.argmax()])[:LONGEST_NAME]} ({row.max():.0%})"
         for label, row in zip(mine.classes[0], table, strict=True)
     }
 

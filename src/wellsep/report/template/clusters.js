@@ -33,7 +33,7 @@
     if (!columns) return;
     const names = Object.keys(columns), number = (value) => (typeof value === 'number' ? 'number' : null);
     const head = W.make('tr', {}, ...names.map((c) => W.make('th', {scope: 'col', class: number(columns[c][0]), title: titles.get(c)}, c)));
-    const body = W.make('tbody', {}, ...columns.cluster.map((_, i) => W.make('tr', {}, ...names.map((c) => W.make('td', {class: number(columns[c][i])}, W.show(columns[c][i]))))));
+    const body = W.make('tbody', {}, ...columns.cluster.map((_, i) => W.make('tr', {}, ...names.map((c) => W.make('td', {class: number(columns[c][i]), 'data-of': c}, W.show(columns[c][i]))))));
     holder.replaceChildren(W.make('table', {class: 'plain'}, W.make('caption', {class: 'unseen'}, `Clusters of ${name}`), W.make('thead', {}, head), body));
   }
   W.on('run', show);
