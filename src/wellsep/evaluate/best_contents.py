@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from wellsep._checks import is_frame
 from wellsep._display import count
 from wellsep._records import freeze
-from wellsep.evaluate.contents import describe_partition
+from wellsep.evaluate.contents import describe_partition, found_again
 from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails
 from wellsep.evaluate.features import Columns, compare, read_columns
@@ -35,6 +35,7 @@ def describe_best(
     feature_names: Any = None,
     ids: Any = None,
     details: PartitionDetails | None = None,
+    stability: Any = None,
 ) -> dict[str, ClusterDescription]:
     """Describe some partitions, each in its own space, without rules and without DBCV.
 
@@ -52,6 +53,8 @@ def describe_best(
         Of the columns of X.
     ids : array-like of shape (n,), optional
     details : PartitionDetails, optional
+    stability : Stability, optional
+        Of the partitions, where they are one.
 
     Returns
     -------
@@ -73,6 +76,8 @@ def describe_best(
         if len(partition.classes[0]) == 0:
             continue
         described = _describe(spaces[space], partition, X, feature_names, names)
+        if stability is not None:
+            described = replace(described, **found_again(stability, partition, described.clusters))
         if details is not None and (details.partition, details.space) == (name, space):
             described = _with_widths(described, details)
         found[name] = described

@@ -130,7 +130,7 @@ def describe_partition(
     notes = list(columns.notes)
     quality = _quality(X, partition, notes, thorough)
     apart = compare(columns, codes, k)
-    found_again = _stability(stability, partition, clusters)
+    again = found_again(stability, partition, clusters)
     counted = codes >= 0
     rules: list[Rule | None] = [None] * k
     if thorough:
@@ -150,7 +150,7 @@ def describe_partition(
         negative=freeze(_means(negative, codes, k)),
         dbcv=freeze(quality.dbcv),
         cfq=freeze(quality.cfq),
-        **found_again,
+        **again,
         nearest=freeze(quality.nearest),
         gap=freeze(quality.gap),
         margin=freeze([_median(quality.margins[codes == code]) for code in range(k)]),
@@ -271,7 +271,7 @@ def _ids(ids: Any, n: int) -> np.ndarray:
     return names
 
 
-def _stability(
+def found_again(
     record: Any, partition: Partitions, clusters: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Stability of each cluster, from a record that has the same clusters."""

@@ -359,7 +359,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     judge: str = _option("auto", _one_of(JUDGES))
     consensus_run: bool = _option(False, check_flag)
     X: Any = None
-    feature_names: Any = _option(None, _or_none(check_names))
+    feature_names: Sequence[str] | None = _option(None, _or_none(check_names))
     details: bool = _option(True, check_flag)
     layout: str | None = _option(None, _one_of((None, "auto", *LAYOUTS)))
 

@@ -75,7 +75,7 @@ def cluster_table(
     if found.n_draws.any():
         table["stability"] = _known(found.stability)
     if others:
-        again = found_again(labels, others)
+        again = again_in(labels, others)
         table["in other runs"] = [again.get(name) for name in found.clusters]
     if found.features:
         told = [", ".join(found.in_words(at)) for at in range(k)]
@@ -126,12 +126,12 @@ def _overlap(own: Any, their: Any, name: str) -> dict[str, str]:
     }
 
 
-def found_again(labels: Any, others: Sequence[Any]) -> dict[str, float]:
+def again_in(labels: Any, others: Sequence[Any]) -> dict[str, float]:
     """Of each cluster the mean over other clusterings of its largest Jaccard similarity.
 
     Examples
     --------
-    >>> found_again([0, 0, 1, 1], [[0, 0, 1, 1], [0, 0, 0, 0]])
+    >>> again_in([0, 0, 1, 1], [[0, 0, 1, 1], [0, 0, 0, 0]])
     {'0': 0.75, '1': 0.75}
     """
     whole = encode(labels, noise="exclude")

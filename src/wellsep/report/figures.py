@@ -237,6 +237,25 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
+class StabilityFigure:
+    """Each cluster in every draw of the objects; K clusters, B draws."""
+
+    clusters: tuple[str, ...]
+    sizes: np.ndarray  # (K,)
+    values: np.ndarray  # (K, B) Jaccard similarities, NaN where a draw could not be judged
+    mean: np.ndarray  # (K,)
+    low: np.ndarray  # (K,) ends of the 95 % interval of the mean
+    high: np.ndarray
+    dissolved: np.ndarray  # (K,) draws
+    recovered: np.ndarray
+    draws: np.ndarray  # (K,) in which each cluster was judged
+    words: tuple[str, ...]
+    n_found: np.ndarray  # clusters of each draw; empty where a stand-in judged
+    strengths: np.ndarray  # prediction strength of each split; empty where there is none
+    scheme: str  # "bootstrap" or "subsample"
+
+
+@dataclass(frozen=True, eq=False)
 class TreeFigure:
     """A resolution tree, laid out: a row per level, clusters placed to cross few links."""
 
@@ -324,7 +343,7 @@ class Page:
 
     Attributes
     ----------
-    kind : {"ranking", "choice of k"}
+    kind : {"ranking", "choice of k", "stability"}
     title : str
     lead : the answer as pieces ("name" or "text", words)
     sure : sentences on how certain it is
@@ -359,6 +378,7 @@ class Page:
     picks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
     clusters: ClusterTable | None = None
+    stability: StabilityFigure | None = None
 
 
 def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:

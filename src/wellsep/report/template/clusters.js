@@ -11,6 +11,7 @@
 
   // {name, columns: {heading: values}, notes} of what is known of the run.
   function found(run) {
+    if (W.data.whole) return {name: W.data.whole, columns: data.described[W.data.whole].table, notes: []};
     const own = classOf.get(run), name = W.data.partitions[run];
     const known = described.get(own), other = known ?? sized.get(own);
     const same = other !== undefined && other !== name ? [`The same clustering as ${other}, and its clusters are called as there.`] : [];
@@ -24,7 +25,7 @@
   }
   let now = W.data.best;
   function show() {
-    if (W.state.run === now) return;
+    if (W.state.run === now || W.data.whole) return;
     now = W.state.run;
     const {name, columns, notes} = found(now);
     W.byId('clusters-of').textContent = W.plain(name);

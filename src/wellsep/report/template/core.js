@@ -63,8 +63,10 @@ W.choose = function (what, value) {
 W.chooseRun = function (run) {
   W.state.cluster = null;
   W.choose('run', run);
-  W.say(`${W.data.partitions[run]} is chosen.`);
+  W.say(run < 0 ? 'No row is chosen.' : `${W.data.partitions[run]} is chosen.`);
 };
+// What a scatter plot shows of a run; where rows are clusters, the whole clustering.
+W.runName = (run) => W.data.whole ?? W.data.partitions[run];
 W.spaceOf = (run) => W.data.made_in[run];
 W.runOf = (space) => W.data.made_in.indexOf(space);
 W.chooseSpace = function (space) {

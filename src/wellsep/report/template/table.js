@@ -204,6 +204,7 @@
   W.on('run', () => {
     mark();
     const row = rowOf.get(W.state.run);
+    if (!row) return;
     if (!row.contains(document.activeElement)) {
       const top = row.offsetTop - table.tHead.offsetHeight, low = row.offsetTop + row.offsetHeight;
       if (top < scroll.scrollTop) scroll.scrollTop = top;
@@ -225,7 +226,7 @@
   });
   function arrange() {
     if (!widths) {
-      sheet.textContent = '';
+      sheet.textContent = '#ranking-table { width: auto; }';  // what the columns need, not what is there
       widths = heads.map((head) => head.offsetWidth);
       if (!widths[0]) { widths = null; return; }
     }
