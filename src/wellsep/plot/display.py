@@ -9,6 +9,7 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.report.figures import Scatter
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 MOST_NAMED = 40  # names written next to a heat map
@@ -112,6 +113,17 @@ def agreement_map(floor: float = -1.0) -> Any:
 def style(code: int) -> dict[str, Any]:
     """Colour and marker of a cluster by its number."""
     return {"color": tint(code), "marker": MARKERS[mark_of(int(code))]}
+
+
+def draw_scatter(ax: Any, scatter: Scatter) -> None:
+    """Objects in a plane, each cluster with its colour and marker; the axes have no ticks."""
+    size = 6 if len(scatter.xy) > 1000 else 14
+    for code in np.unique(scatter.codes):
+        here = scatter.codes == code
+        ax.scatter(*scatter.xy[here].T, s=size, lw=0, alpha=0.8, **style(int(code)))
+    ax.set(xticks=[], yticks=[], xlabel=scatter.axes)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.spines[:].set_color(quiet(0.8))
 
 
 def tidy(ax: Any) -> None:

@@ -49,6 +49,20 @@ class RankingTable:
     classes: np.ndarray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class RankIntervals:
+    """Ranks of the best distinct partitions, and those of most half-samples."""
+
+    names: tuple[str, ...]  # of the first run of each
+    counts: np.ndarray  # (R,) runs that are each partition
+    rank: np.ndarray  # (R,)
+    interval: np.ndarray  # (R, 2)
+    probability: np.ndarray  # (R,) share of the half-samples in which it is best
+    level: float  # share of the half-samples that the intervals hold
+    n_draws: int
+    n_partitions: int  # distinct ones in all
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of ACE: how many spaces are left, and what it did."""
