@@ -334,6 +334,15 @@ def test_labels_of_another_length_are_refused_by_a_scatter(plane):
         plot.ScatterDisplay.from_predictions(plane[0], [0, 1])
 
 
+def test_a_dollar_sign_in_a_name_is_no_formula(plane):
+    X, labels = plane[0], np.array(["$\\frac", "a$b$", "c"])[plane[1].labels_]
+    plot.ScatterDisplay.from_predictions(X, labels).figure_.canvas.draw()
+    runs = ws.Runs.from_parts({"$\\s": X}, {"$\\a": labels, "b": X[:, 0] > 3, "c": X[:, 1] > 2})
+    judgement = ws.judge(runs, n_draws=4)
+    for display in (plot.RankingDisplay, plot.DipDisplay, plot.RunAgreementDisplay):
+        display.from_result(judgement).figure_.canvas.draw()
+
+
 def test_scatters_name_their_clusters(plane):
     assert DISPLAYS["scatter"](plane, None).ax_.get_legend() is not None
     assert DISPLAYS["spaces"](plane, None).axes_[-1].get_legend() is not None

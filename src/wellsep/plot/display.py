@@ -98,7 +98,7 @@ def key(ax: Any, codes: Any, clusters: tuple[str, ...]) -> None:
     if not 1 < len(here) <= MOST_KEYS:
         return
     marks = [ax.scatter([], [], s=18, lw=0, **style(code)) for code in here]
-    names = ["noise" if code < 0 else clusters[code] for code in here]
+    names = ["noise" if code < 0 else as_written(clusters[code]) for code in here]
     ax.legend(marks, names, title="cluster", fontsize="x-small", title_fontsize="x-small")
 
 
@@ -126,6 +126,11 @@ def draw_scatter(ax: Any, scatter: Scatter) -> None:
     ax.spines[:].set_color(quiet(0.8))
 
 
+def as_written(name: str) -> str:
+    """A name that matplotlib shows as it is; a dollar sign begins no formula."""
+    return name.replace("$", r"\$")
+
+
 def tidy(ax: Any) -> None:
     """Frames without the upper and right line."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -133,8 +138,8 @@ def tidy(ax: Any) -> None:
 
 def name_rows(ax: Any, names: tuple[str, ...]) -> None:
     """Names next to the rows of a heat map where there is room, and no frame."""
-    named = len(names) <= MOST_NAMED
-    ax.set_yticks(range(len(names)) if named else [], names if named else [], fontsize="x-small")
+    shown = [as_written(name) for name in names] if len(names) <= MOST_NAMED else []
+    ax.set_yticks(range(len(shown)), shown, fontsize="x-small")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import Judgement, Ranking
-from wellsep.plot.display import Display, accent, answer_of, ink, quiet, tidy
+from wellsep.plot.display import Display, accent, answer_of, as_written, ink, quiet, tidy
 from wellsep.report.ace_figures import dip_figure
 from wellsep.report.figures import Dips, RankIntervals
 from wellsep.report.rank_figures import rank_intervals
@@ -137,4 +137,4 @@ class DipDisplay(Display):
 
 def _short(name: str) -> str:
     half = LONGEST // 2 - 1
-    return name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}"
+    return as_written(name if len(name) <= LONGEST else f"{name[:half]}…{name[-half:]}")
