@@ -217,15 +217,14 @@ def _scatters(
             xy = runs.open_layout(layout)  # type: ignore[union-attr, arg-type]
             made = [(plane(xy, objects)[0], str(layout))] * n_spaces
         else:
-            made = [
-                plane(runs.spaces[name], objects, layout or "pca")  # type: ignore[union-attr]
-                for name in evidence.spaces
-            ]
+            spaces = runs.spaces  # type: ignore[union-attr]
+            made = [plane(spaces[name], objects, layout or "pca") for name in evidence.spaces]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}
     if runs is not None:
-        labels = label_parts({n: runs.partitions[n] for n in ranking.names}, objects, reference)
+        partitions = runs.partitions
+        labels = label_parts({n: partitions[n] for n in ranking.names}, objects, reference)
     elif chosen is not None:
         codes = chosen.codes[objects]
         labels = {chosen.partition: (codes, chosen.clusters, np.arange(len(chosen.clusters)))}

@@ -20,7 +20,8 @@ W.make = function (tag, attributes = {}, ...children) {
 // Packed arrays: base64 of little-endian numbers, of bits, or of points in three bytes.
 W.decode = function (packed) {
   if (!packed) return null;
-  const bytes = Uint8Array.from(atob(packed.b), (c) => c.charCodeAt(0));
+  const raw = atob(packed.b), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   if (packed.$ === 'u1') return bytes;
   if (packed.$ === 'u2') return new Uint16Array(bytes.buffer);
   if (packed.$ === 'i4') return new Int32Array(bytes.buffer);
