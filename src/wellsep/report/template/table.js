@@ -154,7 +154,7 @@
     if (next === stop) return;
     if (stop) buttonOf(stop).setAttribute('tabindex', '-1');
     stop = next ?? null;
-    if (stop) buttonOf(stop).setAttribute('tabindex', '0');
+    if (stop) { dress(stop, placeOf.get(stop)); buttonOf(stop).setAttribute('tabindex', '0'); }
   }
   function mark() {
     const chosen = rowOf.get(W.state.run);
