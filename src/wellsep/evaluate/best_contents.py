@@ -77,7 +77,8 @@ def describe_best(
             continue
         described = _describe(spaces[space], partition, X, feature_names, names)
         if stability is not None:
-            described = replace(described, **found_again(stability, partition, described.clusters))
+            again: dict[str, Any] = found_again(stability, partition, described.clusters)
+            described = replace(described, **again)
         if details is not None and (details.partition, details.space) == (name, space):
             described = _with_widths(described, details)
         found[name] = described
