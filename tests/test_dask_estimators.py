@@ -17,6 +17,11 @@ from wellsep.compute.seeding import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
+# A chunk for each row takes long: those tests run with the slow ones.
+CHUNKED = [
+    pytest.param(sizes, id=name, marks=pytest.mark.slow if name == "single rows" else ())
+    for name, sizes in CHUNKINGS.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def X():
     return rng.normal(size=(N, D)) + 4 * rng.normal(size=(K, D))[rng.integers(0, K, N)] + 3
 
 
-@pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
+@pytest.fixture(params=CHUNKED)
 def rows(request, X, monkeypatch):
     """X on Dask; chunks, pieces and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:

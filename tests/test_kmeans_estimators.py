@@ -207,6 +207,18 @@ def test_float32_stays_float32(make, X):
     assert model.inertia_ == pytest.approx(make(4, random_state=0).fit(X).inertia_, rel=1e-5)
 
 
+@pytest.mark.parametrize("make", [ws.KMeans, ws.CFMeans])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_float32_stays_float32(make, metric, X):
+    rows = sp.csr_matrix(X.astype(np.float32))
+    model = make(4, metric=metric, random_state=0).fit(rows)
+    wide = make(4, metric=metric, random_state=0).fit(rows.astype(np.float64))
+    assert model.cluster_centers_.dtype == model.transform(rows).dtype == np.float32
+    assert wide.cluster_centers_.dtype == wide.transform(rows.astype(float)).dtype == float
+    np.testing.assert_array_equal(model.predict(rows), wide.labels_)
+    np.testing.assert_allclose(model.cluster_centers_, wide.cluster_centers_, rtol=1e-6)
+
+
 def test_runs_and_thread_counts_agree(make):
     from threadpoolctl import threadpool_limits
 
@@ -281,7 +293,10 @@ def test_the_html_repr_names_the_estimator(make):
 WAYS_TO_FIT = ["dense", "float32", "sparse", "cosine", "random", "tensor", "dask", "dask weights"]
 
 
-@pytest.mark.parametrize("way", WAYS_TO_FIT)
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(w, marks=pytest.mark.slow if w == "dask" else ()) for w in WAYS_TO_FIT],
+)
 @pytest.mark.parametrize("make", [*ESTIMATORS, ws.LOFKMeans])
 def test_weights_of_one_are_no_weights_bit_for_bit(make, way):
     X = np.random.default_rng(0).normal(size=(200, 4)).astype("f4" if way == "float32" else "f8")

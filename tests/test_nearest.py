@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from libraries import converter
 
 from wellsep._checks import to_numpy
-from wellsep.compute.nearest import WIDE
+from wellsep.compute.nearest import WIDE, host_labels
 from wellsep.compute.space import open_space
 
 
@@ -72,3 +74,83 @@ def test_float32_rows_are_summed_in_float64():
     X = np.full((100_000, 1), 0.1, dtype=np.float32)
     sums = open_space(X).code_sums(np.zeros(len(X), dtype=np.int32), None, 1)
     assert sums[0, 0] == pytest.approx(100_000 * float(np.float32(0.1)), rel=1e-12)
+
+
+# (d, k) that lead to each of the compiled ways, and to the product followed by a sweep.
+SHAPES = [(2, 3), (16, 100), (11, 45), (16, 40), (128, 10), (130, 16), (128, 5), (40, 300), (3, 1)]
+
+
+@pytest.fixture(params=["numpy", "compiled"])
+def way(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    else:
+        pytest.importorskip("numba")
+    return request.param
+
+
+def _labels(X, centers):
+    offset = centers.mean(axis=0)
+    return host_labels(X, centers - offset, offset)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+@pytest.mark.parametrize("away", [0.0, 1000.0])
+def test_labels_are_those_of_the_full_table(way, dtype, d, k, away):
+    rng = np.random.default_rng(d + k)
+    X = (rng.normal(size=(2501, d)) + away).astype(dtype)
+    centers = rng.normal(size=(k, d)) + away
+    if k == 1:
+        assert _labels(X, centers) is None  # left to the way that takes any unit
+        return
+    squared = _table(X.astype(np.float64), centers)
+    found = _labels(X, centers)
+    assert found.dtype == np.int32
+    rounding = 200 * np.finfo(dtype).eps * (1.0 + away) * d
+    own = squared[np.arange(len(X)), found]
+    assert np.all(own <= squared.min(axis=1) + rounding)
+    np.testing.assert_array_equal(found[:700], _labels(X[:700].copy(), centers))
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 7), (16, 100), (128, 10), (40, 300)])
+def test_of_equal_centres_the_first_is_the_label(way, d, k):
+    rng = np.random.default_rng(0)
+    centers = np.repeat(rng.integers(-9, 9, size=(k // 2 + 1, d)).astype(float), 2, axis=0)[:k]
+    found = _labels(rng.normal(size=(600, d)), centers)
+    assert np.all(found % 2 == 0)
+
+
+@pytest.mark.parametrize("d", [16, 128])
+def test_nan_infinity_and_extreme_units_have_no_quick_labels(way, d):
+    rng = np.random.default_rng(0)
+    X, centers = rng.normal(size=(3000, d)), rng.normal(size=(10, d))
+    for entry in (np.nan, np.inf, 1e200):
+        for row in (0, 2999):
+            bad = X.copy()
+            bad[row, 3] = entry
+            assert _labels(bad, centers) is None
+    assert _labels(X * 1e-200, centers * 1e-200) is None
+    assert _labels(X, centers) is not None
+
+
+@pytest.mark.parametrize(("d", "k"), [(16, 100), (128, 10), (40, 300)])
+def test_labels_do_not_depend_on_the_number_of_threads(way, d, k):
+    rng = np.random.default_rng(1)
+    X, centers = rng.normal(size=(30_000, d)).astype(np.float32), rng.normal(size=(k, d))
+    alone = _labels(X, centers)
+    with mock.patch("wellsep.compute.nearest.effective_jobs", return_value=3):
+        np.testing.assert_array_equal(_labels(X, centers), alone)
+
+
+@pytest.mark.parametrize("k", [2, 5, 41])
+def test_compiled_and_plain_products_find_the_same_two(k, monkeypatch):
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(k)
+    X, centers = rng.normal(size=(900, 6)), rng.normal(size=(k, 6))
+    centers[1] = centers[0]
+    compiled = open_space(X).nearest_two(centers)
+    monkeypatch.setenv("WELLSEP_KERNELS", "0")
+    plain = open_space(X).nearest_two(centers)
+    for ours, theirs in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)

@@ -275,6 +275,7 @@ def rank(
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
             "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
+            "feature_names": reader.features,
             "alpha": parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),

@@ -44,7 +44,7 @@ from wellsep.compute.points import (
     uneven,
 )
 from wellsep.compute.seeding import center_distances
-from wellsep.compute.units import largest_entry, safe_unit, surely_safe
+from wellsep.compute.units import largest_entry, safe_unit
 
 
 class CentroidClusterer(
@@ -73,15 +73,22 @@ class CentroidClusterer(
         array of shape (n,)
             Codes of the centres.
         """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False, sized=False)
-        centers = to_numpy(self.cluster_centers_).astype(np.float64)
-        if isinstance(X, np.ndarray) and self._metric == METRICS[0] and surely_safe(centers):
-            offset = centers.mean(axis=0)
-            labels = host_labels(X, centers - offset, offset)
+        if not hasattr(self, "cluster_centers_"):
+            check_is_fitted(self)
+        # Sums of squares, which are taken anyway, say whether all entries are finite.
+        quick = isinstance(X, np.ndarray) and self._metric == METRICS[0]
+        table = self._validated(X, reset=False, sized=False, finite=not quick)
+        if isinstance(table, np.ndarray) and self._metric == METRICS[0]:
+            centers = to_numpy(self.cluster_centers_).astype(np.float64)
+            with np.errstate(over="ignore", invalid="ignore"):
+                offset = centers.mean(axis=0)
+                about = centers - offset
+            labels = host_labels(table, about, offset)
             if labels is not None:
                 return labels
-        points, centers = self._framed(X)
+        if quick:
+            table = self._validated(X, reset=False, sized=False)
+        points, centers = self._framed(table)
         return points.publish(points.values(assign_labels, centers), np.int32)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -159,8 +166,13 @@ class CentroidClusterer(
         points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
         return points, points.frame.enter(centers)
 
-    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
-        """X checked; names and number of features kept or compared."""
+    def _validated(
+        self, X: Any, *, reset: bool = True, sized: bool = True, finite: bool = True
+    ) -> Any:
+        """X checked; names and number of features kept or compared.
+
+        Without ``finite`` a NumPy array may have NaN and infinity.
+        """
         if is_dask(X):
             from wellsep.compute.dask.chunks import open_chunks
 
@@ -185,6 +197,7 @@ class CentroidClusterer(
             dtype=[np.float64, np.float32],
             order="C",
             accept_large_sparse=False,
+            ensure_all_finite=finite,
         )
 
     def _weights(self, sample_weight: Any, X: Any) -> Any:
@@ -224,7 +237,8 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
         distances = 0.5 * squared
     else:
         distances = points.space.xp.sqrt(squared) * points.frame.unit
-    return points.space.narrow(distances)
+    narrow = points.space.narrow(distances)
+    return narrow.astype(points.like.dtype, copy=False) if sp.issparse(points.X) else narrow
 
 
 def _largest_known(X: Any) -> float:

@@ -36,6 +36,11 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+@lru_cache(maxsize=1)
+def _blas() -> Any:
+    return _controller().select(user_api="blas")
+
+
 class _Limit:
     """The one limit on BLAS in this program."""
 
@@ -54,20 +59,27 @@ def one_blas_thread() -> Iterator[None]:
     with _Limit.lock:
         mine = not _Limit.held
         if mine:
-            _Limit.threads_before, _Limit.held = _blas_threads(), True
+            threads = _threads_of_each()
+            _Limit.threads_before, _Limit.held = min(threads, default=None), True
     if not mine:
         yield
         return
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        if max(threads, default=1) == 1:  # the limit would change nothing, and takes 20 µs
+            yield
+            return
+        with _blas().limit(limits=1):
             yield
     finally:
         _Limit.held = False
 
 
 def _blas_threads() -> int | None:
-    blas = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return min(blas, default=None)
+    return min(_threads_of_each(), default=None)
+
+
+def _threads_of_each() -> list[int]:
+    return [lib.num_threads for lib in _blas().lib_controllers]
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from wellsep.compute.loop import means
-from wellsep.compute.nearest import HOST_BLOCK, row_blocks
+from wellsep.compute.nearest import HOST_BLOCK, half_squares, row_blocks
 from wellsep.compute.points import Points
 from wellsep.compute.twins import TWINS, Twin, choose
 
@@ -229,8 +229,8 @@ class CentreState:
         k = self.k
         best = np.zeros((3, len(rows)))
         which = np.zeros((2, len(rows)), np.int32)
-        cut = list(row_blocks(len(rows), k, HOST_BLOCK))
-        for block, products in part.centre_products(part.X, self.centers, cut):
+        cut, bias = list(row_blocks(len(rows), k, HOST_BLOCK)), half_squares(part.X, self.centers)
+        for block, products in part.centre_products(part.X, self.centers, cut, bias):
             for place in range(min(k, 3)):
                 index, best[place, block] = products.largest()
                 if place < 2:

@@ -18,15 +18,16 @@ import scipy.sparse as sp
 from wellsep._checks import to_numpy
 from wellsep.compute.engine import effective_jobs, ending_threads, one_blas_thread
 from wellsep.compute.triton.fused import fused_usable
-from wellsep.compute.twins import TWINS, Twin
+from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.units import SAFE
 
 # Entries of one block of the table of products: about a second-level cache, or what keeps a
 # graphics card busy.
-HOST_BLOCK = 1 << 16
+HOST_BLOCK = 1 << 17
 DEVICE_BLOCK = 1 << 25
 THREADED = 1 << 23  # products that are worth several threads
-LABEL_BLOCK = 1 << 17  # the same where only the nearest centre is asked for
+MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
+TILED_WIDTH = 64  # entries of a row that stand for a block of 2048 rows, eight tiles
 WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
 
 
@@ -50,9 +51,11 @@ def host_nearest(space: Any, centers: np.ndarray, norms: np.ndarray) -> Nearest:
     """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖²."""
     first = np.empty(space.n, dtype=np.int32)
     best = np.empty(space.n)
+    products_of = choose(space.centre_products, space.X, len(centers))
 
     def scan(blocks: Iterable[slice]) -> None:
-        for rows, products in space.centre_products(space.X, centers, blocks):
+        bias = half_squares(space.X, centers)
+        for rows, products in products_of(space.X, centers, blocks, bias):
             first[rows], best[rows] = products.largest()
 
     _share_out(space.X, centers, scan)
@@ -64,9 +67,11 @@ def host_nearest_two(space: Any, centers: np.ndarray, norms: np.ndarray) -> Near
     n = space.n
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
+    products_of = choose(space.centre_products, space.X, len(centers))
 
     def scan(blocks: Iterable[slice]) -> None:
-        for rows, products in space.centre_products(space.X, centers, blocks):
+        bias = half_squares(space.X, centers)
+        for rows, products in products_of(space.X, centers, blocks, bias):
             first[rows], best[rows] = products.largest()
             products.strike(first[rows])
             second[rows], runner[rows] = products.largest()
@@ -118,13 +123,13 @@ class _Wide:
 
 
 def _share_out(
-    X: Any,
-    centers: np.ndarray,
-    scan: Callable[[Iterable[slice]], None],
-    budget: int = HOST_BLOCK,
+    X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None], width: int | None = None
 ) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
-    blocks = list(row_blocks(X.shape[0], max(len(centers), X.shape[1]), budget))
+    width = max(len(centers), X.shape[1]) if width is None else width
+    # A product packs all centres again for each block: many centres want many rows.
+    budget = max(HOST_BLOCK, min(MANY_ROWS * width, MOST_BYTES // X.dtype.itemsize))
+    blocks = list(row_blocks(X.shape[0], width, budget))
     worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
     jobs = min(effective_jobs(None), len(blocks)) if worth else 1
     if jobs == 1:
@@ -144,63 +149,85 @@ def _share_out(
             stopped.set()
 
 
-def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.ndarray | None:
-    """(n,) the nearest of centres about ``offset`` for rows of X, which are shifted in cache.
+class _Looked:
+    """Rows of X about an offset, block by block, and whether the squares of all are below a limit.
 
-    Neither a copy of X nor a length of a row is needed: argmax_k xᵀμ_k − ½‖μ_k‖². Returns None
-    where entries of X are so large that products might overflow.
+    NaN is not.
     """
-    k, d = centers.shape
+
+    def __init__(self, X: np.ndarray, shift: np.ndarray | None, limit: float):
+        self.X, self.dtype, self.shape = X, X.dtype, X.shape
+        self.shift, self.limit, self.safe = shift, limit, True
+        self.tiled, self.memory = np.empty(0, X.dtype), np.empty(0, X.dtype)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        block = self.X[rows]
+        if self.shift is not None:
+            # The offset is repeated for every row: one long subtraction takes a third of the time
+            # of many short ones.
+            if self.tiled.size < block.size:
+                self.tiled = np.tile(self.shift.astype(self.dtype), len(block))
+                self.memory = np.empty(block.size, self.dtype)
+            kept = self.memory[: block.size].reshape(block.shape)
+            np.subtract(block.reshape(-1), self.tiled[: block.size], out=kept.reshape(-1))
+            block = kept
+        flat = block.reshape(-1)
+        self.safe &= float(flat @ flat) < self.limit
+        return block
+
+
+def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.ndarray | None:
+    """(n,) the nearest of centres about ``offset`` for rows of X, which are not.
+
+    Neither a copy of X nor a length of a row is needed: with x about the offset argmax_k xᵀμ_k −
+    ½‖μ_k‖², and for rows as they are −offsetᵀμ_k is added once for every centre. That rounds
+    products as long as the offset; where it is longer than the centres about it, rows are shifted
+    in cache instead. Returns None where products might overflow or vanish, and where X has NaN.
+    """
     first = np.empty(len(X), dtype=np.int32)
-    shift, limit = offset.astype(X.dtype), 4.0 ** SAFE[X.dtype.name]
-    folded = _folded(centers, X.dtype)
-    few, half = np.ascontiguousarray(folded[:d].T), -folded[d][:, None]
-    width = d if k <= WIDE else d + 1
-    safe = []
+    limit = 4.0 ** SAFE["float32" if X.dtype == np.float32 else "float64"]
+    squares = np.einsum("ij,ij->i", centers, centers)
+    if not centers.size / limit < float(squares.sum()) < limit:
+        return None
+    far = float(offset @ offset) > float(squares.max())
+    bias = (-0.5 * squares - (0.0 if far else centers @ offset)).astype(X.dtype)
+    find, safe = choose(label_blocks, X, centers), []
 
     def scan(blocks: Iterable[slice]) -> None:
-        memory, table, largest = np.empty(0, X.dtype), np.empty(0, X.dtype), 0.0
-        for rows in blocks:
-            size = rows.stop - rows.start
-            if memory.size < size * width:
-                memory, table = np.ones(size * width, X.dtype), np.empty(size * k, X.dtype)
-            flat = memory[: size * width]
-            block = flat.reshape(size, width)
-            np.subtract(X[rows], shift, out=block[:, :d])
-            largest = max(largest, float(flat @ flat))
-            if k <= WIDE:
-                found = np.matmul(few, block.T, out=table[: size * k].reshape(k, size))
-                found -= half
-                first[rows] = _Wide(found).largest()[0]
-            else:
-                found = np.matmul(block, folded, out=table[: size * k].reshape(size, k))
-                first[rows] = found.argmax(axis=1)
-        safe.append(largest < limit)
+        looked = _Looked(X, offset if far else None, limit)
+        with np.errstate(over="ignore", invalid="ignore"):
+            find(looked, centers, blocks, bias, first)
+        safe.append(looked.safe)
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        _share_out(X, centers, scan, LABEL_BLOCK)
+    _share_out(X, centers, scan, TILED_WIDTH if find is _tiled else None)
     return first if all(safe) else None
 
 
-def _folded(centers: np.ndarray, dtype: Any) -> np.ndarray:
-    """(d + 1, k) what rows with a further one are multiplied with: μ and −½‖μ‖²."""
-    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
-    return np.ascontiguousarray(np.column_stack([centers, -half]).T, dtype=dtype)
+def label_blocks(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    """Write argmax_k xᵀμ_k + bias_k of each row into ``first``."""
+    for rows, products in choose(dense_products, X, len(centers))(X, centers, blocks, bias):
+        first[rows] = products.largest()[0]
+
+
+def half_squares(X: Any, centers: np.ndarray) -> np.ndarray:
+    """(k,) −½‖μ‖² in the float type of X: what turns products into an order of distances."""
+    return (-0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
 
 
 def dense_products(
-    X: np.ndarray, centers: np.ndarray, blocks: Iterable[slice]
-) -> Iterator[tuple[slice, _Tall | _Wide]]:
-    """Blocks of xᵀμ_k − ½‖μ_k‖², each in the same reused memory."""
-    half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
+) -> Iterator[tuple[slice, Any]]:
+    """Blocks of xᵀμ_k + bias_k, each in the same reused memory."""
     few = np.ascontiguousarray(centers, dtype=X.dtype)
     k, d = centers.shape
-    # A column of ones takes a pass over the table; copying rows beside it must cost less.
-    folded = _folded(centers, X.dtype) if k > max(WIDE, d) else None
+    # A column of ones saves a pass over the table; copying rows beside it must cost less.
+    folded = np.vstack([few.T, bias]) if k > max(WIDE, d) else None
     memory, beside = np.empty(0, X.dtype), np.empty((0, d + 1), X.dtype)
     for rows in blocks:
         size = rows.stop - rows.start
-        memory = np.empty(size * k, X.dtype) if memory.size == 0 else memory
+        memory = np.empty(size * k, X.dtype) if memory.size < size * k else memory
         block = memory[: size * k]
         if folded is not None:
             beside = np.ones((size, d + 1), X.dtype) if len(beside) < size else beside
@@ -208,22 +235,61 @@ def dense_products(
             yield rows, _Tall(np.matmul(beside[:size], folded, out=block.reshape(size, k)))
         elif k <= WIDE:
             table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
-            table -= half[:, None]
+            table += bias[:, None]
             yield rows, _Wide(table)
         else:
             table = np.matmul(X[rows], few.T, out=block.reshape(size, k))
-            table -= half
+            table += bias
             yield rows, _Tall(table)
 
 
+def _swept(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
+) -> Iterator[tuple[slice, Any]]:
+    from wellsep.compute.compiled_nearest import swept_products
+
+    return swept_products(X, centers, blocks, bias)
+
+
+def _sweep_usable(X: Any, n_centers: int) -> bool:
+    return compiled_pays(float(X.shape[0]) * X.shape[1] * n_centers)
+
+
+def _tiled(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    from wellsep.compute.compiled_nearest import tile_labels
+
+    tile_labels(X, centers, blocks, bias, first)
+
+
+def _dotted(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    from wellsep.compute.compiled_nearest import dot_labels
+
+    dot_labels(X, centers, blocks, bias, first)
+
+
+def _dots_usable(X: Any, centers: np.ndarray) -> bool:
+    """Where packing rows for a matrix product costs more than the products: few centres."""
+    k, d = centers.shape
+    return k <= 16 and d * X.dtype.itemsize >= 512 and _sweep_usable(X, k)
+
+
+def _tiles_usable(X: Any, centers: np.ndarray) -> bool:
+    """Where a table of products costs more than the products: few features, many centres."""
+    k, d = centers.shape
+    return k > WIDE and 8 < d <= 16 and _sweep_usable(X, k)
+
+
 def sparse_products(
-    X: Any, centers: np.ndarray, blocks: list[slice]
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
 ) -> Iterator[tuple[slice, _Tall]]:
     """The same of a sparse matrix."""
-    half = (0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
     few = np.ascontiguousarray(centers, dtype=X.dtype)
     for rows in blocks:
-        yield rows, _Tall(X[rows] @ few.T - half)
+        yield rows, _Tall(X[rows] @ few.T + bias)
 
 
 def _squared_on_host(norms: np.ndarray, products: np.ndarray) -> np.ndarray:
@@ -328,6 +394,8 @@ def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.n
     return to_numpy(sum(parts[1:], parts[0]))
 
 
+TWINS[dense_products] = (Twin(_swept, _sweep_usable),)
+TWINS[label_blocks] = (Twin(_tiled, _tiles_usable), Twin(_dotted, _dots_usable))
 TWINS[tensor_nearest] = (Twin(_one_fused, _one_usable),)
 TWINS[tensor_nearest_two] = (Twin(_two_fused, fused_usable),)
 TWINS[tensor_code_sums] = (Twin(_code_sums_fused, fused_usable),)

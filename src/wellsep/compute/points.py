@@ -183,7 +183,8 @@ class Points(PointSet):
 
     @property
     def like(self) -> Any:
-        return self.X
+        # Sparse rows are worked on in float64; results have the type that was given.
+        return np.empty((0, self.X.shape[1]), self.source.dtype) if sp.issparse(self.X) else self.X
 
     @property
     def any_zero(self) -> bool:

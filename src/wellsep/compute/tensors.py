@@ -52,12 +52,18 @@ class TensorSpace(Space):
     def shift(self) -> np.ndarray:
         if self.origin is not None:
             return self.origin
-        return host(self.xp.mean(self.xp.astype(self.X, self.xp.float64), axis=0))
+        total = np.zeros(self.d)
+        for rows in row_blocks(self.n, self.d, DEVICE_BLOCK):
+            total += host(self.xp.sum(self.xp.astype(self.X[rows, :], self.xp.float64), axis=0))
+        return total / self.n
 
     @cached_property
     def centred(self) -> Any:
-        wide = self.xp.astype(self.X, self.xp.float64) - self.asarray(self.shift)
-        return self.xp.astype(wide, self.X.dtype)
+        xp, shift, parts = self.xp, self.asarray(self.shift), []
+        for rows in row_blocks(self.n, self.d, DEVICE_BLOCK):
+            wide = xp.astype(self.X[rows, :], xp.float64) - shift
+            parts.append(xp.astype(wide, self.X.dtype))
+        return parts[0] if len(parts) == 1 else xp.concat(parts)
 
     def centred_rows(self, rows: slice) -> Any:
         return self.centred[rows, :]
@@ -114,7 +120,9 @@ class TensorSpace(Space):
         return host(self.take(rows)).astype(np.float64)
 
     def norms(self) -> Any:
-        return self.xp.sum(self.X * self.X, axis=1)
+        xp, X = self.xp, self.X
+        blocks = row_blocks(self.n, self.d, DEVICE_BLOCK)
+        return xp.concat([xp.sum(X[rows, :] * X[rows, :], axis=1) for rows in blocks])
 
     def nearest(self, centers: np.ndarray, norms: Any = None) -> Nearest:
         norms = self.norms() if norms is None else norms

@@ -141,9 +141,12 @@ def leading_space(result: AceResult) -> str:
 
 
 def object_details(
-    X: Any, partition: Partitions, space: str, *, device: Any = None
+    X: Any, partition: Partitions, space: str, *, device: Any = None, connectivity: bool = True
 ) -> PartitionDetails:
-    """The details of one partition of X; `space` says what X is called."""
+    """The details of one partition of X; `space` says what X is called.
+
+    Without ``connectivity`` there are no disagreements.
+    """
     if not isinstance(X, PairSpace):  # distances stay on the host: a tensor would pass for rows
         X = open_space(check_data(X, sparse=True), device=device).given
     notes: list[str] = []
@@ -169,7 +172,9 @@ def object_details(
         ),
         disagreements=values_of(
             "Local connectivity is", lambda: local_connectivity(_placed(X), partition).objects
-        ),
+        )
+        if connectivity
+        else freeze(np.full(partition.n_objects, np.nan)),
         notes=tuple(notes),
     )
 

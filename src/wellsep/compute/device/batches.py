@@ -26,6 +26,10 @@ class Batch(NamedTuple):
         clusters = torch.arange(self.k, device=self.codes.device)
         return self.codes[:, None, rows] == clusters[:, None]
 
+    def part(self, rows: slice) -> Batch:
+        """The same partitions of some of the objects."""
+        return self._replace(codes=self.codes[:, rows])
+
     def safe(self, rows: slice = slice(None)) -> torch.Tensor:
         """(g, n) codes to index with: an object that is not counted gets the first cluster."""
         return self.codes[:, rows].clamp(min=0)
@@ -63,9 +67,9 @@ def weights_on_device(task: Task) -> torch.Tensor:
     return to_device(task.weights_or_ones(), task.space.X)
 
 
-def centred(space: Space) -> torch.Tensor:
+def centred(space: Space, rows: slice = slice(None)) -> torch.Tensor:
     """(n, d) float64 beside X: rows about the mean, for whatever single distances decide."""
-    return space.X.to(torch.float64) - to_device(space.shift, space.X)
+    return space.X[rows].to(torch.float64) - to_device(space.shift, space.X)
 
 
 def member_table(
@@ -97,10 +101,16 @@ def memberships(
     return table if weights is None else table * space.asarray(weights, dtype=dtype)
 
 
-def totals(values: torch.Tensor, members: torch.Tensor) -> torch.Tensor:
-    """(g, K) sums over clusters of ``values`` (g, n); always added in the same order."""
-    zero = torch.zeros((), dtype=values.dtype, device=values.device)
-    return torch.where(members, values[:, None, :], zero).sum(dim=-1)
+def totals(values: torch.Tensor, batch: Batch) -> torch.Tensor:
+    """(g, K) sums over clusters of ``values`` (g, n); always added in the same order.
+
+    With a thousand clusters a table of (g, K, n) would be far larger than the data.
+    """
+    shape, kind = (len(batch.which), batch.k), {"dtype": values.dtype, "device": values.device}
+    sums, zero = torch.zeros(shape, **kind), torch.zeros((), **kind)
+    for rows in row_parts(values.shape[1], 16.0 * shape[0] * shape[1]):
+        sums += torch.where(batch.members(rows), values[:, None, rows], zero).sum(dim=-1)
+    return sums
 
 
 def own_squares(X: torch.Tensor, points: torch.Tensor, batch: Batch) -> torch.Tensor:

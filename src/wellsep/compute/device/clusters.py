@@ -56,17 +56,21 @@ def sweep_rows(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[
 
 def spread_pass(task: Task, centers: list[np.ndarray], wants: list[Want]) -> dict[Want, list[Any]]:
     """``within`` and ``radii``: powers of the distances to the own centre, summed by cluster."""
-    X, codes, weights = centred(task.space), codes_on_device(task), weights_on_device(task)
+    space, codes, weights = task.space, codes_on_device(task), weights_on_device(task)
     found: dict[Want, list[Any]] = {w: [None] * len(task.partitions) for w in wants}
-    for batch in batches(task.partitions, codes, 16.0 * task.space.n):
-        points = to_device(np.stack([centers[m] for m in batch.which]), X)
-        squares, members = own_squares(X, points, batch), batch.members()
+    for batch in batches(task.partitions, codes, 16.0 * space.n):
+        points = to_device(np.stack([centers[m] for m in batch.which]), weights)
+        sums: dict[Want, Any] = dict.fromkeys(wants, 0.0)
+        for rows in row_parts(space.n, 24.0 * len(points) * space.d):
+            part = batch.part(rows)
+            squares = own_squares(centred(space, rows), points, part)
+            for w in wants:
+                power = squares if w.name == "within" else squares ** (w.get("q", 1) / 2)
+                sums[w] = sums[w] + totals(weights[rows] * power, part)
         for w in wants:
-            power = squares if w.name == "within" else squares ** (w.get("q", 1) / 2)
-            sums = totals(weights * power, members)
             if w.name == "radii":
-                sums /= totals(weights.expand(len(batch.which), -1), members)
-            for m, values in zip(batch.which, host(sums), strict=True):
+                sums[w] /= totals(weights.expand(len(batch.which), -1), batch)
+            for m, values in zip(batch.which, host(sums[w]), strict=True):
                 found[w][m] = values
     return found
 

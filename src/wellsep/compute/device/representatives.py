@@ -73,7 +73,7 @@ def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
     squares = torch.where(flat.gather(1, batch.safe()), 0.0, squares)
     chosen, valid = farthest_first(X, batch, members, squares, flat, count)
     points = torch.where(flat[:, :, None, None], centers[:, :, None], X[chosen])
-    scatter = totals(squares, members)
+    scatter = totals(squares, batch)
     deviations = (scatter / (size - 1).clamp(min=1)).sqrt()
     return _Clusters(batch, size, centers, squares, points, valid, deviations)
 
@@ -198,7 +198,8 @@ def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch
     offset = (points * centers[:, :, None]).sum(dim=-1)
     counts = torch.zeros((g, len(SHRINK), k), dtype=X.dtype, device=X.device)
     for rows in row_parts(len(X), 8.0 * g * r * (k + 6)):
-        at, members = batch.safe(rows), batch.members(rows)
+        part = batch.part(rows)
+        at = part.safe()
         products = (points.reshape(-1, d) @ X[rows].T).reshape(g, k, r, -1)
         products = products.gather(1, at[:, None, None].expand(-1, -1, r, -1))[:, 0]  # (g, r, b)
         products -= _of_own(offset, at)
@@ -208,7 +209,7 @@ def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch
             # about the centre a shrunk representative is a multiple of itself
             squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * own
             seen = ((squares.clamp_(min=0) < bound) & valid).sum(dim=1)
-            counts[:, s] += totals(seen.to(X.dtype), members)
+            counts[:, s] += totals(seen.to(X.dtype), part)
     return counts / (clusters.size * clusters.valid.sum(dim=-1))[:, None]
 
 

@@ -38,10 +38,10 @@ class TaskOnDevice:
         self.count = torch.empty(clusters, dtype=torch.float64, device=self.codes.device)
         self.mass = self.count if task.weights is None else torch.empty_like(self.count)
         for batch in batches(task.partitions, self.codes, 16.0 * task.space.n):
-            members, at = batch.members(), columns_of(task, batch)
-            self.count[at] = members.sum(dim=-1).to(torch.float64)
+            at, g = columns_of(task, batch), len(batch.which)
+            self.count[at] = totals(torch.ones_like(self.weights).expand(g, -1), batch)
             if task.weights is not None:
-                self.mass[at] = totals(self.weights.expand(len(batch.which), -1), members)
+                self.mass[at] = totals(self.weights.expand(g, -1), batch)
 
 
 def columns_of(task: Task, batch: Batch) -> torch.Tensor:
@@ -154,11 +154,11 @@ class _Part(NamedTuple):
 
     def reduce(self, w: Want, xp: Any) -> np.ndarray:
         """One entry for each partition: totals that add up over the strips."""
-        members = self.batch.members()
         if w.name == "widths":
             width = self.widths(w.get("singleton", 0), xp).nan_to_num(0.0)
-            return host(totals(width * self.weights, members))
+            return host(totals(width * self.weights, self.batch))
         if w.name == "within_distances":
             own = torch.where(self.batch.codes >= 0, self.own(), 0.0)
             return host(0.5 * (own * self.weights).sum(dim=-1))
-        return host(self.sums @ (members * self.weights).transpose(1, 2))
+        weighed = self.batch.members() * self.weights
+        return host(self.sums @ weighed.transpose(1, 2))
