@@ -201,7 +201,7 @@ class RobustKMeans(CentroidClusterer):
         progress.close()
         return self
 
-    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if sp.issparse(X):
             raise TypeError(
                 "X must be dense here, got a sparse matrix; "
@@ -211,7 +211,7 @@ class RobustKMeans(CentroidClusterer):
             raise TypeError(
                 "X must be in memory here, got a dask collection; pass X.compute() if it fits."
             )
-        return super()._validated(X, reset=reset, sized=sized)
+        return super()._validated(X, reset=reset, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
