@@ -19,7 +19,11 @@ DEMO_STAMP := $(DEMO)/.wellsep-demo-$(SUM)
 BASE_STAMP := $(BASE)/.wellsep-base-$(SUM)
 FLOOR_STAMP := $(FLOOR)/.wellsep-floor-$(SUM)
 
-PIP_INSTALL = -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Tests start many processes, which must not compile the packages anew: the first import compiles
+# what is used and keeps it, which is far less than what pip would compile on installation.
+unexport PYTHONDONTWRITEBYTECODE
+PIP = -m pip install --quiet --disable-pip-version-check --no-compile
+PIP_INSTALL = $(PIP) -c constraints.txt
 BIN := $(VENV)/bin
 # Worker processes already fill the cores; more threads in each would only get in their way.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
@@ -82,7 +86,7 @@ test-floor: $(FLOOR_STAMP)
 test-newest:
 	rm -rf $(NEWEST)
 	$(MAKE) $(NEWEST)/bin/python
-	$(NEWEST)/bin/python -m pip install --quiet --disable-pip-version-check $(NEWEST_OPTIONS) -e '.[dev]'
+	$(NEWEST)/bin/python $(PIP) $(NEWEST_OPTIONS) -e '.[dev]'
 	$(ONE_THREAD) $(NEWEST)/bin/python -m pytest $(PYTEST_OPTIONS)
 
 dist: $(TEST_STAMP)
@@ -177,6 +181,6 @@ $(BASE_STAMP): | $(BASE)/bin/python
 
 $(FLOOR_STAMP): | $(FLOOR)/bin/python
 	$(FLOOR)/bin/python .ci/floors.py dev > $(FLOOR)/floors.txt
-	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOOR)/floors.txt -e '.[dev]'
+	$(FLOOR)/bin/python $(PIP) -c $(FLOOR)/floors.txt -e '.[dev]'
 	@rm -f $(FLOOR)/.wellsep-floor-*
 	@touch $@

@@ -27,7 +27,7 @@ COLOURS = 64  # keeps each file small
 PARTS = {
     "ranking": "#ranking-scroll",
     "clusters": "#scatters",
-    "cluster-table": "[aria-label='Clusters of the best']",
+    "cluster-table": "#clusters-shown",
     "grid": "#grid",
     "votes_of_runs": "#votes_of_runs",
     "tree": "#tree",
@@ -77,6 +77,56 @@ def large_page(folder: Path) -> Path:
     return ws.render_report(judgement, folder / "300.html", runs=runs)
 
 
+def stability_page(folder: Path) -> Path:
+    """The stability of five clusters of wines, of which there are three kinds."""
+    from sklearn.datasets import load_wine
+
+    X = load_wine(as_frame=True).data
+    X = (X - X.mean()) / X.std()
+    found = ws.stability(ws.KMeans(5, n_init=2, random_state=0), X, random_state=0)
+    return ws.render_report(found, folder / "stability.html", runs=X)
+
+
+def all_displays() -> bytes:
+    """Every display of wellsep.plot in one picture."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt
+    from pages import grouped_scores, small_choice, small_judgement, small_stability
+
+    from wellsep import plot
+
+    judgement, (chosen, X, _) = small_judgement(), small_choice()
+    model = ws.KMeans(3, random_state=0).fit(X)
+    rng = np.random.default_rng(4)
+    flat = np.concatenate([rng.normal(m, 1, (30, 2)) for m in ([0, 0], [6, 0], [3, 5])])
+    figure, axes = plt.subplots(5, 3, figsize=(15, 19), layout="constrained")
+    at = axes.ravel()
+    plot.ScatterDisplay.from_estimator(model, X, ax=at[0])
+    plot.SilhouetteDisplay.from_estimator(model, X, ax=at[1])
+    plot.MarginDisplay.from_estimator(model, X, ax=at[2])
+    plot.ConnectivityDisplay.from_predictions(X, model.labels_, ax=at[3])
+    plot.ClusterProfileDisplay.from_estimator(model, X, ax=at[4])
+    plot.StabilityDisplay.from_result(small_stability(), ax=at[5])
+    plot.RankingDisplay.from_result(judgement, ax=at[6])
+    plot.RunAgreementDisplay.from_result(judgement, ax=at[7])
+    plot.ResolutionTreeDisplay.from_result(ws.resolution_tree(chosen), ax=at[8])
+    plot.DipDisplay.from_result(judgement, ax=at[9])
+    plot.AgreementDisplay.from_result(ws.ace(grouped_scores()), ax=at[10])
+    plot.GraphDisplay.from_result(judgement, ax=at[11])
+    plot.RegionsDisplay.from_estimator(ws.KMeans(3, random_state=0).fit(flat), flat, ax=at[12])
+    values = {"KMeans": rng.normal(4, 1, 12), "CFMeans": rng.normal(3, 0.4, 12)}
+    plot.BoxDisplay.from_values(values, ax=at[13])
+    plot.CurvesDisplay.from_result(
+        ws.choose_k(X, range(2, 7), indices="silhouette", gate=False), ax=at[14]
+    )
+    out = io.BytesIO()
+    figure.savefig(out, dpi=70)
+    plt.close(figure)
+    return out.getvalue()
+
+
 def photograph(browser: Browser, folder: Path) -> None:
     """Write the pictures of the demo, wide, dark and on a phone, part by part; and of 300 runs."""
     page = demo_page(folder)
@@ -95,7 +145,13 @@ def photograph(browser: Browser, folder: Path) -> None:
     # The bar at the top would lie across a picture that is taller than the window.
     window.evaluate("document.querySelector('.top').style.position = 'static'")
     save(window.locator("#structure").screenshot(), "report-300")
+    window.goto(stability_page(folder).as_uri())
+    window.evaluate("document.querySelector('.top').style.position = 'static'")
+    save(window.screenshot(), "report-stability")
+    for part in ("jaccard", "fates", "found", "strengths"):
+        save(window.locator(f"#{part}").screenshot(), f"report-{part}")
     window.close()
+    save(all_displays(), "plots")
 
 
 def main() -> None:

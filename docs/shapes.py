@@ -1,4 +1,4 @@
-"""Which index finds the right clustering of which shape? Writes the table and the picture.
+"""Which index finds the right clustering of which shape? Writes the table and the pictures.
 
     python docs/shapes.py     # two or three minutes on one core; `make pictures` calls it
 
@@ -27,7 +27,10 @@ import wellsep as ws
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "tutorials" / "which-index.md"
 PICTURE = HERE / "_static" / "shapes.png"
+FAILURES = HERE / "guides" / "indices.md"
 BEGIN, END = "<!-- table: made by docs/shapes.py -->", "<!-- end of table -->"
+FAILURES_BEGIN = "<!-- failures: made by docs/shapes.py -->"
+FAILURES_END = "<!-- end of failures -->"
 INDICES = (
     "silhouette",
     "simplified_silhouette",
@@ -198,44 +201,93 @@ def table(hits):
     return "\n".join(rows)
 
 
-def draw(drawn):
-    """Draw each flat shape, right and as six indices choose it."""
+def panel(ax, X, labels, name, ari):
+    """Draw one clustering, with a green frame if it is right and a red one if not."""
+    ax.scatter(*X[labels >= 0].T, c=labels[labels >= 0], s=1.5, cmap="tab10")
+    ax.scatter(*X[labels < 0].T, c="0.75", s=1.5)
+    ax.set(xticks=[], yticks=[])
+    fine = ari >= RIGHT
+    for side in ax.spines.values():
+        side.set(color="tab:green" if fine else "tab:red", linewidth=1.2)
+    ax.set_xlabel(name if fine else f"{name}: wrong", fontsize=6, labelpad=2)
+
+
+def save(figure, path):
+    """Write a figure in few colours."""
     import matplotlib.pyplot as plt
     from PIL import Image
 
-    flat = [s for s in SHAPES if drawn[s, "right"][0].shape[1] == 2 and s != "30 clusters"]
+    figure.tight_layout(pad=0.4)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=130)
+    plt.close(figure)
+    Image.open(buffer).convert("RGB").quantize(64).save(path, optimize=True)
+    print(path.relative_to(HERE.parent), f"{path.stat().st_size / 1000:.0f} kB")
+
+
+def flat_shapes(drawn):
+    """Return the shapes of two columns that a small picture can show."""
+    return [s for s in SHAPES if drawn[s, "right"][0].shape[1] == 2 and s != "30 clusters"]
+
+
+def draw(drawn):
+    """Draw each flat shape, right and as six indices choose it."""
+    import matplotlib.pyplot as plt
+
+    flat = flat_shapes(drawn)
     columns = ("right", *DRAWN)
     size = (1.5 * len(columns), 1.6 * len(flat))
     figure, axes = plt.subplots(len(flat), len(columns), figsize=size)
     for row, shape in zip(axes, flat, strict=True):
         for ax, index in zip(row, columns, strict=True):
-            X, labels, name, ari = drawn[shape, index]
-            ax.scatter(*X[labels >= 0].T, c=labels[labels >= 0], s=1.5, cmap="tab10")
-            ax.scatter(*X[labels < 0].T, c="0.75", s=1.5)
-            ax.set(xticks=[], yticks=[])
-            fine = ari >= RIGHT
-            for side in ax.spines.values():
-                side.set(color="tab:green" if fine else "tab:red", linewidth=1.2)
-            ax.set_xlabel(name if fine else f"{name}: wrong", fontsize=6, labelpad=2)
+            panel(ax, *drawn[shape, index])
             if shape == flat[0]:
                 ax.set_title(index, fontsize=7)
         row[0].set_ylabel(shape, fontsize=8)
-    figure.tight_layout(pad=0.4)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, dpi=130)
-    Image.open(buffer).convert("RGB").quantize(64).save(PICTURE, optimize=True)
-    print(PICTURE.relative_to(HERE.parent), f"{PICTURE.stat().st_size / 1000:.0f} kB")
+    save(figure, PICTURE)
+
+
+def draw_failures(drawn):
+    """Draw the worst choice of each index; return the pictures as Markdown with a sentence each."""
+    import matplotlib.pyplot as plt
+
+    blocks = []
+    for index in INDICES:
+        shape = min(flat_shapes(drawn), key=lambda s: drawn[s, index][3])
+        X, labels, name, ari = drawn[shape, index]
+        figure, axes = plt.subplots(1, 2, figsize=(4.2, 2.1))
+        panel(axes[0], *drawn[shape, "right"])
+        panel(axes[1], X, labels, name, ari)
+        axes[1].set_title(f"best by {index}", fontsize=7)
+        axes[0].set_title(shape, fontsize=7)
+        file = HERE / "_static" / f"fails-{index.replace('_', '-')}.png"
+        save(figure, file)
+        score = f"{ari:.2f}"
+        noise = f" ({(labels < 0).mean():.0%} noise)" if (labels < 0).any() else ""
+        verdict = (
+            f"On {shape!r} its best clustering is {name!r}{noise}; ARI with the right one {score}."
+            if ari < RIGHT
+            else f"It chose well on every flat shape; its lowest ARI is {score}, on {shape!r}."
+        )
+        blocks.append(f"**{index}.** {verdict}\n\n![{index} on {shape}](../_static/{file.name})")
+    return "\n\n".join(blocks)
+
+
+def put(path, begin, end, text):
+    """Put a text between two marks of a page."""
+    page = path.read_text(encoding="utf-8")
+    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+    assert pattern.search(page), f"{path} has no marks {begin}"
+    path.write_text(pattern.sub(lambda _: f"{begin}\n\n{text}\n\n{end}", page), encoding="utf-8")
 
 
 def main():
-    """Write the table into the page and the picture beside it."""
+    """Write the table and the failures into their pages, and the pictures beside them."""
     warnings.filterwarnings("ignore")
     hits, drawn = measure()
-    made = f"{BEGIN}\n\n{table(hits)}\n\n{END}"
-    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.DOTALL)
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(pattern.sub(lambda _: made, text), encoding="utf-8")
+    put(PAGE, BEGIN, END, table(hits))
     draw(drawn)
+    put(FAILURES, FAILURES_BEGIN, FAILURES_END, draw_failures(drawn))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,14 @@ def small_choice():
     return ws.choose_k(X, range(2, 6), indices=indices, n_repeats=2, random_state=0), X, truth
 
 
+@functools.cache
+def small_stability():
+    """The stability of four clusters on three blobs; one blob is cut in two."""
+    X = np.asarray(small_runs()[0].spaces["first"])
+    model = ws.KMeans(4, n_init=3, random_state=0)
+    return ws.stability(model, X, n_draws=12, n_splits=4, random_state=0)
+
+
 def grouped_scores() -> ws.Scores:
     """Six spaces in two groups that contradict each other, one constant, one without modes."""
     good, bad = np.array([0.1, 0.5, 0.3, 0.4, 0.2]), np.array([0.4, 0.1, 0.2, 0.0, 0.3])

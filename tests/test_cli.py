@@ -127,6 +127,29 @@ def test_indices_lists_the_whole_registry(capsys):
     assert all(name in table for name in ws.INDICES)
 
 
+@pytest.mark.parametrize("name", list(ws.INDICES))
+def test_all_that_is_known_of_one_index_is_shown(name, capsys):
+    index = ws.INDICES[name]
+    shown = run_json(capsys, "indices", name)
+    assert (shown["name"], shown["distances"], shown["words"]) == (
+        name,
+        index.distances,
+        index.words,
+    )
+    assert main(["indices", name]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{name}: {index.title}\n  formula: {index.words}\n  better: ")
+    assert index.words.endswith(".")
+    assert f"distances: {'yes' if index.distances else 'no'}, " in text
+    assert index.citation in text
+    assert index.caution in text
+
+
+def test_an_unknown_index_is_answered_with_the_one_that_was_meant(capsys):
+    assert main(["indices", "silhouete"]) == 2
+    assert capsys.readouterr().err.endswith("got 'silhouete'; did you mean 'silhouette'?\n")
+
+
 @pytest.mark.parametrize(
     ("text", "spec"),
     [

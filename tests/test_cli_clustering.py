@@ -149,7 +149,11 @@ def test_other_ranges_are_answered_in_a_sentence(text):
         (["choose-k", "data.csv", "--method", "best"], "method must be one of 'k-means'"),
         (["choose-k", "data.csv", "-k", "2:200"], "--k must not exceed"),
         (["choose-k", "nowhere.csv"], "DATA must be an existing file"),
-        (["cluster", "data.csv", "-k", "999"], "--clusters must be at most the number of samples"),
+        (["cluster", "data.csv", "-k", "999"], ", got 999; choose fewer clusters.\n"),
+        (
+            ["cluster", "data.csv", "-k", "999"],
+            "Error: --clusters must not exceed the number of obj",
+        ),
         (["cluster", "data.csv", "-k", "0"], "--clusters must be at least 1, got 0"),
         (["cluster", "data.csv", "-k", "3", "-o", "labels.xls"], "--output must end in .csv"),
         (["cluster", "data.csv", "-k", "3", "-m", "ward", "--centers", "c.npy"], "without centres"),

@@ -103,7 +103,7 @@ MISTAKES = [
     ("score x.csv y.csv --ids id", "--ids must be in one of x.csv, y.csv", ""),
     ("choose-k x.csv --k 20:40", "--k must not exceed the number of objects (30)", ""),
     ("choose-k x.csv --k 2:3 --repeats 0", "--repeats must be at least 1", ""),
-    ("cluster x.csv -k 50", "--clusters must be at most", ""),
+    ("cluster x.csv -k 50", "--clusters must not exceed", ""),
     ("train --data digts -m dec -k 3 -o o", "--data must be a file or a named", "'digits'"),
     ("train --data no.npy -m dec -k 3 -o o", "--data must be an existing file", ""),
     ("train --data x.npy -m dec -k 3 -o x.npy", "--out must be a folder", ""),

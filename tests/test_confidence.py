@@ -275,6 +275,23 @@ def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
         assert found.ranks[draw].tolist() == ranks(expected).tolist()
 
 
+@pytest.mark.parametrize("extra", [0, 8], ids=["all runs choose", "half of the runs choose"])
+def test_a_run_without_a_score_comes_after_all_others_in_every_draw(extra):
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 3
+    spaces = {f"s{i}": 7 * np.eye(3)[truth] + rng.normal(size=(90, 3)) for i in range(3)}
+    labels = {"true": truth, "shuffled": rng.permutation(truth), "one cluster": np.zeros(90, int)}
+    for i in range(extra):
+        moved = rng.random(90) < (i + 1) / 10
+        labels[f"moved {i}"] = np.where(moved, rng.integers(0, 3, 90), truth)
+    runs = Runs.from_parts(spaces, labels)
+    ranking = ws.judge(runs, n_draws=8, judge="ace").ranking
+    last = ranking.names.index("one cluster")
+    assert np.isnan(ranking.score[last])
+    assert (ranking.confidence.ranks[:, last] == len(labels)).all()
+    assert ranking.confidence.interval[last].tolist() == [len(labels), len(labels)]
+
+
 def test_few_runs_all_choose_the_spaces():
     runs, scores, result = made(wrong=WRONG[:5])
     assert rank_confidence(runs, scores, result, n_draws=4).runs_per_draw == 0

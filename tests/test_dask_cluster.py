@@ -35,13 +35,18 @@ def data():
 
 
 CHUNKINGS = {"uneven": (50, 10, 59, 1), "single rows": (1,) * N, "one chunk": (N,)}
+# A chunk for each row takes long: those tests run with the slow ones.
+CHUNKED = [
+    pytest.param(sizes, id=name, marks=pytest.mark.slow if name == "single rows" else ())
+    for name, sizes in CHUNKINGS.items()
+]
 
 
 def on_dask(X, sizes=CHUNKINGS["uneven"]):
     return da.from_array(X, chunks=(sizes, -1))
 
 
-@pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
+@pytest.fixture(params=CHUNKED)
 def rows(request, data, monkeypatch):
     """The data on Dask; chunks and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
@@ -261,6 +266,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
     equal_scores(ws.score_runs(runs, cache=cache), got)  # the cache is the one used in memory
 
 
+@pytest.mark.slow
 def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
     from wellsep._files import Stored
 

@@ -17,6 +17,11 @@ from wellsep.compute.seeding import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
+# A chunk for each row takes long: those tests run with the slow ones.
+CHUNKED = [
+    pytest.param(sizes, id=name, marks=pytest.mark.slow if name == "single rows" else ())
+    for name, sizes in CHUNKINGS.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def X():
     return rng.normal(size=(N, D)) + 4 * rng.normal(size=(K, D))[rng.integers(0, K, N)] + 3
 
 
-@pytest.fixture(params=CHUNKINGS.values(), ids=CHUNKINGS)
+@pytest.fixture(params=CHUNKED)
 def rows(request, X, monkeypatch):
     """X on Dask; chunks, pieces and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
@@ -248,7 +253,7 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
     assert model.inertia_ == pytest.approx(expected.inertia_, rel=1e-9)
     with pytest.raises(ValueError, match=r"init must have shape \(n_clusters, n_features\)"):
         ws.KMeans(K, init=X[: K - 1]).fit(rows)
-    with pytest.raises(ValueError, match="n_clusters must be at most the number of samples"):
+    with pytest.raises(ValueError, match="n_clusters must not exceed the number of objects"):
         ws.KMeans(N + 1).fit(rows)
 
 

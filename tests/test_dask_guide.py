@@ -29,6 +29,7 @@ def block(language: str, holding: str) -> str:
     return next(text for fenced, text in found if fenced == language and holding in text)
 
 
+@pytest.mark.slow
 def test_the_laptop_example_runs(tmp_path):
     script = tmp_path / "laptop.py"
     script.write_text(block("python", "LocalCluster"), encoding="utf-8")
@@ -111,6 +112,7 @@ def test_a_lost_scheduler_is_told_in_a_sentence_and_what_is_done_is_kept(folder)
     assert len(list(cache.iterdir())) >= 2
 
 
+@pytest.mark.slow
 def test_a_scheduler_and_two_workers_rank_a_folder(folder):
     *servers, command = shown_commands()
     assert [line.split()[1] for line in servers] == ["scheduler", "worker", "worker"]

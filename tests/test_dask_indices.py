@@ -42,6 +42,11 @@ CHUNKINGS = {
     "single rows": (1,) * N,
     "one chunk": (N,),
 }
+# A chunk for each row takes long: those tests run with the slow ones.
+CHUNKED = [
+    pytest.param(sizes, id=name, marks=pytest.mark.slow if name == "single rows" else ())
+    for name, sizes in CHUNKINGS.items()
+]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +89,7 @@ def assert_agree(got, expected, rtol=1e-9):
 
 
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
-@pytest.mark.parametrize("sizes", CHUNKINGS.values(), ids=CHUNKINGS)
+@pytest.mark.parametrize("sizes", CHUNKED)
 def test_every_index_equals_the_one_in_memory(data, sizes, many_blocks):
     X, labels = data
     indices = CENTROID + PAIRWISE

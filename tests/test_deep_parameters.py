@@ -173,6 +173,7 @@ reveal_type(DEC().soft_labels_)
 """
 
 
+@pytest.mark.slow
 def test_type_checkers_see_the_flat_parameters(tmp_path):
     pytest.importorskip("mypy", reason="the type checker is not installed")
     file = tmp_path / "snippet.py"

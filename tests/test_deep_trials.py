@@ -157,8 +157,10 @@ def test_a_sweep_gives_what_single_fits_give(tmp_path):
 
 
 def test_unknown_parameters_and_empty_lists_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="grid must name parameters of DeepKMeans, got 'rate'"):
+    with pytest.raises(ValueError, match="grid must name parameters of DeepKMeans: .*; got 'rate'"):
         sweep(MODEL, X, {"rate": [1]}, out=tmp_path)
+    with pytest.raises(ValueError, match="got 'epoch'; did you mean 'epochs'\\?"):
+        sweep(MODEL, X, {"epoch": [1]}, out=tmp_path)
     with pytest.raises(ValueError, match="grid must give epochs a list of values"):
         sweep(MODEL, X, {"epochs": []}, out=tmp_path)
 

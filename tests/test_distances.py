@@ -201,7 +201,6 @@ def test_functions_of_coordinates_refuse_distances():
     X, y = blobs()
     D = ws.Distances(pdist(X))
     for call in (
-        lambda: ws.local_connectivity(D, y),
         lambda: ws.gap_statistic(D, y),
         lambda: ws.margins(D, y),
         lambda: ws.KMeans(2).fit(D),

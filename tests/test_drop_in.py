@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial import distance
 from sklearn import cluster, metrics
 
 import wellsep as ws
@@ -34,10 +35,49 @@ def test_a_sampled_silhouette_takes_labels_and_weights_of_the_drawn_objects():
     assert found == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_sample_of_a_space_of_distances_cuts_rows_and_columns():
+    X, y = make_blobs(3, n=80)
+    D = metrics.pairwise_distances(X)
+    given = {"sample_size": 40, "random_state": 5}
+    expected = metrics.silhouette_score(D, y, metric="precomputed", **given)
+    for form in (D, D[np.triu_indices(80, 1)]):
+        assert ws.silhouette_score(ws.Distances(form), y, **given) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("metric", ["gower", "mahalanobis", "seuclidean"])
+def test_what_a_metric_takes_from_all_objects_is_taken_before_the_draw(metric):
+    X, y = make_blobs(3, n=80)
+    chosen = np.random.RandomState(5).permutation(80)[:40]
+    if metric == "gower":
+        D = np.asarray(ws.MixedTable(X))
+    else:
+        D = distance.cdist(X, X, metric)
+    found = ws.silhouette_score(X, y, metric=metric, sample_size=40, random_state=5)
+    part = D[np.ix_(chosen, chosen)]
+    assert found == pytest.approx(metrics.silhouette_score(part, y[chosen], metric="precomputed"))
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_on_dask_a_metric_of_all_objects_is_refused_with_a_way_that_works(metric):
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    X, y = make_blobs(3, n=80)
+    rows = da.from_array(X, chunks=(20, -1))
+    with pytest.raises(TypeError, match="needs all rows at once; pass X .*metric='euclidean'"):
+        ws.silhouette_score(rows, y, metric=metric)
+    if metric == "seuclidean":
+        same = rows / rows.std(axis=0, ddof=1)
+    else:
+        values, vectors = np.linalg.eigh(da.cov(rows.T).compute())
+        same = rows @ vectors / np.sqrt(values)
+    expected = ws.silhouette_score(X, y, metric=metric)
+    assert ws.silhouette_score(same, y) == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_sample_is_refused_where_rows_cannot_be_taken():
     X, y = make_blobs(3)
-    with pytest.raises(TypeError, match="sample_size must be None where X is on Dask or holds"):
-        ws.silhouette_score(ws.Distances(metrics.pairwise_distances(X)), y, sample_size=9)
+    da = pytest.importorskip("dask.array", reason="dask is not installed")
+    with pytest.raises(TypeError, match="sample_size must be None where X is on Dask"):
+        ws.silhouette_score(da.from_array(X), y, sample_size=9)
     with pytest.raises(ValueError, match=r"labels must have one entry per object \(60\), got 59"):
         ws.silhouette_score(X, y[1:], sample_size=9)
     with pytest.raises(ValueError, match="sample_size must be"):

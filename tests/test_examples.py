@@ -77,7 +77,10 @@ def check_picture():
         assert all(plt.figure(number).axes for number in plt.get_fignums())
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if i < 3 else pytest.mark.slow) for i, name in enumerate(STORIES)],
+)
 def test_a_story_names_truth_pick_and_what_simple_rules_pick(name, monkeypatch, capsys):
     if "matplotlib.pyplot" in sys.modules:  # figures that other tests left open
         sys.modules["matplotlib.pyplot"].close("all")

@@ -249,7 +249,7 @@ DOORS = {
     "space.py": "open_space",
     "units.py": "in_safe_units",
     "twins.py": "choose",
-    "gower.py": "MixedTable",
+    "mixed_columns.py": "read_columns",
     "dask/chunks.py": "open_chunks",
     "dask/labels.py": "encode_chunks",
     "dask/contingency.py": "count_chunks",

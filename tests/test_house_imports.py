@@ -35,7 +35,12 @@ def test_a_test_file_that_can_be_imported_passes(fine):
 
 
 @pytest.mark.parametrize(
-    "line", ["from os import nothing", "import no_such_package", "raise ImportError('broken')"]
+    "line",
+    [
+        "from os import nothing",
+        pytest.param("import no_such_package", marks=pytest.mark.slow),
+        pytest.param("raise ImportError('broken')", marks=pytest.mark.slow),
+    ],
 )
 def test_a_test_file_that_cannot_be_imported_is_an_error(fine, line):
     (fine / "test_broken.py").write_text(f"{line}\n\n\ndef test_never_seen():\n    assert False\n")

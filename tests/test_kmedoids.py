@@ -70,6 +70,109 @@ def test_coordinates_distances_and_frames_give_the_same_medoids():
     assert model.inertia_ == pytest.approx(table[:, model.medoid_indices_].min(axis=1).sum())
 
 
+def hand_table():
+    """The table of test_gower: ages between 20 and 40, grades between low and high."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame(
+        {
+            "age": [20, 30, 40, None],
+            "colour": ["red", "red", "blue", "blue"],
+            "grade": ["low", "mid", "high", "mid"],
+            "smokes": [0, 1, 0, 1],
+        }
+    )
+    table = ws.MixedTable(frame, asymmetric=["smokes"], ordered={"grade": ["low", "mid", "high"]})
+    return pd, frame, table
+
+
+def test_new_rows_of_a_mixed_table_go_to_the_medoid_that_hand_arithmetic_names():
+    pd, frame, table = hand_table()
+    new = pd.DataFrame(
+        {
+            "grade": ["mid", "high", None],
+            "smokes": [0, 1, 0],
+            "age": [25, 50, 22],
+            "colour": ["red", "green", None],
+        }
+    )
+    far = table.followed_by(new).block([4, 5, 6], [0, 1, 2, 3])
+    by_hand = [
+        [(0.25 + 0 + 0.5) / 3, (0.25 + 0 + 0 + 1) / 4, (0.75 + 1 + 0.5) / 3, (1 + 0 + 1) / 3],
+        [(1.5 + 1 + 1 + 1) / 4, (1 + 1 + 0.5 + 0) / 4, (0.5 + 1 + 0 + 1) / 4, (1 + 0.5 + 0) / 3],
+        [0.1, (0.4 + 1) / 2, 0.9, 1.0],
+    ]
+    np.testing.assert_allclose(far, by_hand, atol=1e-15)
+    model = ws.KMedoids(2, init="build").fit(table)
+    expected = far[:, model.medoid_indices_].argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(new), expected)
+    np.testing.assert_array_equal(model.predict(frame), model.labels_)
+
+
+def test_new_rows_have_the_distances_of_daisy_under_the_ranges_of_fit():
+    case = read_json("distances/gower.json")["cases"]["subset_of_ten"]
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame({c["name"]: c["values"] for c in case["columns"]})
+    ordered = {"o": ["a", "b", "c", "d"]}
+    # The rows of fit hold the smallest and the largest number, so that their range is that of all.
+    first = [5, 8, 0, 1, 2, 3]
+    rest = [4, 6, 7, 9]
+    table = ws.MixedTable(frame.iloc[first], ordered=ordered)
+    far = table.followed_by(frame.iloc[rest]).block(np.arange(6, 10), np.arange(6))
+    np.testing.assert_allclose(far, np.array(case["matrix"])[np.ix_(rest, first)], atol=1e-12)
+    model = ws.KMedoids(3, random_state=0).fit(table)
+    expected = far[:, model.medoid_indices_].argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(frame.iloc[rest]), expected)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_of_every_library_are_predicted_as_they_were_fitted(library):
+    module = pytest.importorskip(library, reason=f"{library} is not installed")
+    rng = np.random.default_rng(0)
+    columns = {
+        "a": rng.normal(size=60),
+        "b": rng.choice(list("xyz"), 60),
+        "c": rng.random(60) > 0.5,
+    }
+    made = module.table(columns) if library == "pyarrow" else module.DataFrame(columns)
+    model = ws.KMedoids(4, metric="gower", random_state=0).fit(made)
+    np.testing.assert_array_equal(model.predict(made), model.labels_)
+    assert model.n_features_in_ == 3
+
+
+def test_what_cannot_be_predicted_says_why():
+    _, frame, table = hand_table()
+    model = ws.KMedoids(2, init="build").fit(table)
+    for new, error, sentence in (
+        (frame.drop(columns="age"), ValueError, "must have the columns .* without 'age'"),
+        (frame.assign(pet="cat"), ValueError, "must have the columns .* with 'pet'"),
+        (frame.assign(colour=1.0), TypeError, "'colour' of X must hold categories as in fit, got"),
+        (frame.assign(age="old"), TypeError, "'age' of X must hold numbers as in fit, got cat"),
+        (frame.assign(grade="top"), ValueError, "every level of the column, got none for 'top'"),
+        (table, TypeError, "must be a frame with the columns of fit, got MixedTable"),
+    ):
+        with pytest.raises(error, match=sentence):
+            model.predict(new)
+    given = ws.KMedoids(2, init="build").fit(ws.Distances(np.asarray(table)))
+    with pytest.raises(ValueError, match="3 features, but KMedoids is expecting 4"):
+        given.predict(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="at least 0, got -1 in row 1, column"):
+        given.predict(np.array([[0.0] * 4, [-1.0] * 4]))
+    with pytest.raises(ValueError, match="to the 4 objects of fit, got Distances\\(3 obj"):
+        given.predict(ws.Distances([1.0, 2, 1]))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_new_objects_are_predicted_from_their_distances_to_those_of_fit(dtype):
+    X, _ = make_blobs(130, 3, centers=4, random_state=0)
+    by_rows = ws.KMedoids(4, random_state=0).fit(X[:100])
+    D = ws.Distances(pdist(X[:100]))
+    given = ws.KMedoids(4, random_state=0).fit(D)
+    np.testing.assert_array_equal(given.medoid_indices_, by_rows.medoid_indices_)
+    far = cdist(X[100:], X[:100]).astype(dtype)
+    np.testing.assert_array_equal(given.predict(far), by_rows.predict(X[100:]))
+    np.testing.assert_array_equal(given.predict(D), given.labels_)
+
+
 def test_one_cluster_and_as_many_as_objects():
     X = np.array([[0.0], [1], [5], [6]])
     assert ws.KMedoids(1, random_state=0).fit(X).inertia_ == 10.0

@@ -174,7 +174,7 @@ def test_too_many_neighbours_are_cut_and_told():
 @pytest.mark.parametrize(
     ("options", "error", "sentence"),
     [
-        ({"n_clusters": 31}, ValueError, "n_clusters must be at most the number of samples"),
+        ({"n_clusters": 31}, ValueError, "n_clusters must not exceed the number of objects"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
         ({"n_neighbors": 2.5}, TypeError, "n_neighbors must be an integer, got 2.5"),
         ({"neighbors": "fast"}, ValueError, "neighbors must be one of 'exact', 'approximate'"),

@@ -131,7 +131,7 @@ needs_proc = pytest.mark.skipif(
 
 
 @needs_proc
-@pytest.mark.parametrize("whose", ["ours", "users"])
+@pytest.mark.parametrize("whose", ["ours", pytest.param("users", marks=pytest.mark.slow)])
 def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
     names = "calinski_harabasz,davies_bouldin,cfq,simplified_silhouette,silhouette_cosine"
     # MB, of a file of 256 MB
@@ -139,7 +139,7 @@ def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
 
 
 @needs_proc
-@pytest.mark.parametrize("whose", ["ours", "users"])
+@pytest.mark.parametrize("whose", ["ours", pytest.param("users", marks=pytest.mark.slow)])
 def test_the_silhouette_of_a_memory_map_makes_no_copy_of_it(tmp_path, whose):
     # MB, of a file of 70 MB
     assert _own_memory(tmp_path / "X.npy", (5200, 3400), whose, "silhouette") < 60

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import re
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import wellsep as ws
-from wellsep.cli import ranking
 from wellsep.cli.main import main
 from wellsep.cli.ranking import _show_progress, _time_left
 from wellsep.evaluate import duration
@@ -123,21 +123,26 @@ def test_a_short_ranking_is_not_announced():
     assert _time_left(0.5, 1, 20) is None and _time_left(1.0, 0, 9) is None
 
 
-@pytest.mark.parametrize(("index", "seconds", "said"), [("dbcv", 3.0, True), ("dbcv", 0.1, False),
-                                                        ("silhouette", 3.0, False)])  # fmt: skip
-def test_the_time_of_an_index_that_grows_trees_is_said_first(
-    index, seconds, said, capsys, monkeypatch
-):
-    clock = iter([0.0, seconds])
-    monkeypatch.setattr(ranking, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+@pytest.mark.parametrize("form", ["rows", "distances"])
+@pytest.mark.parametrize(("index", "trees"), [("dbcv", True), ("silhouette", False)])
+def test_the_time_of_an_index_that_grows_trees_is_said_first(index, trees, form, monkeypatch):
     rng = np.random.default_rng(0)
-    labels = {f"p{i}": rng.integers(0, 2, 30) for i in range(6)}
-    runs = ws.Runs.from_parts({"a": rng.normal(size=(30, 2))}, labels)
-    ranking._tell_cost(runs, index, "priced", 100)
-    text = capsys.readouterr().err
-    # three clusterings took 3 s: six take 6 s, and twenty halves of the objects a third each
-    sentence = (
-        "dbcv grows trees over the objects: about 46 seconds for 6 clusterings in 1 embedding and "
-        "20 half-samples, not 100, of the objects. --draws 0 leaves the half-samples out.\n"
-    )
-    assert text == (sentence if said else "")
+    labels = {f"p{i}": rng.integers(0, 2, 900) for i in range(6)}
+    X = rng.normal(size=(900, 2))
+    spec = (index, {"d": 2} if index == "dbcv" else {})
+    space = X if form == "rows" else ws.Distances(pdist(X))
+    runs = ws.Runs.from_parts({"a": space}, labels)
+    monkeypatch.setattr(duration, "WORTH_A_TRIAL", 0)
+    monkeypatch.setattr(duration, "LONG", 0)
+    monkeypatch.setattr(duration, "_timed", lambda call: 1.0)
+    # A second for 400 of 900 objects, and no more for more partitions, is 5 s; a third of it for
+    # the trees of each of 20 half-samples; and the dip test of all.
+    said = r"Scoring 6 partitions in 1 space will take about (\d+) seconds\."
+    more = r" dbcv grows trees anew in each of 20 half-samples; fewer take less time \(n_draws\)."
+    warns = pytest.warns(UserWarning, match=said + (more if trees else " Some"))
+    with warns as warned, pytest.raises(Stopped):
+        ws.judge(runs, [spec], n_draws=100, progress=_stop, n_jobs=1)
+    text = next(str(w.message) for w in warned if "will take about" in str(w.message))
+    once = (900 / 400) ** 2 + 900 / 400
+    times = 1 + 20 / 3 if trees else 1.6
+    assert int(re.search(said, text).group(1)) == round(once * times)

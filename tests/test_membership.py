@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist, pdist
 from sklearn.datasets import make_blobs
+from sklearn.neighbors import kneighbors_graph
 
 import wellsep as ws
-from wellsep.evaluate.details import nearest_clusters
+from wellsep.evaluate.details import nearest_clusters, object_details
 from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
@@ -230,3 +234,101 @@ def test_hidden_labels_of_clear_clusters_are_found_again(case):
     lonely = ws.membership_report(X, np.where(truth == 0, 0, -1))
     assert (lonely.noise_cluster == 0).all()
     assert np.isnan(lonely.noise_margin).all()
+
+
+def _equal(given, expected):
+    """Whether two reports or records hold the same values in every field."""
+    for field in dataclasses.fields(expected):
+        a, b = getattr(given, field.name), getattr(expected, field.name)
+        if np.asarray(b).dtype.kind == "f":
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9, err_msg=field.name)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+@pytest.mark.parametrize("form", ["square", "condensed"])
+@pytest.mark.parametrize("unit", [1.0, 2.0**-300])
+def test_distances_tell_what_rows_tell(form, unit):
+    X, _ = make_blobs(220, 4, centers=4, cluster_std=3.0, random_state=2)
+    labels = ws.KMeans(4, random_state=0).fit_predict(X)
+    labels[::15] = -1
+    D = ws.Distances((pdist(X) if form == "condensed" else cdist(X, X)) * unit)
+    _equal(ws.membership_report(D, labels), _scaled(ws.membership_report(X, labels), unit))
+    given, expected = ws.local_connectivity(D, labels), ws.local_connectivity(X, labels)
+    _equal(given, dataclasses.replace(expected, radii=expected.radii * unit))
+
+
+def _scaled(report, unit):
+    return dataclasses.replace(
+        report, margins=report.margins * unit, noise_distance=report.noise_distance * unit
+    )
+
+
+def test_distances_of_a_grid_with_many_ties_and_copies_tell_what_rows_tell():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (150, 2)).astype(float)
+    X[:20] = X[0]
+    labels = rng.integers(0, 3, 150)
+    _equal(ws.membership_report(ws.Distances(pdist(X)), labels), ws.membership_report(X, labels))
+
+
+def test_medoids_are_prototypes_of_distances_as_their_rows_are_of_rows(case):
+    X, _ = case
+    model = ws.KMedoids(3, random_state=0).fit(X)
+    at = model.medoid_indices_
+    given = ws.membership_report(ws.Distances(pdist(X)), model.labels_, centers=at)
+    _equal(given, ws.membership_report(X, model.labels_, centers=X[at]))
+    with pytest.raises(ValueError, match="positions of objects where X holds distances, .*medoid"):
+        ws.membership_report(ws.Distances(pdist(X)), model.labels_, centers=X[at])
+
+
+def test_distances_that_no_coordinates_have_give_numbers():
+    rng = np.random.default_rng(1)
+    D = ws.Distances(rng.uniform(0.1, 1.0, 40 * 39 // 2) ** 4, names=[f"w{i}" for i in range(40)])
+    report = ws.membership_report(D, rng.integers(0, 3, 40))
+    assert np.isfinite(report.disagreements).all()
+    assert np.isfinite(report.margins).all()
+    assert report.columns()["id"][0].startswith("w")
+
+
+def test_a_mixed_table_has_members_at_the_border():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pd.DataFrame({"size": [1, 2, 3, 9, 10, 5.4], "kind": list("aaabba")})
+    table = ws.MixedTable(frame)
+    report = ws.membership_report(table, [0, 0, 0, 1, 1, 0], n_worst=1, n_neighbors=2)
+    same = ws.membership_report(ws.Distances(np.asarray(table)), [0, 0, 0, 1, 1, 0], n_neighbors=2)
+    assert report.columns()["id"] == [5]
+    np.testing.assert_allclose(report.margins, same.margins)
+
+
+def test_a_graph_with_unknown_pairs_has_no_members_at_the_border():
+    graph = ws.Distances(kneighbors_graph(np.arange(9.0)[:, None], 3, mode="distance"))
+    with pytest.raises(ValueError, match="every distance, got a graph .* absent="):
+        ws.membership_report(graph, [0] * 4 + [1] * 5)
+
+
+def test_details_of_a_partition_are_the_same_from_distances(case):
+    X, labels = case
+    _equal(
+        object_details(ws.Distances(cdist(X, X)), encode(labels), "s"),
+        object_details(X, encode(labels), "s"),
+    )
+
+
+def test_distances_larger_than_a_block_are_read_block_by_block(monkeypatch):
+    X, y = make_blobs(300, 3, centers=2, random_state=0)
+    D = ws.Distances(pdist(X))
+    real, seen = ws.Distances.block, []
+
+    def block(self, i, j):
+        table = real(self, i, j)
+        seen.append(table.size)
+        return table
+
+    monkeypatch.setattr("wellsep.compute.witnesses._BLOCK", 4000)
+    monkeypatch.setattr("wellsep.compute.pairwise.READ", 4000)
+    monkeypatch.setattr("wellsep.compute.prototypes.READ", 4000)
+    monkeypatch.setattr(ws.Distances, "block", block)
+    report = ws.membership_report(D, y)
+    assert max(seen) <= 64 * 300  # at least 64 rows are read at once
+    _equal(report, ws.membership_report(X, y))

@@ -31,8 +31,8 @@ CALLS = {
 }
 # What the shell has no flag for: a choice among the indices is their order, the rest is the page's.
 WITHOUT_FLAG = {
-    "details", "index", "leave_out", "level", "n_groups", "n_plotted", "progress", "redo_dip",
-    "tie_tolerance", "undefined",
+    "details", "feature_names", "index", "leave_out", "level", "n_groups", "n_plotted",
+    "progress", "redo_dip", "tie_tolerance", "undefined",
 }  # fmt: skip
 FLAGS = {
     "X": "--input", "consensus_run": "--consensus", "indices": "--index", "n_draws": "--draws",

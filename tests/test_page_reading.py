@@ -256,7 +256,7 @@ def test_the_structure_is_shown_and_a_cell_compares_two_runs(visit):
     seen = visit()
     for chart in ("grid", "votes_of_runs", "tree", "sweep"):
         assert seen.page.locator(f"[data-chart={chart}] > :first-child").is_visible()
-    assert "mean width" in seen.page.inner_text("[aria-label='Clusters of the best']")
+    assert "mean width" in seen.page.inner_text("#clusters-shown")
     seen.page.focus("[data-chart=grid] canvas")
     seen.page.keyboard.press("ArrowRight")
     assert "silhouette" in seen.page.inner_text("#live")
@@ -310,3 +310,19 @@ def test_the_command_on_the_page_makes_the_same_page_but_for_the_date(tmp_path, 
     date = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
     assert re.search(date, first)
     assert re.sub(date, "", first) == re.sub(date, "", second)
+
+
+def test_the_table_of_clusters_follows_the_chosen_run(visit):
+    seen = visit()
+    table = seen.page.locator("#clusters-shown")
+    assert "what makes it" in table.inner_text()
+    order = seen.page.locator("#ranking-table tbody tr:not([hidden])")
+    order.nth(1).click()
+    name = order.nth(1).locator("th.name bdi").inner_text()
+    assert seen.page.inner_text("#clusters-of") == name
+    assert "what makes it" in table.inner_text()
+    order.last.click()
+    assert "what makes it" not in table.inner_text()
+    assert "share" in table.inner_text()
+    assert "Only the sizes of its clusters are stored." in seen.page.inner_text("#clusters-said")
+    assert seen.problems == []

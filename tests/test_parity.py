@@ -270,10 +270,13 @@ def asked(name: str, case: str) -> bool:
 
 
 def asked_first(name: str, case: str) -> bool:
-    """Ways that others imply are tried on the hardest data; the rest runs with the slow tests."""
+    """Ways that others imply, or that take long, are tried on the hardest data first."""
     implied = ("one by one without kernels", "float32 without kernels", "float32 compiled sums",
                "accelerator one by one", "float32 accelerator", "three threads")  # fmt: skip
-    return name not in implied or case in ("ugly", "far")
+    by_parts = ("dask", "float32 dask", "one by one", "little memory")
+    if name in by_parts and case not in ("ugly", "far", "priced, weighted"):
+        return False
+    return name not in implied or case == "far"
 
 
 def skip_without(package: str | None) -> None:

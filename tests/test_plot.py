@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import grouped_scores, small_choice, small_judgement, small_runs
+from pages import grouped_scores, small_choice, small_judgement, small_runs, small_stability
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.mixture import GaussianMixture
 
@@ -54,6 +54,16 @@ DISPLAYS = {
     "curves": lambda plane, ax: plot.CurvesDisplay.from_result(small_choice()[0], ax=ax),
     "spaces": lambda plane, ax: plot.SpacesDisplay.from_result(
         small_judgement(), small_runs()[0], ax=ax
+    ),
+}
+DISPLAYS |= {
+    "scatter": lambda plane, ax: plot.ScatterDisplay.from_estimator(*plane[::-1], ax=ax),
+    "ranking": lambda plane, ax: plot.RankingDisplay.from_result(small_judgement(), ax=ax),
+    "dips": lambda plane, ax: plot.DipDisplay.from_result(small_judgement(), ax=ax),
+    "stability": lambda plane, ax: plot.StabilityDisplay.from_result(small_stability(), ax=ax),
+    "profile": lambda plane, ax: plot.ClusterProfileDisplay.from_estimator(*plane[::-1], ax=ax),
+    "tree": lambda plane, ax: plot.ResolutionTreeDisplay.from_result(
+        ws.resolution_tree(small_choice()[0]), ax=ax
     ),
 }
 TWO = ("curves", "spaces")
@@ -277,6 +287,63 @@ def test_silhouettes_tell_the_size_and_the_mean_of_each_cluster(plane):
     assert all(text.startswith("30, 0.") for text in said)
 
 
+def test_ranks_are_drawn_for_each_distinct_run_with_its_interval():
+    judgement = small_judgement()
+    display = plot.RankingDisplay.from_result(judgement, n_runs=3)
+    best = judgement.ranking.first_of_each[:3]
+    assert display.figure.names == tuple(judgement.ranking.names[at] for at in best)
+    drawn = display.ax_.collections[0].get_segments()
+    ends = [segment[:, 0].tolist() for segment in drawn]
+    assert ends == judgement.confidence.interval[best].tolist()
+    assert "the best 3 of" in display.ax_.get_title("left")
+    assert "half-samples" in display.ax_.get_legend().get_texts()[0].get_text()
+
+
+def test_without_half_samples_there_are_no_intervals_to_draw():
+    with pytest.raises(ValueError, match="result must hold rank intervals, got none"):
+        plot.RankingDisplay.from_result(ws.rank(ws.ace(grouped_scores())))
+    with pytest.raises(TypeError, match="must be a Judgement or a Ranking, got int"):
+        plot.RankingDisplay.from_result(3)
+
+
+def test_dips_of_kept_spaces_lie_left_of_the_line():
+    display = plot.DipDisplay.from_result(ws.ace(grouped_scores()))
+    kept, left_out = (line.get_xdata() for line in display.ax_.get_lines()[:2])
+    assert max(kept) < display.figure.alpha < min(left_out)
+    many = ws.Scores.from_matrix(
+        np.random.default_rng(0).random((60, 5)), dip_pvalues=np.linspace(0, 1, 60), paired=False
+    )
+    drawn = plot.DipDisplay.from_result(ws.ace(many))
+    assert drawn.ax_.get_ylabel() == "spaces"
+    with pytest.raises(ValueError, match="result must hold dip tests, got none"):
+        plot.DipDisplay.from_result(ws.ace(grouped_scores(), dip=False))
+
+
+def test_stability_is_drawn_from_the_least_stable_cluster_on():
+    found = small_stability()
+    display = plot.StabilityDisplay.from_result(found)
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    order = np.argsort(found.jaccard, kind="stable")
+    assert names == [f"{found.clusters[c]} ({found.sizes[c]})" for c in order]
+    with pytest.raises(TypeError, match="result must be a Stability, got dict"):
+        plot.StabilityDisplay.from_result({})
+
+
+def test_labels_of_another_length_are_refused_by_a_scatter(plane):
+    with pytest.raises(ValueError, match=r"one entry per object \(90\), got 2"):
+        plot.ScatterDisplay.from_predictions(plane[0], [0, 1])
+
+
+def test_a_dollar_sign_in_a_name_is_no_formula(plane):
+    X, labels = plane[0], np.array(["$\\frac", "a$b$", "c"])[plane[1].labels_]
+    plot.ScatterDisplay.from_predictions(X, labels).figure_.canvas.draw()
+    runs = ws.Runs.from_parts({"$\\s": X}, {"$\\a": labels, "b": X[:, 0] > 3, "c": X[:, 1] > 2})
+    judgement = ws.judge(runs, n_draws=4)
+    for display in (plot.RankingDisplay, plot.DipDisplay, plot.RunAgreementDisplay):
+        display.from_result(judgement).figure_.canvas.draw()
+
+
 def test_scatters_name_their_clusters(plane):
+    assert DISPLAYS["scatter"](plane, None).ax_.get_legend() is not None
     assert DISPLAYS["spaces"](plane, None).axes_[-1].get_legend() is not None
     assert DISPLAYS["regions"](plane, None).ax_.get_legend() is not None

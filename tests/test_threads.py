@@ -15,7 +15,7 @@ warnings.simplefilter("ignore")
 def digest(*parts):
     return hashlib.sha256(b"".join(np.ascontiguousarray(p).tobytes() for p in parts)).hexdigest()
 rng = np.random.default_rng(0)
-for n, d, k, dtype in ((2000, 16, 12, "f8"), (8000, 36, 30, "f4")):
+for n, d, k, dtype in SIZES:
     X, weight = rng.normal(size=(n, d)).astype(dtype), rng.uniform(1, 2, n)
     makes = [ws.KMeans, lambda *a, **o: ws.KMeans(*a, metric="cosine", **o)]
     for make in [*makes, ws.CFMeans, ws.LOFKMeans]:
@@ -44,12 +44,19 @@ def _digests(code: str, threads: int) -> list[str]:
     return done.stdout.split()
 
 
-def test_clusterers_find_the_same_bits_with_one_thread_and_two():
-    one = _digests(FIT, 1)
-    assert len(one) == 16
-    assert one == _digests(FIT, 2)
+@pytest.mark.parametrize(
+    "size",
+    [(2000, 16, 12, "f8"), pytest.param((8000, 36, 30, "f4"), marks=pytest.mark.slow)],
+    ids=lambda size: f"{size[0]} objects",
+)
+def test_clusterers_find_the_same_bits_with_one_thread_and_two(size):
+    code = FIT.replace("SIZES", f"({size},)")
+    one = _digests(code, 1)
+    assert len(one) == 8
+    assert one == _digests(code, 2)
 
 
+@pytest.mark.slow
 def test_a_deterministic_training_ends_in_the_same_bits_with_one_thread_and_two():
     pytest.importorskip("torch", reason="deep clusterers need torch")
     one = _digests(TRAIN, 1)

@@ -226,7 +226,7 @@ def check_data(
                 f"{name} must be dense here, got a sparse matrix; "
                 "use a centroid index, or pass X.toarray() if it fits in memory."
             )
-        X = sp.csr_array(X)
+        X = narrow_indices(sp.csr_array(X))
         if X.dtype.kind == "c":
             raise TypeError(f"{name} must be real, got complex numbers.")
         if X.dtype not in (np.float32, np.float64):
@@ -250,6 +250,14 @@ def check_data(
             warn_of_distances(X, name)
         return X
     return _check_foreign(X, name, minimum)
+
+
+def narrow_indices(X: Any) -> Any:
+    """A sparse matrix with 32-bit indices where they suffice, which is all that many codes take."""
+    if X.format != "csr" or X.indices.dtype == np.int32 or max(X.nnz, *X.shape) >= 2**31:
+        return X
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return type(X)(parts, shape=X.shape)
 
 
 def warn_of_distances(X: np.ndarray, name: str = "X") -> None:

@@ -152,7 +152,7 @@ class Distances(PairSpace):
 
     def _read_graph(self, rows: Any, columns: Any) -> np.ndarray:
         if self.absent is None:
-            raise ValueError(self.refusal("this"))
+            raise ValueError(self.refusal("X"))
         part = self.values[rows, :][:, columns].tocoo()
         table = np.full(part.shape, self.absent, dtype=self.dtype)
         table[part.row, part.col] = part.data

@@ -12,6 +12,7 @@ from wellsep.cli.output import (
     print_line,
     print_table,
     that_fit,
+    with_short_names,
 )
 from wellsep.cli.wording import flags_of, in_shell_words
 
@@ -60,7 +61,8 @@ def print_embeddings(judgement: Judgement) -> None:
     if said := found.explain():
         print_line(said)
     table = {name: values[:MOST_EMBEDDINGS] for name, values in found.table().items()}
-    shown = that_fit({name: values for name, values in table.items() if name in EMBEDDING_COLUMNS})
+    chosen = {name: values for name, values in table.items() if name in EMBEDDING_COLUMNS}
+    shown = that_fit(with_short_names(chosen), over=True)
     left = len(found.embeddings) - MOST_EMBEDDINGS
     more = f" {left} more are in --json and --report." if left > 0 else ""
     print_table(

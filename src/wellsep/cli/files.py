@@ -177,6 +177,20 @@ def read_truth(
     return classes
 
 
+def named(reader: TableReader, X: Any) -> Any:
+    """The data that was read last, with the names of its columns and objects where they are known.
+
+    Without pandas the names are left out.
+    """
+    if reader.features is None or not hasattr(X, "shape") or X.shape[1] != len(reader.features):
+        return X
+    try:
+        import pandas as pd
+    except ImportError:
+        return X
+    return pd.DataFrame(X, columns=list(reader.features), index=reader.objects)
+
+
 def read_objects(path: Path, runs: Any) -> dict[str, Any]:
     """Read what is known about the objects, one row for each object of the runs."""
     from wellsep.tables import read_table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -28,6 +29,7 @@ ALL_ROWS = "--all prints every row."
 
 # Columns of output that goes to a file or a pipe: enough that nothing is cut.
 _WIDTH_OF_A_PIPE = 200
+_SHORT = 12  # letters of a text that is always printed whole
 
 
 def print_json(value: Any) -> None:
@@ -68,14 +70,20 @@ def print_table(
     console().print(table)
 
 
-def that_fit(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """Return the first columns that fit the width of the terminal, at least two."""
+def that_fit(table: Mapping[str, Sequence[Any]], *, over: bool = False) -> dict[str, Sequence[Any]]:
+    """Return the first columns that fit the width of the terminal, at least two.
+
+    With ``over``, a column that is too wide is passed over, and narrower ones after it are kept.
+    """
     room = console().width
     kept: dict[str, Sequence[Any]] = {}
     for name, values in table.items():
-        room -= 3 + max([len(name), *(len(cell(value)) for value in values)])
-        if room < 0 and len(kept) > 1:
+        width = 3 + max([len(name), *(len(cell(value)) for value in values)])
+        if width > room and len(kept) > 1:
+            if over:
+                continue
             break
+        room -= width
         kept[name] = values
     return kept
 
@@ -87,7 +95,7 @@ def print_columns(
     most: int | None = None,
     rest: str = "",
 ) -> None:
-    """Print the first columns that fit, and name the others below.
+    """Print the columns that fit, and name the others below.
 
     Of more than `most` rows the first are printed, and `rest` says how to see the others. Texts in
     the first two columns that take more than half of the width lose their middle.
@@ -96,7 +104,7 @@ def print_columns(
     n = max((len(values) for values in table.values()), default=0)
     if most is not None and n > most:
         table = {name: values[:most] for name, values in table.items()}
-    shown = that_fit(table)
+    shown = that_fit(table, over=True)
     left = [name for name in table if name not in shown]
     said = [f"Not shown, the terminal is too narrow: {', '.join(left)}."] if left else []
     if most is not None and n > most:
@@ -110,17 +118,50 @@ def print_columns(
 
 
 def with_short_names(table: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The table with texts of the first two columns in at most half of the width."""
+    """The table with texts of the first two columns in at most half of the width, or a third."""
+    width = console().width
+    found = dict(table)
+    wide = [
+        name
+        for name in list(found)[:2]
+        if any(isinstance(value, str) and len(value) > _SHORT for value in found[name])
+    ]
+    room = max(12, width // 2 - 6 if len(wide) < 2 else width // 3 - 6)
+    for name in wide:
+        found[name] = told_apart(found[name], room)
+    return found
+
+
+def told_apart(values: Sequence[Any], room: int) -> list[Any]:
+    """Texts of at most so many letters; those that differ stay different where that can be.
+
+    A long text loses its middle. If two texts would be the same then, all lose what they begin and
+    end with alike instead.
+
+    >>> told_apart(["a long name, seed=1, and more", "a long name, seed=2, and more"], 12)
+    ['…1, and more', '…2, and more']
+    """
     from wellsep._display import printable, shortened
 
-    room = max(12, console().width // 2 - 6)
-    found = dict(table)
-    for name in list(found)[:2]:
-        found[name] = [
-            shortened(printable(value), room) if isinstance(value, str) else value
-            for value in found[name]
-        ]
-    return found
+    texts = [printable(value) if isinstance(value, str) else value for value in values]
+    names = list(dict.fromkeys(text for text in texts if isinstance(text, str)))
+    short = {name: shortened(name, room) for name in names}
+    if len(set(short.values())) < len(names):
+        start = _alike(names)
+        end = _alike([name[start:][::-1] for name in names])
+        for name in names:
+            rest = name[start : len(name) - end]
+            tail = name[len(name) - end :]
+            left = max(0, room - len(rest) - 1)
+            cut = f"…{rest}{tail}" if end <= left else f"…{rest}{tail[: max(0, left - 1)]}…"
+            short[name] = shortened(cut, room)
+    return [short[text] if isinstance(text, str) else text for text in texts]
+
+
+def _alike(names: Sequence[str]) -> int:
+    """How many letters all names begin with alike."""
+    letters = zip(*names, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda one: len(set(one)) == 1, letters))
 
 
 def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:

@@ -44,7 +44,7 @@ from wellsep.cli.output import (
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 if TYPE_CHECKING:
-    from wellsep.runs import Runs
+    pass
 
 Pattern = str | None
 
@@ -275,6 +275,7 @@ def rank(
             "indices": [parse_index(text) for text in index or ["silhouette"]],
             "index": None,
             "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
+            "feature_names": reader.features,
             "alpha": parse_alpha(alpha),
             "cache": kept,
             "progress": _show_progress(),
@@ -282,7 +283,6 @@ def rank(
             # What a page or a saved result is drawn with; a table on the screen needs none.
             "layout": layout if report is not None or save is not None else None,
         }
-        _tell_cost(runs, options["indices"][0], noise, n_draws)
         judgement = ws.judge(runs, **options)
         if judgement.consensus_run is not None:
             runs = judgement.consensus_run.added_to(runs)
@@ -413,31 +413,3 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     from wellsep.evaluate.duration import in_words
 
     return in_words(rest) if rest > 20 else None
-
-
-def _tell_cost(runs: Runs, index: Any, noise: str, n_draws: int) -> None:
-    """Say first how long an index takes that grows trees; a few clusterings are tried for it."""
-    from wellsep._display import count
-    from wellsep.evaluate.duration import in_words
-    from wellsep.evaluate.halves import draws_of_index, grows_trees
-    from wellsep.indices import INDICES, score_partitions
-
-    if index not in list(INDICES) or not grows_trees(index, {}):
-        return
-    tried = dict(list(runs.partitions.items())[:3])
-    space = next(iter(runs.spaces.values()), None)
-    if space is None or not tried:
-        return
-    begin = time.perf_counter()
-    score_partitions(space, tried, [index], noise=noise)
-    each = (time.perf_counter() - begin) / len(tried)
-    draws = draws_of_index(index, {}, n_draws)
-    seconds = each * len(runs.partitions) * len(runs.spaces) * (1 + draws / 3)  # halves cost less
-    if seconds > 10:
-        fewer = f", not {n_draws}," if draws < n_draws else ""
-        print_error(
-            f"{index} grows trees over the objects: about {in_words(seconds)} for "
-            f"{count(len(runs.partitions), 'clustering')} in "
-            f"{count(len(runs.spaces), 'embedding')} and {count(draws, 'half-sample')}{fewer} of "
-            "the objects. --draws 0 leaves the half-samples out."
-        )

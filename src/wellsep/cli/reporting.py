@@ -14,6 +14,7 @@ from wellsep.cli.files import (
     ObjectsOption,
     TableReader,
     choices,
+    named,
     read_objects,
     read_truth,
     truth_file,
@@ -26,7 +27,8 @@ from wellsep.cli.wording import command_of
 def report(
     context: typer.Context,
     result: Annotated[
-        Path, typer.Argument(help="Folder written by wellsep rank --save or choose-k --save.")
+        Path,
+        typer.Argument(help="Folder written by wellsep rank, choose-k or stability with --save."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write the HTML page to.")
@@ -34,7 +36,8 @@ def report(
     runs: Annotated[
         list[str] | None,
         typer.Option(
-            help="The runs that were ranked, or the data file given to choose-k. Repeat for more."
+            help="The runs that were ranked, or the data file given to choose-k or stability. "
+            "Repeat for more."
         ),
     ] = None,
     truth: Annotated[
@@ -71,23 +74,28 @@ def report(
       wellsep report result/ --runs data.h5ad --truth cell_type --layout X_umap
       wellsep choose-k data.csv --save chosen/
       wellsep report chosen/ --runs data.csv
+      wellsep stability data.csv -k 3 --save stable/
+      wellsep report stable/ --runs data.csv
     """
     import wellsep as ws
     from wellsep.cluster.chosen import ChosenK
+    from wellsep.cluster.stability_record import Stability
 
     refuse_inputs("output", output, *(runs or ()), truth)
     check_file("output", output, PAGES)
     found = load_result(result)
-    ranked = not isinstance(found, ChosenK)
+    ranked = not isinstance(found, ChosenK | Stability)
     if runs and not ranked and len(runs) > 1:
-        raise ValueError(f"runs must be one data file for a choice of K, got {len(runs)}.")
+        raise ValueError(f"runs must be one data file for this result, got {len(runs)}.")
     data = None if not runs or ranked else Path(runs[0])
     files = [path for path in (data, truth_file(truth, runs or ())) if path is not None]
     said = dict(
         zip(files, choices(files, ids=ids, no_header=no_header, columns=columns), strict=True)
     )
     reader = TableReader()
-    source: Any = None if data is None else reader.data(data, said[data], space)[0]
+    source: Any = None
+    if data is not None:
+        source = named(reader, reader.data(data, said[data], space)[0])
     if runs and ranked:
         source = _runs(found, runs)
     page = ws.render_report(
@@ -105,8 +113,9 @@ def report(
 
 
 def load_result(folder: Path) -> Any:
-    """Load the result saved in a folder, a ranking or a chosen K."""
+    """Load the result saved in a folder, a ranking, a chosen K or a stability."""
     import wellsep.cluster.chosen
+    import wellsep.cluster.stability_record
     import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
     from wellsep._records import Record
 

@@ -38,34 +38,60 @@ from wellsep.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from wellsep.indices import PartitionScores
+    from wellsep.indices import Index, PartitionScores
 
 
-def indices(as_json: JsonOption = False) -> None:
-    """List the validity indices that can be computed.
+FACTS = (
+    "title", "words", "direction", "range", "params", "metrics", "cost", "laws", "sparse",
+    "distances", "weighted", "price", "citation", "caution",
+)  # fmt: skip
+COSTS = {
+    "n·d": "one pass over the objects (n·d)",
+    "n·K·d": "every object with every cluster (n·K·d)",
+    "n²·d": "every object with every other (n²·d)",
+    "fits": "what its function does",
+}
+PRICES = {
+    None: "none: partitions with noise are refused where noise is priced",
+    "zero": "a positive value is multiplied by the share of objects that are counted",
+    "variance": "noise counts as variance within clusters",
+    "inverse": "1/(1 + value) is multiplied by the share of objects that are counted",
+    "included": "the value counts noise already",
+}
+
+
+def indices(
+    name: Annotated[
+        str | None, typer.Argument(help="Show all that is known of this index.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the validity indices that can be computed, or show one of them.
 
     \b
     Examples:
       wellsep indices
+      wellsep indices silhouette
       wellsep indices --json
     """
     import wellsep as ws
+    from wellsep.indices.specs import parse_indices
 
+    if name is not None:
+        entry = parse_indices([name], what="NAME")[0][0]
+        if as_json:
+            print_json(_facts(entry))
+        else:
+            _print_index(entry)
+        return
     if as_json:
-        facts = ("title", "direction", "range", "params", "metrics", "cost", "laws", "sparse")
-        more = ("weighted", "price", "citation", "caution")
-        print_json(
-            [
-                {"name": name} | {fact: getattr(entry, fact) for fact in (*facts, *more)}
-                for name, entry in ws.INDICES.items()
-            ]
-        )
+        print_json([_facts(entry) for entry in ws.INDICES.values()])
         return
     rows = [
         (
             name,
             "greater" if entry.direction > 0 else "smaller",
-            "{:g} … {:g}".format(*entry.range).replace("inf", "∞"),
+            _range(entry),
             entry.cost,
             entry.price,
             entry.title,
@@ -75,7 +101,42 @@ def indices(as_json: JsonOption = False) -> None:
     ]
     columns = ("name", "better", "range", "work", "price of noise", "index", "parameters")
     print_columns(dict(zip(columns, zip(*rows, strict=True), strict=True)))
-    print_line("Citations and cautions: wellsep indices --json")
+    print_line("All about one of them: wellsep indices silhouette")
+
+
+def _facts(entry: Index) -> dict[str, Any]:
+    return {"name": entry.name} | {fact: getattr(entry, fact) for fact in FACTS}
+
+
+def _range(entry: Index) -> str:
+    return "{:g} … {:g}".format(*entry.range).replace("inf", "∞")
+
+
+def _print_index(entry: Index) -> None:
+    """All that is known of one index, a fact per line."""
+
+    def takes(what: bool) -> str:
+        return "yes" if what else "no"
+
+    coordinates = "yes, in place of coordinates" if entry.distances else "no, it needs coordinates"
+    facts = {
+        "formula": entry.words,
+        "better": "greater" if entry.direction > 0 else "smaller",
+        "range": _range(entry),
+        "work": COSTS.get(entry.cost, entry.cost),
+        "distances": coordinates,
+        "sparse data": takes(entry.sparse or entry.sparse_sums),
+        "weights": takes(entry.weighted),
+        "noise": PRICES.get(entry.price, entry.price),
+        "parameters": ", ".join(f"{key}={value}" for key, value in entry.params.items()),
+        "unchanged by": ", ".join(entry.laws),
+        "reference": entry.citation,
+        "caution": entry.caution,
+    }
+    print_line(f"{entry.name}: {entry.title}")
+    for word, fact in facts.items():
+        if fact:
+            print_line(f"  {word}: {fact}")
 
 
 def score(

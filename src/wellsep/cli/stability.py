@@ -14,9 +14,10 @@ from wellsep.cli.clustering import (
     _estimator,
     _scaled,
 )
-from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader
+from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader, named
 from wellsep.cli.input import DataArgument, SpaceOption, is_anndata
 from wellsep.cli.output import (
+    PAGES,
     TABLES,
     JsonOption,
     check_file,
@@ -29,13 +30,14 @@ from wellsep.cli.output import (
     wrote,
 )
 from wellsep.cli.scoring import _read_all, _read_columns
-from wellsep.cli.wording import flags_of, in_shell_words
+from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 if TYPE_CHECKING:
     from wellsep.cluster.stability_record import Stability
 
 
 def stability(
+    context: typer.Context,
     data: DataArgument,
     labels: Annotated[
         Path | None,
@@ -101,7 +103,12 @@ def stability(
         Path | None,
         typer.Option("--output", "-o", help="Also write the table to this csv or parquet file."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Save all results in this folder.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the result as one HTML page to this file.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save all results in this folder, for wellsep report.")
+    ] = None,
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
@@ -118,12 +125,15 @@ def stability(
       wellsep stability data.csv -k 3
       wellsep stability data.csv -k 8 --method ward --draws 100 --scale --json
       wellsep stability data.csv labels.csv --labels k3 -o stability.csv
+      wellsep stability data.csv -k 3 --report page.html
       wellsep stability data.h5ad --space X_pca --labels leiden_1.0
     """
     import wellsep as ws
 
     refuse_inputs("output", output, data, labels)
+    refuse_inputs("report", report, data, labels)
     check_file("output", output, TABLES)
+    check_file("report", report, PAGES)
     check_folder("save", save)
     given = labels is not None or partitions is not None
     if n_clusters is None and not given:
@@ -170,6 +180,9 @@ def stability(
 
         write_table(output, result.columns())
         wrote(output)
+    if report is not None:
+        ws.render_report(result, report, runs=named(reader, X), command=command_of(context))
+        wrote(report)
 
 
 def _of_anndata(data: Path, partitions: str | None, space: str | None) -> dict[str, Any]:

@@ -93,6 +93,7 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     """
     for phrase, other in PHRASES.items():
         text = text.replace(phrase, other)
+    text = re.sub(r" n_samples=\d+ should be >= n_clusters=\d+\.", "", text)  # said before
 
     def choice(match: re.Match[str]) -> str:
         name, values = match.groups()

@@ -24,6 +24,7 @@ from wellsep._checks import (
     is_dask,
     is_frame,
     name_x,
+    narrow_indices,
     to_numpy,
     to_table,
 )
@@ -183,7 +184,9 @@ class CentroidClusterer(
             X = check_data(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
-        if not sp.issparse(X) and not is_frame(X):
+        if sp.issparse(X):
+            X = narrow_indices(X)
+        elif not is_frame(X):
             X = to_table(X)
         return name_x(
             validate_data,
@@ -255,9 +258,10 @@ def warn_if_fewer(found: int, n_clusters: int) -> None:
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:
     if n_clusters > n_samples:
+        # The second sentence is scikit-learn's, which programs look for.
         raise ValueError(
-            "n_clusters must be at most the number of samples, "
-            f"got n_samples={n_samples}, which should be >= n_clusters={n_clusters}."
+            f"n_clusters must not exceed the number of objects ({n_samples}), got {n_clusters}; "
+            f"choose fewer clusters. n_samples={n_samples} should be >= n_clusters={n_clusters}."
         )
 
 

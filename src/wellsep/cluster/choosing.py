@@ -43,6 +43,7 @@ from wellsep.cluster.evidence import (
     NO_GAP,
     GapCurve,
     draw_sample,
+    given_to,
     is_pairwise,
     of_distances,
     takes_distances,
@@ -86,8 +87,8 @@ def choose_k(
 
     Parameters
     ----------
-    X : array-like of shape (n, d), or distances of shape (n, n)
-        Objects; distances for an estimator with ``metric="precomputed"``.
+    X : array-like of shape (n, d), Distances, or distances of shape (n, n)
+        Objects; distances for `KMedoids` or an estimator with ``metric="precomputed"``.
     k_range : iterable of int, optional
         The numbers of clusters to try. By default 2 to 15, extended to 25 if an index wants more,
         and never beyond n − 1, when extended n / 5. A range that is given is not extended.
@@ -137,7 +138,8 @@ def choose_k(
     Notes
     -----
     The gate asks for max over K of (Gap(K) − Gap(1)) / s(K) > 3, with 20 references. Gap
-    statistic, prediction strength and mixture are computed on at most 2,000 objects.
+    statistic, prediction strength and mixture are computed on at most 2,000 objects. Sparse X is
+    never made dense: gap statistic and mixture see its first 50 principal axes.
 
     References
     ----------
@@ -159,7 +161,7 @@ def choose_k(
     model = default if estimator is None else clone(check_estimator(estimator))
     if apart:
         model = of_distances(model)
-    X = _checked(X, distances=is_pairwise(model))
+    X = given_to(model, X) if apart else _checked(X, distances=is_pairwise(model))
     n = X.shape[0]
     if n < 3:
         raise ValueError(
@@ -217,7 +219,7 @@ def choose_k(
         n_jobs=n_jobs,
         progress=progress,
     )
-    if all_equal(X) and not pairwise:
+    if not pairwise and all_equal(X):
         return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
     gap = gap_of(job, ks)
     parts = [try_numbers(job, ks, gap)]
@@ -278,6 +280,8 @@ def _record(
 
 def all_equal(X: Any) -> bool:
     """Whether all rows are equal; those of distances are where all are 0."""
+    if isinstance(X, PairSpace):
+        return X.largest == 0
     if sp.issparse(X):
         return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
     return bool((X[:1] == X).all())
@@ -308,8 +312,6 @@ def _common(first, second):
 
 def _checked(X: Any, *, distances: bool) -> Any:
     """X as an array that rows can be taken from; frames keep no names here."""
-    if isinstance(X, PairSpace):
-        return X.matrix()
     X = check_data(X, sparse=True, distances=distances)
     return to_numpy(X) if is_frame(X) else X
 

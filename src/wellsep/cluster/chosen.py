@@ -56,7 +56,8 @@ class ChosenK(Record):
     n_sampled : int
         Objects that gap statistic, prediction strength and mixture were computed on.
     skewness : float
-        The largest skewness of a column, without its sign; 0 where X has no columns.
+        The largest skewness of a column, without its sign; of sparse X that of a principal axis; 0
+        where X has no columns.
     all_equal : bool
         Whether all objects are equal.
     reasons : mapping (K, index) -> str

@@ -15,9 +15,15 @@ from wellsep._display import count, shown
 from wellsep.cluster.candidates import fit_labels, weight_params
 from wellsep.cluster.evidence import cut_rows
 from wellsep.cluster.membership import most_voted
-from wellsep.cluster.strength import PRECOMPUTED, nearest_clusters, split_strengths
+from wellsep.cluster.strength import (
+    PRECOMPUTED,
+    distances_between,
+    nearest_clusters,
+    split_strengths,
+)
 from wellsep.cluster.workers import in_workers
 from wellsep.compute.contingency import best_jaccards, own_jaccards
+from wellsep.compute.neighbours import smallest
 from wellsep.partitions import encode
 
 NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)
@@ -95,10 +101,7 @@ def _vote(
 ) -> np.ndarray:
     k = min(k, len(known))
     if metric == PRECOMPUTED:
-        between = X[np.ix_(others, known)]
-        near = np.argpartition(between, k - 1, axis=1)[:, :k]
-        order = np.take_along_axis(between, near, axis=1).argsort(axis=1, kind="stable")
-        found = np.take_along_axis(near, order, axis=1)
+        found = smallest(distances_between(X, others, known), k)
     else:
         search = NearestNeighbors(n_neighbors=k, metric=metric).fit(X[known])
         found = search.kneighbors(X[others], return_distance=False)

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from wellsep._checks import UndefinedIndex, to_numpy
+from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.cluster.medoids import KMedoids
@@ -32,7 +34,7 @@ from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 OBJECTS = 2000  # of the sample at most
 REFERENCES = 20  # of the gap statistic
 SPLITS = 5  # in halves, for the prediction strength
-ENTRIES = 20_000_000  # of a sparse sample that may be made dense
+AXES = 50  # of a sparse sample with more columns than that
 FULL = 20  # columns up to which a component of the mixture has a full covariance matrix
 RIDGE = 1e-6  # of the mean variance, added to the variances of the mixture
 NO_SPREAD = 1e-12  # of W(1): what is not above it is rounding
@@ -60,22 +62,24 @@ class Sample:
         return cut_rows(self.X, rows, self.pairwise)
 
     @cached_property
-    def dense(self) -> np.ndarray | str:
-        """The objects as a dense table in safe units, or why there is none."""
+    def table(self) -> np.ndarray | str:
+        """The objects as a dense table in safe units, or why there is none.
+
+        Of a sparse X with more than 50 columns it holds the first 50 principal axes: they come from
+        products with X, which stays sparse.
+        """
         if self.pairwise:
             return "X holds distances, not coordinates"
         if sp.issparse(self.X):
-            if self.X.shape[0] * self.X.shape[1] > ENTRIES:
-                return f"X is sparse and too wide to be made dense ({self.X.shape[1]:,} columns)"
-            return np.asarray(in_safe_units(self.X.toarray().astype(np.float64))[0])
+            return _principal_axes(in_safe_units(self.X.astype(np.float64))[0])
         table = np.asarray(to_numpy(self.X), dtype=np.float64)
         return np.asarray(in_safe_units(table)[0])
 
     @property
     def untestable(self) -> str:
         """Why the gap statistic cannot be asked of this clusterer and these data; or nothing."""
-        if isinstance(self.dense, str):
-            return self.dense
+        if isinstance(self.table, str):
+            return self.table
         if self.weights is not None:
             return "objects have weights"
         if self.metric != "euclidean":
@@ -84,19 +88,34 @@ class Sample:
 
     @cached_property
     def skewness(self) -> float:
-        """The largest skewness of a column, without its sign."""
-        if isinstance(self.dense, str):
+        """The largest skewness of a column of the table, without its sign."""
+        if isinstance(self.table, str):
             return 0.0
-        deviations = self.dense - self.dense.mean(axis=0)
+        deviations = self.table - self.table.mean(axis=0)
         spread = np.sqrt((deviations**2).mean(axis=0))
         scaled = deviations[:, spread > 0] / spread[spread > 0]
         return float(np.abs((scaled**3).mean(axis=0)).max(initial=0.0))
+
+
+def _principal_axes(X: Any) -> np.ndarray:
+    """(n, 50) coordinates of sparse rows on their first principal axes; few columns as they are.
+
+    Beyond the first axes texts have noise only, in which the gap statistic loses its power and the
+    BIC of a mixture always picks the most components that were tried.
+    """
+    most = min(AXES, X.shape[0] - 1)
+    if X.shape[1] <= most:
+        return np.asarray(X.toarray())
+    axes = PCA(most, svd_solver="arpack", random_state=0).fit_transform(sp.csr_matrix(X))
+    return np.asarray(axes)
 
 
 def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
     """Some rows of X, and with distances the same columns."""
     if rows is None:
         return X
+    if isinstance(X, PairSpace):
+        return X.take(rows)
     return X[rows][:, rows] if pairwise else X[rows]
 
 
@@ -120,6 +139,13 @@ def of_distances(model: Any) -> Any:
         "estimator must take distances where X holds them, got "
         f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
     )
+
+
+def given_to(model: Any, X: PairSpace) -> Any:
+    """Distances as a clusterer takes them: KMedoids by blocks, others as one matrix."""
+    if not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    return X if model is None or isinstance(model, KMedoids) else X.matrix()
 
 
 def _metric(model: Any) -> str:
@@ -178,7 +204,7 @@ def gap_curve(
     progress: Progress | None = None,
 ) -> GapCurve:
     """The gap statistic of the clusterer; NaN for a K that a reference could not be fitted with."""
-    X = sample.dense
+    X = sample.table
     assert not isinstance(X, str)
     ks = [1, *(k for k in ks if 1 < k < len(X))]
     box = ReferenceBox(X, "pca")
@@ -261,7 +287,7 @@ def mixture_bics(
     progress: Progress | None = None,
 ) -> tuple[np.ndarray, dict[int, str]]:
     """BIC of Gaussian mixtures with each number of components; and why some have none."""
-    tasks = [(sample.dense, k, seed % 2**31) for k in ks]
+    tasks = [(sample.table, k, seed % 2**31) for k in ks]
     found = in_workers(_bic, tasks, n_jobs, progress, "Gaussian mixtures")
     reasons = {k: one for k, one in zip(ks, found, strict=True) if isinstance(one, str)}
     return np.array([np.nan if isinstance(one, str) else one for one in found]), reasons

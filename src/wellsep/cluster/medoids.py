@@ -16,6 +16,7 @@ from wellsep._checks import check_choice, check_count, name_x, to_table
 from wellsep._matrices import PairSpace
 from wellsep.cluster.base import check_clusters
 from wellsep.compute.engine import own_threads
+from wellsep.compute.gower import MixedTable
 from wellsep.compute.metrics import METRICS, Rows, find, square_lengths
 from wellsep.compute.pam import Medoids, build, distance_rows, faster_pam
 from wellsep.compute.space import open_space
@@ -152,6 +153,7 @@ class KMedoids(ClusterMixin, BaseEstimator):
         self.n_iter_ = best.n_rounds
         coordinates = space.own_metric is None
         self.cluster_centers_ = np.array(data[best.medoids]) if coordinates else None
+        self._medoid_table = data.take(best.medoids) if isinstance(data, MixedTable) else None
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -159,24 +161,31 @@ class KMedoids(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (m, d)
-            Objects; with ``metric="precomputed"``, distances of shape (m, n) to the objects of
-            fit, of which those to the medoids are used.
+        X : array of shape (m, d), frame, or distances of shape (m, n)
+            Objects, given as in fit. After a fit on distances: distances of m objects to the n
+            objects of fit, of which those to the medoids are used. After a fit on mixed columns: a
+            frame with these columns; ranges stay those of the objects of fit, see
+            :meth:`MixedTable.followed_by`.
 
         Returns
         -------
         array of shape (m,)
             Numbers of the medoids.
+
+        Examples
+        --------
+        >>> import pandas as pd, wellsep as ws
+        >>> frame = pd.DataFrame({"age": [20, 22, 60, 64], "smokes": ["no", "no", "yes", "yes"]})
+        >>> model = ws.KMedoids(2, metric="gower", init="build").fit(frame)
+        >>> new = pd.DataFrame({"age": [58, 25], "smokes": ["yes", None]})
+        >>> (model.predict(new) == model.labels_[[2, 0]]).all()
+        np.True_
         """
         check_is_fitted(self)
+        if self._medoid_table is not None:
+            return _nearest_of_mixed(X, self._medoid_table)
         if self.cluster_centers_ is None:
-            if self.metric != "precomputed":
-                raise TypeError(
-                    "predict must have coordinates, or distances to the objects of fit with "
-                    "metric='precomputed', got a model of a space of distances; read labels_."
-                )
-            table = name_x(validate_data, self, to_table(X), reset=False, dtype=np.float64)
-            return table[:, self.medoid_indices_].argmin(axis=1).astype(np.int32)
+            return self._nearest_of_distances(X)
         table = name_x(validate_data, self, _plain(X), reset=False, dtype=np.float64)
         joined = np.concatenate([self.cluster_centers_.astype(np.float64), table])
         space, entry = open_space(joined, n_jobs=1), find(self.metric)
@@ -191,10 +200,31 @@ class KMedoids(ClusterMixin, BaseEstimator):
         found = entry.distances(side(slice(k, len(joined))), side(slice(0, k)), np)
         return np.asarray(found).argmin(axis=1).astype(np.int32)
 
+    def _nearest_of_distances(self, X: Any) -> np.ndarray:
+        n = self.n_features_in_
+        if isinstance(X, PairSpace):
+            if len(X) != n:
+                raise ValueError(
+                    f"X must hold distances to the {n} objects of fit, got {X!r}; pass an array of "
+                    f"shape (m, {n})."
+                )
+            some = X.block(slice(0, n), self.medoid_indices_)
+        else:
+            kinds = [np.float64, np.float32]
+            table = name_x(validate_data, self, to_table(X), reset=False, dtype=kinds)
+            some = table[:, self.medoid_indices_]
+        if some.min(initial=0.0) < 0:
+            row, medoid = (int(at) for at in np.argwhere(some < 0)[0])
+            raise ValueError(
+                f"X must hold distances, which are at least 0, got {some[row, medoid]:g} in row "
+                f"{row}, column {self.medoid_indices_[medoid]}."
+            )
+        return some.argmin(axis=1).astype(np.int32)
+
     def _opened(self, X: Any, entry: Any) -> Any:
         """Objects made ready, with the number and names of features noted."""
         if isinstance(X, PairSpace):
-            self.n_features_in_ = X.shape[1]
+            self.n_features_in_ = len(X.columns) if isinstance(X, MixedTable) else X.n
             return X
         if entry.opens is not None and entry != METRICS["precomputed"]:
             opened = entry.opens(X)
@@ -202,6 +232,16 @@ class KMedoids(ClusterMixin, BaseEstimator):
             return opened
         table = name_x(validate_data, self, _plain(X), dtype=[np.float64, np.float32])
         return table if entry.coordinates else entry.opens(table)
+
+
+def _nearest_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:
+    if isinstance(X, PairSpace):
+        raise TypeError(
+            f"X must be a frame with the columns of fit, got {type(X).__name__}, whose ranges are "
+            "its own; pass the frame."
+        )
+    k, joined = medoids.n, medoids.followed_by(X)
+    return joined.block(np.arange(k, joined.n), np.arange(k)).argmin(axis=1).astype(np.int32)
 
 
 def _plain(X: Any) -> Any:

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from wellsep._arguments import check_jobs
 from wellsep._checks import (
     check_choice,
     check_count,
-    check_data,
     check_number,
     check_positions,
     to_numpy,
 )
 from wellsep._display import count, html_box, html_table
-from wellsep.compute.planes import nearest_planes
-from wellsep.indices.connectivity import local_connectivity, prototypes_of
+from wellsep.compute.prototypes import Around
+from wellsep.indices.connectivity import checked_objects, measure, open_around
 from wellsep.partitions import VALUE_POLICIES, encode
 
 
@@ -228,16 +226,18 @@ def membership_report(
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
+    X : array-like of shape (n, d), Distances or MixedTable
         Objects.
     labels : array-like of shape (n,)
         Cluster of each object.
-    centers : array-like of shape (K, d), optional
-        Prototypes, as in ``local_connectivity``; by default the means.
+    centers : array-like of shape (K, d), or int of shape (K,), optional
+        Prototypes, as in ``local_connectivity``; by default the means. Where X holds distances,
+        positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
         Neighbours that are asked.
     ids : array-like of shape (n,), optional
-        Names of the objects; by default the index of a pandas frame, or 0, 1, ….
+        Names of the objects; by default the names of ``Distances``, the index of a pandas frame,
+        or 0, 1, ….
     n_worst : int
         Length of either list.
     noise : {"exclude", "cluster", "singletons", "error"}
@@ -266,9 +266,9 @@ def membership_report(
     >>> report.margins.round(2).tolist()
     [5.99, 4.99, 3.99, 1.09, 3.01, 4.01, 5.01]
     """
-    if ids is None and hasattr(X, "iloc"):
-        ids = X.index
-    X = to_numpy(check_data(X)).astype(np.float64, copy=False)
+    if ids is None:
+        ids = X.index if hasattr(X, "iloc") else getattr(X, "names", None)
+    X = checked_objects(X)
     check_jobs(n_jobs)
     names = np.arange(len(X)) if ids is None else to_numpy(ids, "ids")
     if names.shape != (len(X),):
@@ -277,20 +277,18 @@ def membership_report(
     n_worst = check_count("n_worst", n_worst)
     check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=len(X), noise=noise)
-    prototypes = prototypes_of(X, partition, centers)
-    connectivity = local_connectivity(
-        X, labels, centers=prototypes, n_neighbors=n_neighbors, noise=noise, n_jobs=n_jobs
-    )
+    around, unit = open_around(X, partition, centers)
+    connectivity = measure(around, unit, partition, n_neighbors, n_jobs)
     codes, classes = partition.codes[0], partition.classes[0]
     counted = codes >= 0
-    margins, gaps, rivals = nearest_planes(X, codes, prototypes)
+    margins, gaps, rivals = around.planes(np.arange(len(codes)), codes)
     relative_margins = margins / (gaps / 2)
     own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
-    free = _place_noise(X, codes, prototypes, connectivity.n_neighbors, n_jobs)
+    free = _place_noise(around, connectivity.n_neighbors, n_jobs)
     return MembershipReport(
         ids=names,
         labels=own,
-        margins=margins,
+        margins=margins * unit,
         relative_margins=relative_margins,
         rivals=np.where(np.isnan(margins), own, classes[rivals]),
         disagreements=connectivity.objects,
@@ -302,7 +300,7 @@ def membership_report(
         noise=free.objects,
         noise_cluster=classes[free.codes],
         noise_share=free.share,
-        noise_distance=free.distance,
+        noise_distance=free.distance * unit,
         noise_margin=free.margin,
     )
 
@@ -317,20 +315,18 @@ class _Placed(NamedTuple):
     margin: np.ndarray
 
 
-def _place_noise(
-    X: np.ndarray, codes: np.ndarray, prototypes: np.ndarray, t: int, n_jobs: int | None
-) -> _Placed:
+def _place_noise(around: Around, t: int, n_jobs: int | None) -> _Placed:
     """Ask the nearest neighbours that have a cluster; of equal votes the nearest one decides."""
+    codes = around.codes
     free, counted = np.flatnonzero(codes < 0), np.flatnonzero(codes >= 0)
     if not len(free):
         empty = np.empty(0)
         return _Placed(free, free, empty, empty, empty)
     t = min(t, len(counted))
-    search = NearestNeighbors(n_neighbors=t, n_jobs=n_jobs).fit(X[counted])
-    distances, found = search.kneighbors(X[free])
+    distances, found = around.nearest(free, counted, t, n_jobs)
     best, chosen, votes = most_voted(codes[counted[found]])
     rows, share = np.arange(len(free)), votes / t
-    planes = nearest_planes(X[free], best, prototypes)
+    planes = around.planes(free, best)
     margin = planes.distances / (planes.gaps / 2)
     nearest = distances[rows, chosen]
     order = np.lexsort((nearest, -share))

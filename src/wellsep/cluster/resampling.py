@@ -32,7 +32,7 @@ from wellsep.cluster.draws import (
     seeded_where_free,
     strengths_of,
 )
-from wellsep.cluster.evidence import is_pairwise, of_distances, takes_distances
+from wellsep.cluster.evidence import given_to, is_pairwise, of_distances, takes_distances
 from wellsep.cluster.stability_record import Stability
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves
 from wellsep.cluster.workers import Progress, in_workers
@@ -73,7 +73,8 @@ def stability(
     X : array-like or sparse matrix of shape (n, d), or distances of shape (n, n)
         Objects. Distances are cut by rows and columns; the clusterer's own "precomputed" or
         ``metric="precomputed"`` says that X holds them. So are similarities, without prediction
-        strength.
+        strength. `Distances` and `MixedTable` go with ``KMedoids``, with a clusterer of distances,
+        or with finished labels.
     labels : array-like of shape (n,), optional
         The clustering to judge; by default what the clusterer finds in all of X. Noise (-1, -2,
         -3) is no cluster.
@@ -137,8 +138,8 @@ def stability(
     model = None if clusterer is None else clone(_check_clusterer(clusterer), safe=False)
     if model is not None and isinstance(X, PairSpace):
         model = of_distances(model)
-    pairwise, metric = _how_compared(model, metric)
-    X = _check_objects(X, pairwise)
+    pairwise, metric = _how_compared(model, metric, isinstance(X, PairSpace))
+    X = _check_objects(X, pairwise, model)
     n = X.shape[0]
     weights = check_weights(sample_weight, n)
     size = sample_size(subsample, n)
@@ -246,8 +247,11 @@ def _check_clusterer(clusterer: Any) -> Any:
     return clusterer
 
 
-def _how_compared(model: Any, metric: str | None) -> tuple[bool, str]:
+def _how_compared(model: Any, metric: str | None, distances: bool) -> tuple[bool, str]:
     """Whether X compares all pairs of objects, and by which metric: as said or as fitted."""
+    if distances:
+        check_choice("metric", metric, (None, PRECOMPUTED))
+        return True, PRECOMPUTED
     if metric is not None:
         return check_text("metric", metric) == PRECOMPUTED, metric
     if model is None:
@@ -258,10 +262,11 @@ def _how_compared(model: Any, metric: str | None) -> tuple[bool, str]:
     return is_pairwise(model), "cosine" if own == "cosine" else "euclidean"
 
 
-def _check_objects(X: Any, pairwise: bool) -> Any:
+def _check_objects(X: Any, pairwise: bool, model: Any) -> Any:
     if isinstance(X, PairSpace):
-        X = X.matrix()
-    X = check_data(X, sparse=True, minimum=2, distances=pairwise)
+        X = given_to(model, X)
+    else:
+        X = check_data(X, sparse=True, minimum=2, distances=pairwise)
     X = to_numpy(X) if is_frame(X) else X
     if pairwise and X.shape[0] != X.shape[1]:
         raise ValueError(

@@ -38,7 +38,7 @@ from wellsep.cluster.candidates import (
     prefix_of,
     scoring_space,
 )
-from wellsep.cluster.evidence import takes_distances
+from wellsep.cluster.evidence import given_to, of_distances, takes_distances
 from wellsep.cluster.settings import (
     check_error_score,
     fit_setting,
@@ -159,8 +159,8 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            Objects.
+        X : array-like of shape (n, d), or Distances
+            Objects; distances for `KMedoids` or an estimator with ``metric="precomputed"``.
         y : ignored
             Present by convention.
         sample_weight : array-like of shape (n,), optional
@@ -185,11 +185,14 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         error_score = check_error_score(self.error_score)
         settings = list_settings(self.param_grid)
         space = scoring_space(self.space, X)
+        estimator = self.estimator
         if isinstance(X, PairSpace):
-            X = X.matrix()
+            if not any(name.endswith("metric") for setting in settings for name in setting):
+                estimator = of_distances(clone(estimator))
+            X = given_to(estimator, X)
         elif self.space is None and takes_distances(self.estimator):
             space = Distances.of_matrix(X)
-        if not is_frame(X) and not sp.issparse(X) and not is_dask(X):
+        if not (isinstance(X, PairSpace) or is_frame(X) or sp.issparse(X) or is_dask(X)):
             to_table(X)  # what is no table is refused before the first fit
         weights = check_weights(sample_weight, _num_samples(X))
         routed = self._routed(sample_weight, fit_params)
@@ -202,7 +205,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         contexts = [tasks.subcontext("candidate", task_id=i) for i in range(len(settings))]
         fit_one = ending_with_parent(fit_setting)
         fits = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(fit_one)(self, clone(self.estimator), setting, X, routed, context)
+            delayed(fit_one)(self, clone(estimator), setting, X, routed, context)
             for setting, context in zip(settings, contexts, strict=True)
         )
         tasks.call_on_fit_task_end(estimator=self, X=X)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
+from wellsep._matrices import PairSpace
 from wellsep.compute.loop import means
 from wellsep.compute.nearest import Nearest
 from wellsep.compute.points import METRICS, assign_labels, label_sums, prepare
@@ -115,6 +116,13 @@ def _kept_together(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.where(sizes < 2, 1.0, (table * (table - 1)).sum(axis=1) / pairs)
 
 
+def distances_between(X: Any, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Distances of some objects to others, from a matrix or a space of distances."""
+    if isinstance(X, PairSpace):
+        return X.block(rows, others)
+    return np.asarray(X[np.ix_(rows, others)])
+
+
 def nearest_clusters(
     X: Any,
     rows: np.ndarray,
@@ -129,7 +137,7 @@ def nearest_clusters(
     if metric == PRECOMPUTED:
         members = (codes[:, None] == np.arange(n_clusters)).astype(np.float64)
         members = members if weights is None else members * weights[:, None]
-        between = np.asarray(X[np.ix_(rows, others)], dtype=np.float64)
+        between = distances_between(X, rows, others).astype(np.float64, copy=False)
         nearest: np.ndarray = (between @ members / members.sum(axis=0)).argmin(axis=1)
         return nearest
     made = prepare(X[others], weights, metric)

@@ -177,8 +177,8 @@ def _criteria(
 
 
 def _no_table(job: Job) -> str:
-    if isinstance(job.sample.dense, str):
-        return job.sample.dense
+    if isinstance(job.sample.table, str):
+        return job.sample.table
     return "objects have weights" if job.weights is not None else ""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from wellsep._matrices import PairSpace
 from wellsep.compute.engine import effective_jobs
 from wellsep.compute.metrics import PRECOMPUTED, Prepared, find
-from wellsep.compute.space import Space, open_space, to_torch
+from wellsep.compute.space import Space, as_space, open_space, to_torch
 from wellsep.compute.units import safe_unit
 
 
@@ -80,4 +80,4 @@ def open_distances(X: PairSpace, device: Any, n_jobs: int | None) -> Space:
         return replace(made, own_metric=PRECOMPUTED, _views={})
     unit = safe_unit(X.largest, X.dtype)
     scaled = X if unit == 1 else X.scaled(1 / unit)
-    return DistanceSpace(scaled, effective_jobs(n_jobs), unit=unit, own_metric=X.metric)
+    return as_space(scaled, effective_jobs(n_jobs), unit)

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from wellsep._arguments import check_mapping, check_names
-from wellsep._checks import check_number, check_positions, is_frame, to_numpy
+from wellsep._checks import check_number, check_positions
 from wellsep._display import quoted, shown
 from wellsep._matrices import PairSpace
-
-MISSING = -1  # the code of a category that is not known
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The columns made ready: numbers in [0, 1], categories as codes, what is missing."""
-
-    numbers: np.ndarray  # (n, p) over the range of all objects; 0 where missing
-    known: np.ndarray  # (n, p) bool
-    codes: np.ndarray  # (n, q) of categories and binaries
-    levels: np.ndarray  # (q,) codes of each
-    asymmetric: np.ndarray  # (q,) bool
-    number_weights: np.ndarray  # (p,)
-    code_weights: np.ndarray  # (q,)
-
-    def take(self, rows: np.ndarray) -> _Columns:
-        return replace(
-            self, numbers=self.numbers[rows], known=self.known[rows], codes=self.codes[rows]
-        )
+from wellsep.compute.mixed_columns import MISSING, Columns, check_columns, read_columns, reading_of
 
 
 class MixedTable(PairSpace):
@@ -90,7 +70,7 @@ class MixedTable(PairSpace):
         ordered: Mapping[str, Sequence[Any]] | None = None,
         weights: Mapping[str, float] | None = None,
     ) -> None:
-        columns = _read_columns(frame)
+        columns = read_columns(frame)
         n = len(next(iter(columns.values()))) if columns else 0
         if n < 1:
             raise ValueError("frame must have at least one row and one column, got none.")
@@ -110,7 +90,8 @@ class MixedTable(PairSpace):
             raise ValueError("weights must have at least one positive value, got zeros only.")
         self.n, self.names = n, None
         self.columns = tuple(columns)
-        self._columns, self._unit = _prepare(columns, asymmetric, ordered, weight), 1.0
+        self._reading = reading_of(columns, asymmetric, ordered, weight)
+        self._columns, self._unit = self._reading.read(columns), 1.0
 
     @property
     def dtype(self) -> np.dtype:
@@ -153,6 +134,32 @@ class MixedTable(PairSpace):
         part.n, part._columns = len(at), self._columns.take(at)
         return part
 
+    def followed_by(self, frame: Any) -> MixedTable:
+        """The same table with rows of another frame after its own, read as its own are.
+
+        Ranges stay those of the objects given first, so that a new number outside of them may be
+        farther than 1 from others. A category that was not seen before differs from all others.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow frame, or array of numbers
+            Rows with the same columns, in any order.
+
+        Examples
+        --------
+        >>> import pandas as pd, wellsep as ws
+        >>> table = ws.MixedTable(pd.DataFrame({"age": [20, 40], "colour": ["red", "blue"]}))
+        >>> new = pd.DataFrame({"age": [25, 50], "colour": ["red", "green"]})
+        >>> table.followed_by(new).block([2, 3], [0, 1]).tolist()
+        [[0.125, 0.875], [1.25, 0.75]]
+        """
+        columns = read_columns(frame)
+        check_columns(columns, self._reading)
+        part = self.take(np.arange(self.n))
+        part._columns = self._columns.followed_by(self._reading.read(columns))
+        part.n = len(part._columns.known)
+        return part
+
     def scaled(self, factor: float) -> MixedTable:
         """The same table with its distances in another unit."""
         part = self.take(np.arange(self.n))
@@ -166,10 +173,10 @@ class MixedTable(PairSpace):
         return [f"gower {self._unit}", *arrays]
 
 
-def _weighed(a: _Columns, b: _Columns) -> np.ndarray:
+def _weighed(a: Columns, b: Columns) -> np.ndarray:
     """Σ wδ: columns known in both, less asymmetric binaries absent in both; one product."""
 
-    def sides(c: _Columns) -> tuple[np.ndarray, np.ndarray]:
+    def sides(c: Columns) -> tuple[np.ndarray, np.ndarray]:
         absent = ((c.codes == 0) & c.asymmetric)[:, c.asymmetric].astype(float)
         present = np.hstack([c.known, c.codes != MISSING]).astype(float)
         weights = np.concatenate([c.number_weights, c.code_weights])
@@ -180,7 +187,7 @@ def _weighed(a: _Columns, b: _Columns) -> np.ndarray:
     return total
 
 
-def _differences(a: _Columns, b: _Columns) -> np.ndarray:
+def _differences(a: Columns, b: Columns) -> np.ndarray:
     """Σ wδd: categories by a product of what is known and what is equal; numbers by columns."""
     known_a, known_b = a.codes != MISSING, b.codes != MISSING
     left = np.hstack([known_a, _one_hot(a)]).astype(float)
@@ -205,138 +212,10 @@ def _differences(a: _Columns, b: _Columns) -> np.ndarray:
     return table
 
 
-def _one_hot(c: _Columns) -> np.ndarray:
+def _one_hot(c: Columns) -> np.ndarray:
     """(b, Σ levels) which level of each category a row has; none where it is missing."""
     starts = np.concatenate([[0], np.cumsum(c.levels)])
     table = np.zeros((len(c.codes), int(starts[-1])))
     r, k = np.nonzero(c.codes != MISSING)
     table[r, starts[k] + c.codes[r, k]] = 1.0
     return table
-
-
-# --- reading a frame ----------------------------------------------------------------------------
-
-
-def _read_columns(frame: Any) -> dict[str, Any]:
-    """Name → column: a float array of numbers, or (codes, number of levels, ordered, words)."""
-    if isinstance(frame, PairSpace):
-        raise TypeError(f"frame must be a table, got {type(frame).__name__}.")
-    if not is_frame(frame):
-        array = to_numpy(frame, "frame")
-        if array.ndim != 2 or array.dtype.kind not in "fiub":
-            raise TypeError(
-                "frame must be a pandas, polars or pyarrow table or an array of numbers, got "
-                f"{shown(frame)}."
-            )
-        return {str(c): array[:, c].astype(np.float64) for c in range(array.shape[1])}
-    import narwhals.stable.v2 as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    return {str(name): _read_column(table[name], str(name)) for name in table.columns}
-
-
-def _is_missing(value: Any) -> bool:
-    """None, NaN, or pandas' NA, which equals nothing and is not false."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def _read_column(series: Any, name: str) -> Any:
-    import narwhals.stable.v2 as nw
-
-    dtype = series.dtype
-    if dtype.is_numeric():
-        return np.array([np.nan if _is_missing(v) else v for v in series.to_list()], float)
-    if dtype == nw.Boolean or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-        return _Words(series.to_list(), _own_levels(series))
-    raise TypeError(
-        f"frame must have columns of numbers, booleans, text or categories, got {name!r} of type "
-        f"{dtype}; turn it into numbers, or drop it."
-    )
-
-
-def _own_levels(series: Any) -> list[Any] | None:
-    """Levels of a pandas categorical that says it is ordered."""
-    native = series.to_native()
-    dtype: Any = getattr(native, "dtype", None)
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
-
-
-class _Words(list):
-    """The values of a column of categories, and its levels where they are ordered."""
-
-    def __init__(self, values: list[Any], levels: list[Any] | None) -> None:
-        super().__init__(None if _is_missing(v) else v for v in values)
-        self.levels = levels
-
-
-def _prepare(
-    columns: Mapping[str, Any],
-    asymmetric: tuple[str, ...],
-    ordered: Mapping[str, Sequence[Any]],
-    weight: Mapping[str, float],
-) -> _Columns:
-    n = len(next(iter(columns.values())))
-    numbers, number_weights = [], []
-    codes, levels, sides, code_weights = [], [], [], []
-    for name, column in columns.items():
-        found = ordered.get(name, getattr(column, "levels", None))
-        if name in asymmetric:
-            codes.append(_binary(column, name))
-        elif found is not None:
-            numbers.append(_positions(column, list(found), name))
-            number_weights.append(weight[name])
-            continue
-        elif isinstance(column, np.ndarray):
-            if np.isinf(column).any():
-                row = int(np.isinf(column).argmax())
-                raise ValueError(
-                    f"frame must have finite numbers, got {column[row]} in column {name!r} (row "
-                    f"{row})."
-                )
-            numbers.append(column)
-            number_weights.append(weight[name])
-            continue
-        else:
-            place = {v: k for k, v in enumerate(dict.fromkeys(v for v in column if v is not None))}
-            codes.append(np.array([MISSING if v is None else place[v] for v in column], np.int32))
-        levels.append(max(1, int(codes[-1].max(initial=0)) + 1))
-        sides.append(name in asymmetric)
-        code_weights.append(weight[name])
-    table = np.column_stack(numbers) if numbers else np.zeros((n, 0))
-    known = ~np.isnan(table)
-    low = np.where(known, table, np.inf).min(axis=0, initial=np.inf)
-    high = np.where(known, table, -np.inf).max(axis=0, initial=-np.inf)
-    span = np.where(high > low, high - low, 1.0)
-    # The smallest value is taken off first: data far from 0 would lose their digits.
-    scaled = np.where(known, (table - np.where(np.isfinite(low), low, 0.0)) / span, 0.0)
-    return _Columns(
-        scaled,
-        known,
-        np.column_stack(codes) if codes else np.zeros((n, 0), np.int32),
-        np.array(levels, dtype=np.intp),
-        np.array(sides, dtype=bool),
-        np.array(number_weights, dtype=float),
-        np.array(code_weights, dtype=float),
-    )
-
-
-def _binary(column: Any, name: str) -> np.ndarray:
-    values = [None if _is_missing(v) else v for v in column]
-    if not {v for v in values if v is not None} <= {0, 1}:
-        wrong = next(v for v in values if v is not None and v not in (0, 1))
-        raise ValueError(
-            f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong}."
-        )
-    return np.array([MISSING if v is None else int(v) for v in values], np.int32)
-
-
-def _positions(column: Any, levels: list[Any], name: str) -> np.ndarray:
-    place = {v: float(k) for k, v in enumerate(levels)}
-    values = [None if _is_missing(v) else v for v in column]
-    unknown = [v for v in values if v is not None and v not in place]
-    if unknown:
-        raise ValueError(
-            f"ordered[{name!r}] must hold every level of the column, got none for "
-            f"{shown(unknown[0])}."
-        )
-    return np.array([np.nan if v is None else place[v] for v in values])

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import kernels_wanted
-from wellsep.compute.gower import MISSING, MixedTable
+from wellsep.compute.gower import MixedTable
 from wellsep.compute.metrics import ROUNDING, Metric, find
+from wellsep.compute.mixed_columns import MISSING
 from wellsep.compute.sums import fits_budget, plain_strips
 from wellsep.compute.wants import Task
 

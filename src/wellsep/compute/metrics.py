@@ -242,6 +242,8 @@ class Metric:
     whole : bool
         Whether rows are made ready from all objects together: parts of X would have other
         distances.
+    remedy : str
+        What to do where rows cannot be made ready from all objects together.
     cluster_sums : callable or None
         ``cluster_sums(space, members (ΣK, n)) -> (ΣK, n)``: distances from all objects to clusters,
         summed without pairs, on the host.
@@ -257,6 +259,9 @@ class Metric:
     sums: Sums | None = field(default=None, compare=False)
     opens: Callable[[Any], Any] | None = field(default=None, compare=False)
     whole: bool = field(default=False, compare=False)
+    remedy: str = field(
+        default="pass X as a NumPy array to an index without sampling", compare=False
+    )
     cluster_sums: Callable[..., Any] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -339,7 +344,7 @@ def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueErro
     if entry.whole:
         raise error(
             f"metric must be one that is computed from two rows {where}, got {entry.name!r}, which "
-            "needs all rows at once; pass X as a NumPy array to an index without sampling."
+            f"needs all rows at once; {entry.remedy}."
         )
     if not entry.coordinates:
         raise error(f"metric must be one that is computed from rows {where}, got {entry.name!r}.")
@@ -429,8 +434,25 @@ add_metric(
     )
 )
 # The matrix of these two is that of all objects, before subsets.
-add_metric(Metric("seuclidean", prepare=standardized_rows, finish=root, whole=True))
-add_metric(Metric("mahalanobis", prepare=whitened_rows, finish=root, whole=True))
+add_metric(
+    Metric(
+        "seuclidean",
+        prepare=standardized_rows,
+        finish=root,
+        whole=True,
+        remedy="pass X / X.std(axis=0, ddof=1) with metric='euclidean', which is the same",
+    )
+)
+add_metric(
+    Metric(
+        "mahalanobis",
+        prepare=whitened_rows,
+        finish=root,
+        whole=True,
+        remedy="pass X @ vectors / sqrt(values) with metric='euclidean', which is the same, where "
+        "values, vectors = numpy.linalg.eigh(covariance of the columns of X)",
+    )
+)
 add_metric(Metric("dc", **dc_fields(MIN_POINTS)))
 COSINE = METRICS["cosine"].name
 PRECOMPUTED = METRICS["precomputed"].name

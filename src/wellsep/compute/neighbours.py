@@ -30,9 +30,9 @@ class NeighbourGraph:
     ----------
     indices : ndarray of shape (n, k)
     distances : ndarray of shape (n, k), float64
-        Euclidean, rising in every row, whatever the search: an approximate search may miss a
-        neighbour, it never misstates a distance.
-    method : {"kd-tree", "brute", "blocks", "faiss-ivf", "faiss-flat"}
+        Euclidean or as given, rising in every row, whatever the search: an approximate search may
+        miss a neighbour, it never misstates a distance.
+    method : {"kd-tree", "brute", "blocks", "given", "faiss-ivf", "faiss-flat"}
     recall : float
         Share of the true neighbours found: 1 for an exact search, otherwise estimated on 256
         objects.
@@ -77,7 +77,7 @@ def nearest_neighbours(
 
     Parameters
     ----------
-    X : float array (n, d), or a tensor
+    X : float array (n, d), a tensor, or a space of distances
         A tensor on an accelerator is searched there, by brute force; others on the host.
     n_neighbors : int, at most n - 1
     rows : int array, optional
@@ -257,6 +257,21 @@ def _measured(X, wanted, found):
         distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
         found[part] = np.take_along_axis(found[part], order, axis=1)
     return found, distances
+
+
+def smallest(table: np.ndarray, k: int) -> np.ndarray:
+    """(b, k) columns of the k smallest values of each row, the smallest first.
+
+    >>> smallest(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 0.0]]), 2).tolist()
+    [[1, 2], [0, 2]]
+    """
+    if k < table.shape[1]:
+        found = np.argpartition(table, k - 1, axis=1)[:, :k]
+        found.sort(axis=1)  # of equals the first in order
+    else:
+        found = np.broadcast_to(np.arange(k), (len(table), k))
+    order = np.take_along_axis(table, found, axis=1).argsort(axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1)
 
 
 def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:

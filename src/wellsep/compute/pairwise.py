@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.compute import clusters, noise
+from wellsep._matrices import PairSpace
+from wellsep.compute import clusters, neighbours, noise
 from wellsep.compute.clusters import Clusters, cluster_masses
 from wellsep.compute.gower_sums import column_strips, columns_usable
 from wellsep.compute.metrics import Metric, squared
+from wellsep.compute.nearest import row_blocks
+from wellsep.compute.neighbours import NeighbourGraph, smallest
 from wellsep.compute.noise import Noise
 from wellsep.compute.sums import plain_strips, reduce_sums
 from wellsep.compute.wants import Task, Want, want
 from wellsep.partitions import Partitions
 
+READ = 1 << 21  # distances that are read at once: 16 MiB of float64
 NOWHERE = np.zeros(0)  # the place of a centre that has no coordinates
 
 
@@ -81,8 +85,25 @@ def strips_of_distances(task: Task, metric: Metric) -> Any:
     return plain_strips(task, metric)
 
 
+def graph_of_distances(
+    X: PairSpace, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """The nearest other objects of some objects: distances are read, nothing is searched."""
+    every = np.arange(X.n)
+    wanted = every if rows is None else np.asarray(rows)
+    indices = np.empty((len(wanted), n_neighbors), dtype=np.intp)
+    distances = np.empty(indices.shape)
+    for part in row_blocks(len(wanted), X.n, READ):
+        table = X.block(wanted[part], every).astype(np.float64, copy=False)
+        table[np.arange(len(table)), wanted[part]] = np.inf
+        indices[part] = smallest(table, n_neighbors)
+        distances[part] = np.take_along_axis(table, indices[part], axis=1)
+    return NeighbourGraph(indices, distances, "given")
+
+
 PASSES: dict[Callable[..., Any], Callable[..., Any]] = {
     clusters.provide_clusters: clusters_of_distances,
+    neighbours.find_graph: graph_of_distances,
     noise.provide_noise: noise_of_distances,
     plain_strips: strips_of_distances,
 }

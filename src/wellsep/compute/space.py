@@ -396,6 +396,10 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
 
 def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
     """Rows that are ready for work, such as points, in the class of their array library."""
+    if isinstance(X, PairSpace):
+        from wellsep.compute.distance_space import DistanceSpace
+
+        return DistanceSpace(X, n_jobs, unit=unit, own_metric=X.metric)
     if sp.issparse(X):
         # About the origin squares cancel: far from it nothing of float32 would be left.
         return SparseSpace(X.astype(np.float64, copy=False), n_jobs, unit=unit)

@@ -13,18 +13,16 @@ objects; the rest ask for twice as many until the ball of radius r(x) is exhaust
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from wellsep.compute.metrics import Rows, pair_squares
-from wellsep.compute.neighbours import (
-    distances_to,
-    find_duplicates,
-    gap_squares,
-    nearest_neighbours,
-)
+from wellsep.compute.metrics import Rows
+from wellsep.compute.neighbours import distances_to, find_duplicates, gap_squares, smallest
+
+if TYPE_CHECKING:
+    from wellsep.compute.prototypes import Around
 
 # Distances closer than this, relatively, are one distance: means carry rounding, and whether two
 # objects on one sphere around their prototype see each other must not depend on the row order.
@@ -104,7 +102,7 @@ def _witnesses(
     members, radii = np.ascontiguousarray(points[order]), radii[order]
     reach = np.searchsorted(radii, radii * (1 + TIE), side="right")
     total, size = np.zeros(len(members)), np.zeros(len(members), dtype=np.int32)
-    search = _Search(members, radii, reach, n_neighbors, total, size)
+    search = _Search(radii, reach, n_neighbors, total, size)
     rows = np.flatnonzero(radii > 0)  # on the prototype nothing stands between: LCD = 0
     if device_rows is not None and len(members) > _SMALL:
         from wellsep.compute.device.neighbours import prefix_search
@@ -126,6 +124,37 @@ def _witnesses(
             nearest = _block_search(members, center, radii, reach)
             start = n_neighbors + 2
         search.settle(rows[first:last], nearest, start)
+    return _given_order(order, total, size)
+
+
+def witnesses_of_distances(
+    block: Callable[[np.ndarray, np.ndarray], np.ndarray], radii: np.ndarray, n_neighbors: int
+) -> Witnesses:
+    """The same of members known by their distances.
+
+    Parameters
+    ----------
+    block : (rows, columns) -> float64 distances of some members to others.
+    radii : float64 array (m,), distances of the members to the prototype.
+    n_neighbors : t of the paper.
+    """
+    order = np.argsort(radii, kind="stable")
+    radii = radii[order]
+    reach = np.searchsorted(radii, radii * (1 + TIE), side="right")
+    total, size = np.zeros(len(radii)), np.zeros(len(radii), dtype=np.int32)
+
+    def distances(rows, k):
+        prefix = int(reach[rows[-1]])
+        table = block(order[rows], order[:prefix])
+        table[np.arange(prefix) >= reach[rows][:, None]] = np.inf
+        table[np.arange(len(rows)), rows] = np.inf
+        position = smallest(table, min(k + 1, prefix))
+        found = np.take_along_axis(table, position, axis=1)
+        bound = found[:, -1] if k < prefix else np.full(len(rows), np.inf)
+        return found, position, bound
+
+    search = _Search(radii, reach, n_neighbors, total, size)
+    search.settle(np.flatnonzero(radii > 0), _in_blocks(distances, reach), n_neighbors + 2)
     return _given_order(order, total, size)
 
 
@@ -152,7 +181,6 @@ def _levels(reach, rows, as_trees):
 class _Search(NamedTuple):
     """One cluster, sorted by radius, and the two results being filled."""
 
-    members: np.ndarray
     radii: np.ndarray
     reach: np.ndarray
     n_neighbors: int
@@ -249,6 +277,12 @@ def _block_search(members, center, radii, reach) -> Nearest:
         by = np.argsort(exact, axis=1, kind="stable")
         return np.take_along_axis(exact, by, 1), np.take_along_axis(position, by, 1), bound
 
+    return _in_blocks(block, reach)
+
+
+def _in_blocks(block, reach) -> Nearest:
+    """A search by blocks of bounded size."""
+
     def nearest(rows, k):
         height = max(1, _BLOCK // max(int(reach[rows[-1]]), 1))
         parts = [block(rows[i : i + height], k) for i in range(0, len(rows), height)]
@@ -256,7 +290,7 @@ def _block_search(members, center, radii, reach) -> Nearest:
         wide = max(part[0].shape[1] for part in parts)
         return (
             np.concatenate([_widen(part[0], wide, np.inf) for part in parts]),
-            np.concatenate([_widen(part[1], wide, len(radii)) for part in parts]),
+            np.concatenate([_widen(part[1], wide, len(reach)) for part in parts]),
             np.concatenate([part[2] for part in parts]),
         )
 
@@ -269,14 +303,7 @@ def _widen(table, columns, value):
 
 
 def best_supported(
-    X: np.ndarray,
-    codes: np.ndarray,
-    centers: np.ndarray,
-    radii: np.ndarray,
-    n_neighbors: int,
-    *,
-    n_jobs: int | None = None,
-    device_rows: Any = None,
+    around: Around, radii: np.ndarray, n_neighbors: int, *, n_jobs: int | None = None
 ) -> np.ndarray:
     """The cluster that backs each object best; its own where none is better.
 
@@ -289,35 +316,32 @@ def best_supported(
     A vote of the nearest, not LCD(x, c) against every other cluster: that falls towards 0 for a
     cluster far away, since all its members then lie almost on the line to its prototype.
     """
+    codes, n = around.codes, len(around.codes)
     best = codes.copy()
     asked = np.minimum(n_neighbors, np.bincount(codes)[codes] - 1)
-    copies = find_duplicates(X, n_neighbors)
-    best[copies.rows] = _most_frequent(copies.spot, codes[copies.rows])
-    rows, k = np.setdiff1d(np.arange(len(X)), copies.rows), n_neighbors + _SPARE
+    crowded, best[crowded] = around.crowded(n_neighbors)
+    rows, k = np.setdiff1d(np.arange(n), crowded), n_neighbors + _SPARE
     while len(rows):
-        k = min(k, len(X) - 1)
-        most = min(_MOST, len(X) - 1, _TABLE // len(rows))
-        graph = nearest_neighbours(
-            X if device_rows is None else device_rows, k, rows=rows, n_jobs=n_jobs
-        )
+        k = min(k, n - 1)
+        most = min(_MOST, n - 1, _TABLE // len(rows))
+        graph = around.graph(k, rows, n_jobs)
         place = graph.distances[np.arange(len(rows)), np.maximum(asked[rows], 1) - 1]
         cut = (graph.distances[:, -1] <= place * (1 + TIE)) & (k < most)
         seen = np.flatnonzero(~cut)
         for part in np.array_split(seen, len(seen) * k // (_VOTERS * 16) + 1):
             best[rows[part]] = _vote(
-                X, codes, centers, radii, rows[part],
+                around, radii, rows[part],
                 graph.indices[part], graph.distances[part], asked[rows[part]],
             )  # fmt: skip
         rows, k = rows[cut], min(4 * k, most)
     return best
 
 
-def _vote(X, codes, centers, radii, rows, neighbour, distance, asked):
-    theirs, own = codes[neighbour], codes[rows]
+def _vote(around, radii, rows, neighbour, distance, asked):
+    theirs, own = around.codes[neighbour], around.codes[rows]
     to_center = np.broadcast_to(radii[rows][:, None], theirs.shape).copy()
     row, column = np.nonzero(theirs != own[:, None])
-    squares = pair_squares(Rows(X), rows[row], Rows(centers), theirs[row, column])
-    to_center[row, column] = np.sqrt(squares)
+    to_center[row, column] = np.sqrt(around.squares_to(rows[row], theirs[row, column]))
     between = (radii[neighbour] <= to_center * (1 + TIE)) & (distance < to_center * (1 - TIE))
     safe = np.where(between, to_center, 1.0)
     terms = disagreement(
@@ -328,11 +352,11 @@ def _vote(X, codes, centers, radii, rows, neighbour, distance, asked):
     at_home = np.where(theirs == own[:, None], total, 0.0).max(axis=1)
     # Of clusters that tie the first in code order, so that the row order plays no part.
     top = total.max(axis=1)
-    rival = np.where(total >= top[:, None] * (1 - TIE), theirs, len(centers)).min(axis=1)
+    rival = np.where(total >= top[:, None] * (1 - TIE), theirs, around.n_clusters).min(axis=1)
     return np.where(top > at_home * (1 + TIE), rival, own)
 
 
-def _most_frequent(spot, codes):
+def most_frequent(spot, codes):
     """Of objects with at least t others on their spot: the cluster most of them belong to."""
     if not len(codes):
         return codes

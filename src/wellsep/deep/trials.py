@@ -16,7 +16,7 @@ from wellsep._checks import (
     to_numpy,
     to_table,
 )
-from wellsep._display import shown
+from wellsep._display import meant, shown
 from wellsep.deep.claims import drop_dead_claims
 from wellsep.deep.jobs import Trial, TrialJob, run_trials
 
@@ -189,8 +189,8 @@ def _check_grid(estimator: Any, grid: Mapping[str, Sequence[Any]], called: str =
     for name, values in grid.items():
         if name not in known:
             raise ValueError(
-                f"{called} must name parameters of {type(estimator).__name__}, got {shown(name)}; "
-                f"there are {', '.join(sorted(known))}."
+                f"{called} must name parameters of {type(estimator).__name__}: "
+                f"{', '.join(sorted(known))}; got {shown(name)}{meant(name, known)}"
             )
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
             raise ValueError(f"grid must give {name} a list of values, got {shown(values)}.")

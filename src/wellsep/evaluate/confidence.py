@@ -10,14 +10,14 @@ import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._arguments import check_kind
 from wellsep._records import Record, freeze
 from wellsep.evaluate.baselines import fill_undefined
-from wellsep.evaluate.correlation import ranks
+from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.halves import (
     MOST_TREE_DRAWS,
     Resampled,
@@ -184,10 +184,10 @@ def rank_draws(
     class_of = _classes(result)
     drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
     panels = drawn if drawn.shape[1] < len(codes) else None
-    found = list(ace_draws(plan, job, scores, result, resampled, class_of, progress, panels))
+    found = list(_answers(plan, job, scores, result, resampled, class_of, progress, panels))
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(
-        found,
+        [None if one is None else one.scores for one in found],
         result.scores[first_of_class(class_of)],
         class_of,
         plan,
@@ -197,7 +197,15 @@ def rank_draws(
         seconds=spent if begin is None else time.perf_counter() - begin,
         partitions=scores.partitions,
         runs_per_draw=0 if panels is None else panels.shape[1],
+        without=[one.without for one in found if one is not None],
     )
+
+
+class _Answer(NamedTuple):
+    """ACE's answer in one draw."""
+
+    scores: np.ndarray  # (D,) of the distinct partitions; one without a score has the worst
+    without: np.ndarray  # (D,) bool: no score in any space of the answer
 
 
 def _classes(result: AceResult) -> np.ndarray:
@@ -218,8 +226,23 @@ def ace_draws(
 ) -> Iterator[np.ndarray | None]:
     """ACE's scores of the distinct partitions in every draw; None where it tells none apart.
 
-    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
+    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses. A
+    partition without a score has the worst one.
     """
+    for one in _answers(plan, job, scores, result, resampled, class_of, progress, panels):
+        yield None if one is None else one.scores
+
+
+def _answers(
+    plan: Plan,
+    job: Resampling,
+    scores: Scores,
+    result: AceResult,
+    resampled: Mapping[str, Resampled],
+    class_of: np.ndarray,
+    progress: Progress | None,
+    panels: np.ndarray | None,
+) -> Iterator[_Answer | None]:
     from wellsep.evaluate.adaptive import judge_by_ace
     from wellsep.evaluate.copies import of_partitions
 
@@ -245,15 +268,18 @@ def ace_draws(
         spaces = np.flatnonzero(kept[draw])
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
-            if panels is None:
-                yield judge_by_ace(part, result.options).scores
-                continue
-            told = judge_by_ace(of_partitions(part, panels[draw]), result.options)
+            panel = part if panels is None else of_partitions(part, panels[draw])
+            told = judge_by_ace(panel, result.options)
         except NothingToRank:
             yield None
             continue
+        answering = list(told.winning_spaces)
+        without = np.isnan(part.oriented(told.index)[answering]).all(axis=0)
+        if panels is None:
+            yield _Answer(told.scores, without)
+            continue
         matrix = fill_undefined(part, told.index, undefined=result.options.undefined).matrix
-        yield told.weights @ matrix[list(told.winning_spaces)]
+        yield _Answer(told.weights @ matrix[answering], without)
     tell(progress, n_draws, n_draws, "half-samples")
 
 
@@ -270,10 +296,12 @@ def summarise_scores(
     partitions: tuple[str, ...],
     notes: tuple[str, ...] = (),
     runs_per_draw: int = 0,
+    without: Sequence[np.ndarray] | None = None,
 ) -> RankConfidence:
     """Summarise the scores of the distinct partitions in all draws.
 
     ``full`` are their scores in the full sample; a draw without scores (None) is left out.
+    ``without`` says which partitions have no score in each draw that is left: they come last.
     """
     told = np.array([scores for scores in found if scores is not None])
     if not len(told):
@@ -290,8 +318,9 @@ def summarise_scores(
             "were computed anew; the others keep their widths among all objects.",
         )
     gaps = told[:, [int(np.argmax(full))]] - told
+    ranked = told if without is None else np.where(without, np.nan, told)
     summary = summarise(
-        np.stack([ranks(one, tolerance=tolerance) for one in told]),
+        np.stack([ranks_with_gaps(one, tolerance) for one in ranked]),
         level,
         n_groups,
         plan.left_out,

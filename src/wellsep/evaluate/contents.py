@@ -11,16 +11,18 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
 from wellsep._display import count, shown
 from wellsep._labels import as_vector
+from wellsep._matrices import PairSpace
 from wellsep._records import freeze
 from wellsep.compute.space import open_space
 from wellsep.compute.sums import own_sums
 from wellsep.compute.wants import Task
 from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import object_details
-from wellsep.evaluate.features import compare, read_columns
-from wellsep.evaluate.rules import MOST_OBJECTS, find_rule, in_words
+from wellsep.evaluate.features import Columns, compare, read_columns
+from wellsep.evaluate.rules import MOST_OBJECTS, Rule, find_rule, in_words
 from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
+from wellsep.spaces.scaling import has_columns
 
 BORDERLINE = 0.1  # share of half the distance of two means
 MOST_FOR_DBCV = 20_000  # objects
@@ -97,35 +99,58 @@ def describe_clusters(
     check_count("n_exemplars", n_exemplars)
     check_choice("noise", noise, VALUE_POLICIES)
     partition = encode(labels, n_objects=n, noise=noise)
-    codes, k = partition.codes[0], len(partition.classes[0])
-    if k == 0:
+    if len(partition.classes[0]) == 0:
         raise UndefinedIndex(
             f"labels must have at least one cluster, got noise (-1) for all {n} objects."
         )
-    clusters = tuple(str(label) for label in partition.classes[0])
     columns = read_columns(table, feature_names, n, "X" if features is None else "features")
+    return describe_partition(
+        data,
+        partition,
+        columns,
+        ids=_ids(ids, n),
+        stability=stability,
+        n_exemplars=n_exemplars,
+    )
+
+
+def describe_partition(
+    X: Any,
+    partition: Partitions,
+    columns: Columns,
+    *,
+    ids: np.ndarray,
+    stability: Any = None,
+    n_exemplars: int = 3,
+    thorough: bool = True,
+) -> ClusterDescription:
+    """Describe one partition of a space by some columns; rules and DBCV only if ``thorough``."""
+    codes, k = partition.codes[0], len(partition.classes[0])
+    clusters = tuple(str(label) for label in partition.classes[0])
     notes = list(columns.notes)
-    quality = _quality(data, partition, notes)
+    quality = _quality(X, partition, notes, thorough)
     apart = compare(columns, codes, k)
-    found_again = _stability(stability, partition, clusters)
+    again = found_again(stability, partition, clusters)
     counted = codes >= 0
-    rules = [find_rule(columns.values[counted], codes[counted] == code) for code in range(k)]
-    if counted.sum() > MOST_OBJECTS:
-        notes.append(f"Rules are made from {count(MOST_OBJECTS, 'object')} drawn at random.")
+    rules: list[Rule | None] = [None] * k
+    if thorough:
+        rules = [find_rule(columns.values[counted], codes[counted] == code) for code in range(k)]
+        if counted.sum() > MOST_OBJECTS:
+            notes.append(f"Rules are made from {count(MOST_OBJECTS, 'object')} drawn at random.")
     if k == 1:
         notes.append("There is one cluster: nothing lies outside it to compare it with.")
     sizes = np.bincount(codes[counted], minlength=k)
     negative = np.where(np.isnan(quality.widths), np.nan, quality.widths < 0)
-    examples = _exemplars(data, partition, quality, n_exemplars)
+    examples = _exemplars(X, partition, quality, n_exemplars)
     return ClusterDescription(
         clusters=clusters,
-        n_objects=n,
+        n_objects=partition.n_objects,
         sizes=freeze(sizes),
         silhouette=freeze(_means(quality.widths, codes, k)),
         negative=freeze(_means(negative, codes, k)),
         dbcv=freeze(quality.dbcv),
         cfq=freeze(quality.cfq),
-        **found_again,
+        **again,
         nearest=freeze(quality.nearest),
         gap=freeze(quality.gap),
         margin=freeze([_median(quality.margins[codes == code]) for code in range(k)]),
@@ -145,7 +170,7 @@ def describe_clusters(
         precision=freeze([np.nan if rule is None else rule.precision for rule in rules]),
         recall=freeze([np.nan if rule is None else rule.recall for rule in rules]),
         **examples,
-        ids=freeze(_ids(ids, n)),
+        ids=freeze(ids),
         notes=tuple(notes),
     )
 
@@ -153,17 +178,23 @@ def describe_clusters(
 class _Quality(NamedTuple):
     widths: np.ndarray  # (n,)
     margins: np.ndarray  # (n,)
-    relative: np.ndarray  # (n,) margin over half the distance of the two means
+    relative: np.ndarray  # (n,) margin over half the distance of the two means; else the width
     dbcv: np.ndarray  # (K,)
     cfq: np.ndarray  # (K,)
     nearest: np.ndarray  # (K,)
     gap: np.ndarray  # (K,)
 
 
-def _quality(data: np.ndarray, partition: Partitions, notes: list[str]) -> _Quality:
+def _quality(X: Any, partition: Partitions, notes: list[str], thorough: bool) -> _Quality:
     codes, k = partition.codes[0], len(partition.classes[0])
-    details = object_details(data, partition, "X")
-    notes += [note for note in details.notes if not note.startswith("Local connectivity")]
+    details = object_details(X, partition, "X", connectivity=False)
+    unknown = np.full(k, np.nan)
+    if not has_columns(X):  # distances alone: no means, and so no margins
+        nowhere = np.full(k, -1)
+        widths = details.widths
+        return _Quality(widths, details.margins, widths, unknown, unknown, nowhere, unknown)
+    data = to_numpy(X).astype(np.float64, copy=False)
+    notes += details.notes
     about = data - data.mean(axis=0)
     means = np.array([about[codes == code].mean(axis=0) for code in range(k)])
     apart = np.sqrt(((means[:, None] - means) ** 2).sum(axis=-1))
@@ -182,24 +213,30 @@ def _quality(data: np.ndarray, partition: Partitions, notes: list[str]) -> _Qual
                 return function()
         except UndefinedIndex as reason:
             notes.append(f"{what} is undefined: {str(reason).rstrip('.')}.")
-            return np.full(k, np.nan)
+            return unknown
 
-    if len(data) > MOST_FOR_DBCV:
-        dbcv = np.full(k, np.nan)
+    if not thorough:
+        dbcv = unknown
+    elif len(data) > MOST_FOR_DBCV:
+        dbcv = unknown
         notes.append(f"DBCV is left out above {count(MOST_FOR_DBCV, 'object')}.")
     else:
         dbcv = parts("DBCV", lambda: dbcv_clusters(data, partition))
     cfq = parts("CFQ", lambda: cfq_clusters(data, partition))
     if k == 1:
-        dbcv = np.full(k, np.nan)
+        dbcv = unknown
     return _Quality(details.widths, details.margins, relative, dbcv, cfq, nearest, gap)
 
 
 def _exemplars(
-    data: np.ndarray, partition: Partitions, quality: _Quality, most: int
+    X: Any, partition: Partitions, quality: _Quality, most: int
 ) -> dict[str, np.ndarray]:
     codes, k = partition.codes[0], len(partition.classes[0])
-    sums = own_sums(Task(open_space(data), partition, None))
+    task = Task(open_space(X), partition, None)
+    if isinstance(X, PairSpace):  # of a graph of neighbours not every sum is known
+        sums = own_sums(task, X.metric) if X.complete else -quality.widths
+    else:
+        sums = own_sums(task)
     medoid = np.array([_first(sums, codes == code, 1)[0] for code in range(k)])
     typical = np.array([_first(-quality.widths, codes == code, most) for code in range(k)])
     doubtful = np.array([_first(quality.relative, codes == code, most) for code in range(k)])
@@ -234,7 +271,7 @@ def _ids(ids: Any, n: int) -> np.ndarray:
     return names
 
 
-def _stability(
+def found_again(
     record: Any, partition: Partitions, clusters: tuple[str, ...]
 ) -> dict[str, np.ndarray]:
     """Stability of each cluster, from a record that has the same clusters."""

@@ -226,8 +226,7 @@ class ClusterDescription(Record):
         name = printable(self.clusters[k])
         size = count(int(self.sizes[k]), "object")
         parts = [f"Cluster {name} ({size}, {self.share[k]:.0%})"]
-        features = [self._in_words(k, f) for f in self.order(k)[:_MOST_FEATURES]]
-        features = [text for text in features if text]
+        features = self.in_words(k)
         parts[0] += f": {listing(features)}." if features else ": no feature stands out."
         parts.append(self._rule_in_words(k))
         if self.n_draws[k]:
@@ -240,6 +239,11 @@ class ClusterDescription(Record):
         if self.negative[k] > 0:
             parts.append(f"{self.negative[k]:.0%} of its silhouette widths are negative.")
         return " ".join(part for part in parts if part)
+
+    def in_words(self, k: int) -> list[str]:
+        """The features that stand out in the cluster at position k, three at most."""
+        found = [self._in_words(k, f) for f in self.order(k)[:_MOST_FEATURES]]
+        return [text for text in found if text]
 
     def _in_words(self, k: int, f: int) -> str:
         name, size = printable(self.features[f]), self.difference[k, f]

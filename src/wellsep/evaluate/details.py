@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wellsep._arguments import check_kind
 from wellsep._checks import (
@@ -23,9 +24,9 @@ from wellsep.compute.space import open_space
 from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
+from wellsep.indices.connectivity import open_around
 from wellsep.partitions import Partitions, encode
 from wellsep.runs import Runs
-from wellsep.spaces.scaling import has_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +141,14 @@ def leading_space(result: AceResult) -> str:
 
 
 def object_details(
-    X: Any, partition: Partitions, space: str, *, device: Any = None
+    X: Any, partition: Partitions, space: str, *, device: Any = None, connectivity: bool = True
 ) -> PartitionDetails:
-    """The details of one partition of X; `space` says what X is called."""
-    if not isinstance(X, PairSpace):
-        X = check_data(X, sparse=True)
-    X = open_space(X, device=device).given
+    """The details of one partition of X; `space` says what X is called.
+
+    Without ``connectivity`` there are no disagreements.
+    """
+    if not isinstance(X, PairSpace):  # distances stay on the host: a tensor would pass for rows
+        X = open_space(check_data(X, sparse=True), device=device).given
     notes: list[str] = []
 
     def values_of(what: str, function: Callable[[], Any]) -> np.ndarray:
@@ -163,22 +166,33 @@ def object_details(
         codes=freeze(partition.codes[0]),
         clusters=tuple(str(label) for label in partition.classes[0]),
         widths=values_of("Silhouette widths are", lambda: silhouette_samples(X, partition)),
-        margins=values_of("Margins are", lambda: _of_columns(X, margins, partition)),
+        margins=values_of("Margins are", lambda: _margins(_placed(X), partition)),
         nearest=freeze(
-            nearest_clusters(X, partition) if has_columns(X) else np.full(partition.n_objects, -1)
+            np.full(partition.n_objects, -1) if sp.issparse(X) else nearest_clusters(X, partition)
         ),
         disagreements=values_of(
-            "Local connectivity is",
-            lambda: _of_columns(X, local_connectivity, partition).objects,
-        ),
+            "Local connectivity is", lambda: local_connectivity(_placed(X), partition).objects
+        )
+        if connectivity
+        else freeze(np.full(partition.n_objects, np.nan)),
         notes=tuple(notes),
     )
 
 
-def _of_columns(X: Any, function: Callable[..., Any], partition: Partitions) -> Any:
-    if not has_columns(X):
-        raise UndefinedIndex("the space has no dense coordinates.")
-    return function(X, partition)
+def _placed(X: Any) -> Any:
+    """X, unless it is sparse: places about means would fill it in."""
+    if sp.issparse(X):
+        raise UndefinedIndex("the space is sparse.")
+    return X
+
+
+def _margins(X: Any, partition: Partitions) -> np.ndarray:
+    if not isinstance(X, PairSpace):
+        return margins(X, partition)
+    if len(partition.classes[0]) < 2:
+        raise UndefinedIndex("margins need at least 2 clusters, got 1.")
+    around, unit = open_around(X, partition, None)
+    return around.planes(np.arange(X.n), partition.codes[0]).distances * unit
 
 
 def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
@@ -192,6 +206,10 @@ def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
     [1, 1, 0, 1]
     """
     codes, k = partition.codes[0], len(partition.classes[0])
+    if isinstance(X, PairSpace):
+        if not k:
+            return np.full(X.n, -1)
+        return open_around(X, partition, None)[0].planes(np.arange(X.n), codes).rivals
     X = to_numpy(X).astype(np.float64, copy=False)
     X = X - X.mean(axis=0)
     means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])

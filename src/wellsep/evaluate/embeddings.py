@@ -34,7 +34,7 @@ class EmbeddingRanking(Record):
         The validity index whose scores are compared, and the rank correlation.
     n_objects : int
     dims : ndarray of shape (L,)
-        Columns of each; -1 where unknown.
+        Columns of each; 0 where it is given by distances, -1 where unknown.
     agreement : ndarray of shape (L,)
         Rank correlation of its scores with the vote of the clusterings, see
         :func:`wellsep.consensus`; NaN where either is constant. It decides the order.
@@ -127,7 +127,7 @@ class EmbeddingRanking(Record):
             "admitted": self.admitted,
             "weight": self.weight,
             "own_vote": self.own_vote,
-            "dims": [None if d < 0 else int(d) for d in self.dims],
+            "dims": [None if d < 0 else int(d) or "distances" for d in self.dims],
             "rankme": self.rankme,
             "alpha_req": self.alpha_req,
             "agreement_ranking": self.agreement_ranking,

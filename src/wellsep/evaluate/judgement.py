@@ -14,6 +14,7 @@ from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.confidence import (
     RankConfidence,
 )
+from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.explain import ranking_html
@@ -59,6 +60,8 @@ class Judgement(Record):
         The options of the call that are plain data, for the record.
     layout : Coordinates or None
         Some objects in a plane, to draw every clustering in; None where none was asked for.
+    descriptions : dict of partition to ClusterDescription
+        What is in the clusters of the best distinct partitions, five at most, without rules.
     """
 
     scores: Scores
@@ -74,6 +77,7 @@ class Judgement(Record):
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: Coordinates | None = None
+    descriptions: Mapping[str, ClusterDescription] = field(default_factory=dict)
 
     @property
     def call(self) -> str:
@@ -81,7 +85,8 @@ class Judgement(Record):
         if not self.options:
             return ""
         given = {k: v for k, v in self.options.items() if k == "random_state" or v != PLAIN[k]}
-        shown = ("X=X" if k == "X" else f"{k}={v!r}" for k, v in given.items())
+        data = ("X", "feature_names")  # that they were given is known, not what
+        shown = (f"{k}={k}" if k in data else f"{k}={v!r}" for k, v in given.items())
         return f"wellsep.judge({', '.join(('runs', *shown))})"
 
     @property

@@ -13,11 +13,13 @@ from wellsep._checks import to_numpy
 from wellsep._records import freeze
 from wellsep.compute.contingency import Counted, count_labels
 from wellsep.evaluate.baselines import oriented_scores
+from wellsep.evaluate.best_contents import describe_best
 from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition
 from wellsep.evaluate.combining import add_consensus_run
 from wellsep.evaluate.confidence import RankConfidence, ace_draws, rank_draws
+from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
-from wellsep.evaluate.details import details_of_best, object_details
+from wellsep.evaluate.details import details_of_best, leading_space, object_details
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.halves import Resampled, Resampling
 from wellsep.evaluate.judgement import Judgement
@@ -167,8 +169,32 @@ def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Jud
         return found
     best = found.ranking.best
     own = int(scores.made_in[scores.partitions.index(best)])
-    return replace(
-        found, details=details_of_best(runs, partitions, answer, best, own, options.device)
+    details = details_of_best(runs, partitions, answer, best, own, options.device)
+    found = replace(found, details=details)
+    return replace(found, descriptions=_descriptions(runs, partitions, found, options))
+
+
+def _descriptions(
+    runs: Runs, partitions: Partitions, found: Judgement, options: Options
+) -> dict[str, ClusterDescription]:
+    """What is in the clusters of the best distinct partitions, each in its own space."""
+    ranking, scores = found.ranking, found.scores
+    ace = found.by_ace
+    heaviest = scores.spaces[0] if ace is None else leading_space(ace)
+    place = {name: at for at, name in enumerate(scores.partitions)}
+    chosen = []
+    for at in ranking.first_of_each:
+        name = ranking.names[at]
+        own = int(scores.made_in[place[name]])
+        chosen.append((name, scores.spaces[own] if own >= 0 else heaviest))
+    return describe_best(
+        runs.spaces,
+        partitions,
+        chosen,
+        X=options.X,
+        feature_names=options.feature_names,
+        ids=runs.ids,
+        details=found.details,
     )
 
 
@@ -243,7 +269,7 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
             details = object_details(runs.spaces[space], own, space, device=options.device)
     else:
         scores = scores_of_labels(runs, partitions, options)
-    return Judgement(
+    found = Judgement(
         scores,
         {"consensus": {"ari": vote}},
         details=details,
@@ -253,6 +279,9 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
         structure=structure,
         params=_params_of(runs, partitions, None),
     )
+    if details is None:
+        return found
+    return replace(found, descriptions=_descriptions(runs, partitions, found, options))
 
 
 def _judge_labels(

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wellsep._arguments import (
     check_device,
     check_flag,
     check_function,
     check_generator,
     check_jobs,
+    check_names,
     check_path,
     check_text,
 )
@@ -341,8 +344,11 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     X : array-like of shape (n, p), optional
         The data the runs were made from. If given, every partition is also scored there, as a
         baseline.
+    feature_names : sequence of str, optional
+        Names of the columns of ``X``, to say what makes each cluster; by default those of a frame.
     details : bool
-        Also keep the silhouette widths and margins of the best partition.
+        Also keep the silhouette widths and margins of the best partition, and what is in the
+        clusters of the five best.
     layout : {None, "auto", "umap", "tsne", "pca"}
         Also lay out at most 1,000 objects in a plane, to draw every clustering in: those of ``X``,
         else of the space that the best partition was made in. "auto": UMAP where it is installed,
@@ -353,6 +359,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
     judge: str = _option("auto", _one_of(JUDGES))
     consensus_run: bool = _option(False, check_flag)
     X: Any = None
+    feature_names: Sequence[str] | None = _option(None, _or_none(check_names))
     details: bool = _option(True, check_flag)
     layout: str | None = _option(None, _one_of((None, "auto", *LAYOUTS)))
 
@@ -360,6 +367,17 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         super().__post_init__()
         if self.index is not None:
             check_choice("index", self.index, self.parsed)
+        if self.feature_names is not None:
+            if self.X is None:
+                raise ValueError(
+                    "feature_names must come with X, got no X; pass X=data, or leave them out."
+                )
+            shape = self.X.shape if hasattr(self.X, "shape") else np.shape(self.X)
+            if len(shape) == 2 and len(self.feature_names) != shape[1]:
+                raise ValueError(
+                    f"feature_names must have one name per column of X ({shape[1]}), got "
+                    f"{len(self.feature_names)}."
+                )
 
     def to_plain(self) -> dict[str, Any]:
         """The options that are plain data and that the result depends on; of X that it was given.
@@ -381,6 +399,7 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
             for spec in ([given] if one else given)
         ]
         found["X"] = self.X is not None
+        found["feature_names"] = self.feature_names is not None
         if not isinstance(self.random_state, int):
             found["random_state"] = "a generator"
         for name in ("spaces", "labels", "pairs"):

@@ -154,6 +154,14 @@ class Ranking(Record):
         return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
 
     @property
+    def first_of_each(self) -> np.ndarray:
+        """(D,) positions of the distinct partitions, best first; of equal ones the first."""
+        found: dict[int, int] = {}
+        for at in self.order:
+            found.setdefault(int(self.class_of[at]), int(at))
+        return np.array(list(found.values()), dtype=np.intp)
+
+    @property
     def interval(self) -> np.ndarray | None:
         """(M, 2) lowest and highest rank over the half-samples, where they were drawn."""
         return None if self.confidence is None else self.confidence.interval

@@ -75,7 +75,7 @@ class Scores(Record):
         Names of the objects.
     n_objects : int
     dims : ndarray of shape (L,)
-        Columns of each space.
+        Columns of each space; 0 where it is given by distances.
     plot_coordinates : Coordinates or None
     spectrum : Spectrum or None
         RankMe and α-ReQ of each space.

@@ -157,7 +157,7 @@ def score_spaces(
         if client is not None:
             both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
         else:
-            tell_duration(runs, spaces, partitions, options, resampling is not None)
+            tell_duration(runs, spaces, partitions, options, resampling)
             both = _score_here(runs, spaces, partitions, digests, job, options)
     found = [scored for scored, _ in both]
     resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
@@ -178,7 +178,7 @@ def score_spaces(
         made_in=freeze(runs.made_in),
         reasons={label: why for label, why in reasons.items() if why},
         dip=_join_dips(found) if options.dip else None,
-        dims=freeze([runs[name].n_features or -1 for name in spaces]),
+        dims=freeze([runs[name].n_features or 0 for name in spaces]),
         plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
         index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
         spectrum=Spectrum(*(freeze(c) for c in zip(*(one.spectrum for one in found), strict=True))),

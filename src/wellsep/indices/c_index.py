@@ -33,6 +33,9 @@ def _wants_c_index(variant: str = "hubert-levin", metric: Any = "euclidean") -> 
 @index(
     name="c_index",
     title="C index",
+    words="The sum of all distances within clusters, placed between the sum of as many of "
+    "the smallest and the sum of as many of the largest distances: 0 is the smallest, "
+    "1 the largest.",
     wants=_wants_c_index,
     direction=-1,
     range=(0, 1),

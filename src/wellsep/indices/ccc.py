@@ -37,6 +37,8 @@ def _wants_ccc(variant: str = "sarle") -> dict[str, Want]:
 @index(
     name="ccc",
     title="Cubic clustering criterion",
+    words="The logarithm of (1 − R² expected of uniform data in a box) over (1 − R² of the "
+    "clusters), times a factor that grows with the root of n.",
     wants=_wants_ccc,
     direction=1,
     range=(-np.inf, np.inf),

@@ -26,6 +26,9 @@ def _wants_cdbw(
 @index(
     name="cdbw",
     title="CDbw",
+    words="The product of cohesion, separation and compactness: density around "
+    "representatives of each cluster, how little it changes inward, and how far the "
+    "nearest clusters lie apart.",
     wants=_wants_cdbw,
     direction=1,
     range=(0, np.inf),

@@ -20,6 +20,8 @@ from wellsep.indices.scoring import one_task, refuse_empty, score_one
 @index(
     name="davies_bouldin",
     title="Davies-Bouldin",
+    words="For each cluster the largest of (its spread + another's spread) over the "
+    "distance of their centres; the mean of these.",
     wants=lambda q=1: {
         "clusters": want("clusters"),
         "radii": want("radii", q=check_number("q", q, 0, open_left=True)),
@@ -109,6 +111,9 @@ def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:
 @index(
     name="cfq",
     title="Counterfactual quality",
+    words="For each cluster the squared distances of its objects to the plane halfway to "
+    "the nearest rival's centre, summed over clusters; divided by squared distances "
+    "of objects from their own centre.",
     wants=_wants_cfq,
     direction=1,
     range=(0, np.inf),
@@ -339,6 +344,8 @@ def margins_and_cfq(
 @index(
     name="simplified_silhouette",
     title="Simplified silhouette (distances to centres)",
+    words="For each object b − a over the larger of both: a is the distance to its own "
+    "centre, b that to the nearest other centre. The mean over objects.",
     wants=lambda average="point": {"widths": want("simplified")},
     direction=1,
     range=(-1, 1),

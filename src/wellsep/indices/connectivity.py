@@ -14,14 +14,16 @@ from wellsep._checks import (
     check_choice,
     check_count,
     check_data,
+    check_positions,
     to_numpy,
 )
 from wellsep._display import Shown
 from wellsep._labels import NOISE
-from wellsep.compute.neighbours import distances_to
-from wellsep.compute.space import on_device
+from wellsep._matrices import PairSpace
+from wellsep.compute.prototypes import Around, RowsAround, around_means, around_medoids
+from wellsep.compute.space import on_device, open_space
 from wellsep.compute.units import in_safe_units
-from wellsep.compute.witnesses import best_supported, cluster_witnesses
+from wellsep.compute.witnesses import best_supported
 from wellsep.indices.record import index
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 
@@ -100,13 +102,14 @@ def local_connectivity(
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Objects; distances are Euclidean.
+    X : array-like of shape (n, d), Distances or MixedTable
+        Objects; distances of rows are Euclidean.
     labels : array-like of shape (n,)
         Cluster of each object.
-    centers : array-like of shape (K, d), optional
+    centers : array-like of shape (K, d), or int of shape (K,), optional
         Prototypes, one per cluster in the order of the sorted labels, or indexed by the labels
-        themselves where these are 0, 1, …; by default the means.
+        themselves where these are 0, 1, …; by default the means. Where X holds distances,
+        positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
         t, the largest number of neighbours that count.
     noise : {"exclude", "cluster", "singletons", "error"}
@@ -117,6 +120,13 @@ def local_connectivity(
     Returns
     -------
     LocalConnectivity
+
+    Notes
+    -----
+    A mean needs no coordinates: its squared distance to x is that of x to the members, on
+    average, less half of that between two members. This equals the answer on rows for Euclidean
+    distances. With other distances it may fall below 0, and counts as 0; medoids are then the
+    safer prototypes.
 
     References
     ----------
@@ -130,26 +140,36 @@ def local_connectivity(
     >>> lcd.objects.round(4).tolist(), lcd.n_witnesses.tolist()
     ([0.0, 0.0, 0.1193, 0.125], [0, 0, 1, 2])
     """
-    data, unit = in_safe_units(check_data(X))
     check_choice("noise", noise, VALUE_POLICIES)
-    X, device_rows = (
-        to_numpy(data).astype(np.float64, copy=False),
-        data if on_device(data) else None,
-    )
-    partition = encode(labels, n_objects=len(X), noise=noise)
-    t = check_count("n_neighbors", n_neighbors)
-    prototypes = prototypes_of(X * unit, partition, centers) / unit
-    codes = partition.codes[0]
-    _warn_of_small_clusters(partition, t)
+    data = checked_objects(X)
+    partition = encode(labels, n_objects=len(data), noise=noise)
+    around, unit = open_around(data, partition, centers)
+    return measure(around, unit, partition, n_neighbors, n_jobs)
 
-    found = _measure(X, codes, prototypes, t, effective_n_jobs(check_jobs(n_jobs)), device_rows)
+
+def checked_objects(X: Any) -> Any:
+    """Dense rows, or a space of distances that are all known."""
+    if not isinstance(X, PairSpace):
+        return check_data(X)
+    if not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    return X
+
+
+def measure(
+    around: Around, unit: float, partition: Partitions, n_neighbors: int, n_jobs: int | None
+) -> LocalConnectivity:
+    """``local_connectivity`` of objects whose prototypes are known."""
+    t = check_count("n_neighbors", n_neighbors)
+    _warn_of_small_clusters(partition, t)
+    found = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
     return LocalConnectivity(
         objects=found.objects,
         clusters=found.clusters,
         maximum=float(found.clusters.max()),
         mean=float(found.clusters.mean()),
         n_witnesses=found.support,
-        better_cluster=_better(X, partition, prototypes, found.radii, t, n_jobs, device_rows),
+        better_cluster=_better(around, partition, found.radii, t, n_jobs),
         labels=partition.classes[0],
         radii=found.radii * unit,
         n_neighbors=t,
@@ -164,40 +184,26 @@ class _Measured(NamedTuple):
     clusters: np.ndarray
 
 
-def _measure(
-    X: np.ndarray,
-    codes: np.ndarray,
-    prototypes: np.ndarray,
-    t: int,
-    workers: int = 1,
-    device_rows: Any = None,
-) -> _Measured:
+def _measure(around: Around, t: int, workers: int = 1) -> _Measured:
+    n, k = len(around.codes), around.n_clusters
     found = _Measured(
-        np.full(len(X), np.nan),
-        np.zeros(len(X), dtype=np.int32),
-        np.full(len(X), np.nan),
-        np.empty(len(prototypes)),
+        np.full(n, np.nan), np.zeros(n, dtype=np.int32), np.full(n, np.nan), np.empty(k)
     )
-    by_cluster = np.argsort(codes, kind="stable")
-    ends = np.searchsorted(codes[by_cluster], np.arange(len(prototypes) + 1))
-    for code, center in enumerate(prototypes):
-        rows = by_cluster[ends[code] : ends[code + 1]]
-        members = X[rows]
-        found.objects[rows], found.support[rows] = cluster_witnesses(
-            members,
-            center,
-            t,
-            workers=workers,
-            device_rows=None if device_rows is None else device_rows[rows],
-        )
-        found.radii[rows] = distances_to(members, center)
-        found.clusters[code] = found.objects[rows].max()
+    by_cluster = np.argsort(around.codes, kind="stable")
+    ends = np.searchsorted(around.codes[by_cluster], np.arange(k + 1))
+    for code in range(k):
+        members = by_cluster[ends[code] : ends[code + 1]]
+        found.objects[members], found.support[members] = around.witnesses(members, code, t, workers)
+        found.radii[members] = around.own_radii(members, code)
+        found.clusters[code] = found.objects[members].max()
     return found
 
 
 @index(
     name="lcd",
     title="Local connectivity disagreement",
+    words="For each object how far its nearest neighbours on the way to the cluster's "
+    "centre lie aside from the line to it; the largest of each cluster, averaged.",
     direction=-1,
     range=(0, np.inf),
     cost="n²·d",
@@ -210,30 +216,55 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     check_choice("aggregate", aggregate, ("mean", "max"))
     data = in_safe_units(objects.X)[0]
     X = to_numpy(data).astype(np.float64, copy=False)
-    prototypes = _means(X, objects.codes, objects.n_clusters)
-    device_rows = data if on_device(data) else None
-    clusters = _measure(X, objects.codes, prototypes, t, device_rows=device_rows).clusters
+    means = _means(X, objects.codes, objects.n_clusters)
+    around = RowsAround(X, objects.codes, means, data if on_device(data) else None)
+    clusters = _measure(around, t).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 
-def prototypes_of(X: np.ndarray, partition: Partitions, centers: Any) -> np.ndarray:
-    """The given centres, one row per cluster, or the means of the clusters."""
+def open_around(X: Any, partition: Partitions, centers: Any) -> tuple[Around, float]:
+    """Objects around the given prototypes or the means of their clusters; and the unit of both."""
     classes, codes = partition.classes[0], partition.codes[0]
     if not len(classes):
         raise ValueError("labels must hold at least one cluster, got noise (-1) only.")
+    if isinstance(X, PairSpace):
+        space = open_space(X)
+        if centers is None:
+            return around_means(space.X, codes, len(classes)), space.unit
+        medoids = _by_class(_medoids(centers, X.n), classes)
+        return around_medoids(space.X, codes, medoids), space.unit
+    data, unit = in_safe_units(X)
+    rows = to_numpy(data).astype(np.float64, copy=False)
+    device_rows = data if on_device(data) else None
     if centers is None:
-        return _means(X, codes, len(classes))
-    table = to_numpy(check_data(centers, name="centers")).astype(np.float64)
-    if table.shape[1] != X.shape[1]:
-        raise ValueError(f"centers must have {X.shape[1]} columns like X, got {table.shape[1]}.")
-    if len(table) == len(classes):
-        return table
-    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(table)
+        return RowsAround(rows, codes, _means(rows, codes, len(classes)), device_rows), unit
+    table = to_numpy(check_data(centers, name="centers")).astype(np.float64) / unit
+    if table.shape[1] != rows.shape[1]:
+        raise ValueError(f"centers must have {rows.shape[1]} columns like X, got {table.shape[1]}.")
+    return RowsAround(rows, codes, _by_class(table, classes), device_rows), unit
+
+
+def _medoids(centers: Any, n: int) -> np.ndarray:
+    """Positions of the objects that are prototypes."""
+    found = to_numpy(centers, "centers")
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(
+            "centers must be positions of objects where X holds distances, such as KMedoids' "
+            f"medoid_indices_, got an array of type {found.dtype} and shape {found.shape}."
+        )
+    return check_positions("centers", found, n)
+
+
+def _by_class(centers: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """One prototype per cluster, from as many or from a list that the labels index."""
+    if len(centers) == len(classes):
+        return centers
+    named = classes.dtype.kind in "iu" and classes[0] >= 0 and classes[-1] < len(centers)
     if not named:
         raise ValueError(
-            f"centers must have one row per cluster ({len(classes)}), got {len(table)}."
+            f"centers must have one row per cluster ({len(classes)}), got {len(centers)}."
         )
-    chosen: np.ndarray = table[classes]
+    chosen: np.ndarray = centers[classes]
     return chosen
 
 
@@ -259,29 +290,20 @@ def _warn_of_small_clusters(partition: Partitions, t: int) -> None:
             f"smallest has {sizes.min()}): fewer neighbours are summed there, so their LCD is "
             "lower by design.",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
 def _better(
-    X: np.ndarray,
-    partition: Partitions,
-    prototypes: np.ndarray,
-    radii: np.ndarray,
-    t: int,
-    n_jobs: int | None,
-    device_rows: Any,
+    around: Around, partition: Partitions, radii: np.ndarray, t: int, n_jobs: int | None
 ) -> np.ndarray:
     """The label of the cluster that supports each object best."""
     codes, classes = partition.codes[0], partition.classes[0]
-    counted = codes >= 0
-    rows = slice(None) if counted.all() else np.flatnonzero(counted)
+    counted = np.flatnonzero(codes >= 0)
+    every = len(counted) == len(codes)
     best = codes.copy()
-    n = int(counted.sum())
-    if n > 1 and len(classes) > 1:
-        best[rows] = best_supported(
-            X[rows], codes[rows], prototypes, radii[rows], t, n_jobs=n_jobs,
-            device_rows=None if device_rows is None else device_rows[rows],
-        )  # fmt: skip
+    if len(counted) > 1 and len(classes) > 1:
+        some = around if every else around.take(counted)
+        best[counted] = best_supported(some, radii[counted], t, n_jobs=n_jobs)
     labels: np.ndarray = classes[np.maximum(best, 0)]
-    return labels if counted.all() else np.where(counted, labels, NOISE)
+    return labels if every else np.where(codes >= 0, labels, NOISE)

@@ -37,6 +37,8 @@ def _wants_dbcv(
 @index(
     name="dbcv",
     title="Density-based clustering validation",
+    words="For each cluster (least density separation from others − longest inner edge of "
+    "its density tree) over the larger of the two; the mean, weighted by size.",
     wants=_wants_dbcv,
     direction=1,
     range=(-1, 1),

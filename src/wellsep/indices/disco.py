@@ -22,6 +22,8 @@ def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
 @index(
     name="disco",
     title="DISCO",
+    words="The mean silhouette with the distance over paths of high density. A noise object "
+    "counts by how sparse its place is and how far from every cluster.",
     wants=_wants_disco,
     direction=1,
     range=(-1, 1),

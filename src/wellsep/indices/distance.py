@@ -44,6 +44,8 @@ def _wants_silhouette(
 @index(
     name="silhouette",
     title="Silhouette",
+    words="For each object b − a over the larger of both: a is the mean distance to its own "
+    "cluster, b that to the nearest other cluster. The mean over objects.",
     wants=_wants_silhouette,
     direction=1,
     range=(-1, 1),
@@ -68,6 +70,8 @@ def _silhouette(
 @index(
     name="silhouette_cosine",
     title="Silhouette, cosine distance",
+    words="For each object b − a over the larger of both: a is the mean cosine distance to "
+    "its own cluster, b that to the nearest other cluster. The mean over objects.",
     wants=lambda average="point", singleton=0: _wants_silhouette(COSINE, average, singleton),
     direction=1,
     range=(-1, 1),
@@ -158,7 +162,7 @@ def silhouette_score(
     0.798
     """
     if sample_size is not None:
-        X, labels, sample_weight = draw_objects(
+        X, labels, sample_weight, metric = draw_objects(
             X, labels, sample_weight, sample_size, random_state, metric
         )
     return score_one(

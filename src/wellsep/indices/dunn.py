@@ -38,6 +38,8 @@ def _wants_dunn(metric: Any = "euclidean") -> dict[str, Want]:
 @index(
     name="dunn",
     title="Dunn",
+    words="The smallest distance between objects of two clusters, over the largest distance "
+    "within a cluster.",
     wants=_wants_dunn,
     direction=1,
     range=(0, np.inf),
@@ -149,6 +151,8 @@ def _wants_generalized(
 @index(
     name="generalized_dunn",
     title="Generalised Dunn",
+    words="The least separation of two clusters over the largest diameter of a cluster; "
+    "what separation and diameter are is chosen by parameters.",
     wants=_wants_generalized,
     direction=1,
     range=(0, np.inf),

@@ -40,6 +40,9 @@ def _wants_mixture(covariances: Any = "diagonal", wrong_side: str = "zero") -> d
 @index(
     name="cfq_mixture",
     title="Counterfactual quality of a Gaussian mixture",
+    words="As cfq, with the probability of each component in place of the nearest centre: "
+    "how far objects must move until another component is more probable, over their "
+    "spread.",
     wants=_wants_mixture,
     direction=1,
     range=(0, np.inf),

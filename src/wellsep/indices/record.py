@@ -42,6 +42,8 @@ class Index:
     name : str
         As used in ``score_partitions(indices=...)``.
     title : str
+    words : str
+        The formula in words.
     formula : callable
         ``formula(**statistics, **params) -> float``; NumPy on small statistics, or raises
         ``UndefinedIndex`` with the reason.
@@ -85,6 +87,7 @@ class Index:
     minimum_clusters: int = 2
     price: str | None = None
     caution: str = ""
+    words: str = ""
 
     def __repr__(self) -> str:
         better = "greater" if self.direction > 0 else "smaller"
@@ -119,7 +122,8 @@ class Index:
                 f"distances: {usable}."
             )
         given = params["metric"]
-        if find(given) not in (find(self.params["metric"]), find(own_metric)):
+        # "precomputed" says no more than that X holds distances.
+        if find(given) not in map(find, (self.params["metric"], own_metric, "precomputed")):
             raise ValueError(
                 f"metric must be left out for {self.name!r} where X holds distances, got {given!r}."
             )

@@ -28,6 +28,8 @@ def _wants_s_dbw(
 @index(
     name="s_dbw",
     title="S_Dbw",
+    words="The mean scatter of the clusters over that of all objects, plus the mean density "
+    "halfway between two centres over the density at the denser centre.",
     wants=_wants_s_dbw,
     direction=-1,
     range=(0, np.inf),

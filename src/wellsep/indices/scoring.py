@@ -301,23 +301,34 @@ def score_one(
 
 def draw_objects(
     X: Any, labels: Any, sample_weight: Any, size: int, random_state: Any, metric: Any
-) -> tuple[Any, Any, Any]:
-    """Some objects at random, with their labels and weights; columns too of distances."""
-    if is_dask(X) or isinstance(X, PairSpace):
+) -> tuple[Any, Any, Any, Any]:
+    """Some objects at random, with their labels and weights; columns too of distances.
+
+    What a metric takes from all objects (ranges, variances) is taken before the draw.
+    """
+    if is_dask(X):
         raise TypeError(
-            "sample_size must be None where X is on Dask or holds distances, got "
-            f"{shown(size)}; take the rows yourself, or use wellsep.silhouette_estimate."
+            f"sample_size must be None where X is on Dask, got {shown(size)}; take the rows "
+            "yourself, or use wellsep.silhouette_estimate."
         )
     entry = find(metric)
-    data = check_data(X, sparse=True, distances=not entry.coordinates)
+    if entry.opens is not None and not isinstance(X, PairSpace):
+        X = entry.opens(X)
+    if isinstance(X, PairSpace):
+        data = X
+    else:
+        data = check_data(X, sparse=True)
+        if entry.whole and entry.finish is not None:
+            data, metric = open_space(data).on_host(entry).X, "euclidean"
     n = data.shape[0]
     chosen = check_random_state(random_state).permutation(n)[: check_count("sample_size", size)]
     vector = as_labels(labels, "labels")
     if len(vector) != n:
         raise ValueError(f"labels must have one entry per object ({n}), got {len(vector)}.")
     weights = check_weights(sample_weight, n)
-    part = data[chosen] if entry.coordinates else data[chosen][:, chosen]
-    return part, vector[chosen], None if weights is None else weights[chosen]
+    part = data.take(chosen) if isinstance(data, PairSpace) else data[chosen]
+    metric = "euclidean" if isinstance(part, PairSpace) else metric
+    return part, vector[chosen], None if weights is None else weights[chosen], metric
 
 
 def one_task(

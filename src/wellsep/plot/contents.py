@@ -65,6 +65,7 @@ class ClusterProfileDisplay(Display):
         ax.set_xticks(
             range(len(figure.features)), figure.features, rotation=40, ha="right", fontsize="small"
         )
+        ax.set_title("What makes each cluster", loc="left", fontsize="medium")
         if colorbar:
             label = "difference from the other clusters (standard deviations)"
             if figure.shares.any():

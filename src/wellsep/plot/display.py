@@ -9,6 +9,7 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
+from wellsep.report.figures import Scatter
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 MOST_NAMED = 40  # names written next to a heat map
@@ -97,7 +98,7 @@ def key(ax: Any, codes: Any, clusters: tuple[str, ...]) -> None:
     if not 1 < len(here) <= MOST_KEYS:
         return
     marks = [ax.scatter([], [], s=18, lw=0, **style(code)) for code in here]
-    names = ["noise" if code < 0 else clusters[code] for code in here]
+    names = ["noise" if code < 0 else as_written(clusters[code]) for code in here]
     ax.legend(marks, names, title="cluster", fontsize="x-small", title_fontsize="x-small")
 
 
@@ -114,6 +115,22 @@ def style(code: int) -> dict[str, Any]:
     return {"color": tint(code), "marker": MARKERS[mark_of(int(code))]}
 
 
+def draw_scatter(ax: Any, scatter: Scatter) -> None:
+    """Objects in a plane, each cluster with its colour and marker; the axes have no ticks."""
+    size = 6 if len(scatter.xy) > 1000 else 14
+    for code in np.unique(scatter.codes):
+        here = scatter.codes == code
+        ax.scatter(*scatter.xy[here].T, s=size, lw=0, alpha=0.8, **style(int(code)))
+    ax.set(xticks=[], yticks=[], xlabel=scatter.axes)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.spines[:].set_color(quiet(0.8))
+
+
+def as_written(name: str) -> str:
+    """A name that matplotlib shows as it is; a dollar sign begins no formula."""
+    return name.replace("$", r"\$")
+
+
 def tidy(ax: Any) -> None:
     """Frames without the upper and right line."""
     ax.spines[["top", "right"]].set_visible(False)
@@ -121,8 +138,8 @@ def tidy(ax: Any) -> None:
 
 def name_rows(ax: Any, names: tuple[str, ...]) -> None:
     """Names next to the rows of a heat map where there is room, and no frame."""
-    named = len(names) <= MOST_NAMED
-    ax.set_yticks(range(len(names)) if named else [], names if named else [], fontsize="x-small")
+    shown = [as_written(name) for name in names] if len(names) <= MOST_NAMED else []
+    ax.set_yticks(range(len(shown)), shown, fontsize="x-small")
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
 

@@ -11,12 +11,12 @@ from wellsep.plot.display import (
     Display,
     agreement_map,
     answer_of,
+    draw_scatter,
     ground,
     ink,
     key,
     name_rows,
     quiet,
-    style,
     tint,
 )
 from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
@@ -190,16 +190,9 @@ class SpacesDisplay(Display):
         """Draw on the given axes, one per space, or on new ones."""
         axes = self._axes(ax, len(self.figure), figsize=(4 * len(self.figure), 4))
         for scatter, one in zip(self.figure, axes, strict=False):
-            size = 6 if len(scatter.xy) > 1000 else 14
-            for code in np.unique(scatter.codes):
-                here = scatter.codes == code
-                look = style(int(code))
-                one.scatter(*scatter.xy[here].T, s=size, lw=0, alpha=0.8, **look)
+            draw_scatter(one, scatter)
             kind = "selected" if scatter.selected else "excluded"
             one.set_title(f"{scatter.space} ({kind})", loc="left", fontsize="medium")
-            one.set(xticks=[], yticks=[], xlabel=scatter.axes)
-            one.set_aspect("equal", adjustable="datalim")
-            one.spines[:].set_color(quiet(0.8))
         last = self.figure[-1]
         key(axes[len(self.figure) - 1], last.codes, last.clusters)
         return self

@@ -75,4 +75,5 @@ class ResolutionTreeDisplay(Display):
         ax.set(xticks=[], xlim=(0, 1), ylim=(rows - 0.4, -0.5))
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
+        ax.set_title("Where the clusters go, level by level", loc="left", fontsize="medium")
         return self

@@ -12,6 +12,7 @@ from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
+MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen
 _STEPS = 200  # of placing the nodes of the graph
 
 
@@ -198,17 +199,19 @@ def ace_payload(result: AceResult, scores: Scores | None, steps: Steps) -> dict[
     heat, graph = heat_map(result), agreement_graph(result)
     if heat is not None and graph is not None:
         many = len(heat.names) > MANY_SPACES
+        most = slice(MOST_SPACES)  # in the order of the figure: those that give the answer first
+        values = upper(heat.values[most, most])
+        adjusted = None if many or heat.adjusted is None else upper(heat.adjusted)
         found["heat"] = {
-            "places": heat.places,
-            "values": pack(np.rint((upper(heat.values) + 1) * 127), "u1")
-            if many
-            else pack(upper(heat.values), "f4"),
-            "linked": pack_bits(upper(heat.linked)),
-            "adjusted": None if many or heat.adjusted is None else pack(upper(heat.adjusted), "f4"),
+            "places": heat.places[most],
+            "values": pack(np.rint((values + 1) * 127), "u1") if many else pack(values, "f4"),
+            "linked": pack_bits(upper(heat.linked[most, most])),
+            "adjusted": None if adjusted is None else pack(adjusted, "f4"),
             "correlation": heat.correlation,
             "floor": heat.floor,
+            "of": len(heat.names),
         }
-        found["graph"] = {"xy": np.round(graph.xy, 4), "weight": graph.weight}
+        found["graph"] = {"xy": np.round(graph.xy[most], 4), "weight": graph.weight[most]}
     dips = dip_figure(result, scores)
     if dips is not None:
         found["dips"] = {

@@ -7,12 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_data, to_numpy
+from wellsep._checks import column_names, is_frame, to_numpy
+from wellsep.evaluate.best_contents import describe_best
 from wellsep.evaluate.details import object_details
 from wellsep.evaluate.resolutions import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
-from wellsep.partitions import encode
-from wellsep.report.figures import Column, Curve, Curves, Page, RankingTable, TruthPanels, fact
+from wellsep.partitions import Partitions
+from wellsep.report.contents import clusters_payload, described_in_words
+from wellsep.report.data_given import DATA, given_data
+from wellsep.report.figures import (
+    ClusterTable,
+    Column,
+    Curve,
+    Curves,
+    Page,
+    RankingTable,
+    TruthPanels,
+    fact,
+)
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
 from wellsep.report.scatter import (
     Scatters,
@@ -23,10 +35,7 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.table import table_payload, truth_panels, truth_payload
 from wellsep.report.tree_figures import tree_figure, tree_payload
-from wellsep.runs import Runs
 from wellsep.spaces.planes import plane
-
-SPACE = "the data"
 
 
 def is_chosen_k(result: Any) -> bool:
@@ -43,18 +52,20 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     data: dict[str, Any] = {
         "kind": "choice of k",
         "partitions": names,
-        "spaces": [SPACE],
+        "spaces": [DATA],
         "made_in": [0] * len(names),
         "best": int(np.flatnonzero(curves.k == best)[0]),
         "table": table_payload(table),
         "one_cluster": chosen.best == 1,
+        "n_objects": chosen.labels.shape[1],
         "explanation": chosen.explain().splitlines(),
         "curves": curves_payload(curves),
     }
     if len(names) > 1:
         data["tree"] = tree_payload(tree_figure(resolution_tree(chosen)))
-    X, ids, space = _space(runs, chosen)
-    shown = worst = None
+    most = int(np.max(chosen.objects)) + 1
+    X, ids = (None, None) if runs is None else given_data(runs, most, "K was chosen on")
+    shown = worst = clusters = None
     if chosen.all_equal:
         missing["scatters"] = missing["objects"] = (
             "All objects are equal; there is nothing to draw."
@@ -67,11 +78,11 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     else:
         rows = X[np.asarray(chosen.objects)]
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
-        details = object_details(rows, encode(chosen.labels_for(best), name=f"K = {best}"), space)
+        partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
+        details = object_details(rows, partitions[data["best"]], DATA)
         shown = objects_figure(details)
         objects = draw_objects(len(rows), 1, len(names), None)
         xy, axes = plane(rows, objects, layout)
-        partitions = dict(zip(names, chosen.labels, strict=True))
         classes = None
         if truth is not None:
             part = {"truth": _of_objects(shown_classes(truth), chosen)}
@@ -80,10 +91,10 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
             objects=objects,
             names=object_names(ids, objects),
             n_objects=len(rows),
-            spaces=(SPACE,),
+            spaces=(DATA,),
             planes=(xy,),
             axes=(axes,),
-            labels=label_parts(partitions, objects, shown.codes),
+            labels=label_parts(dict(zip(names, chosen.labels, strict=True)), objects, shown.codes),
             truth=classes,
             values={key: values[objects] for key, values in shown.values.items()},
         )
@@ -92,6 +103,21 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         data["objects"] = objects_payload(shown, objects, ids)
         worst = worst_table(shown, ids)
         data["objects"]["worst"] = worst
+        order = [names[at] for at in table.rows]
+        described = describe_best(
+            {DATA: rows},
+            partitions,
+            [(name, DATA) for name in order],
+            feature_names=column_names(runs),
+            X=rows if is_frame(runs) else None,
+            ids=ids,
+            details=details,
+        )
+        found = clusters_payload(described, dict(zip(names, chosen.labels, strict=True)), order)
+        said = described_in_words(list(described)) if len(order) > len(described) else ""
+        data["clusters"] = found | {"said": said}
+        first = found["described"][order[0]]
+        clusters = ClusterTable(order[0], first["table"], tuple(first["notes"]), said)
     panels = None
     if truth is not None:
         known = _of_objects(to_numpy(truth, "truth").reshape(-1), chosen)
@@ -111,6 +137,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         truth=panels,
         missing=missing,
         data=data,
+        clusters=clusters,
     )
 
 
@@ -216,26 +243,6 @@ def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
     scores = dict(zip(chosen.indices, signed.T, strict=True))
     labels = dict(zip(names, chosen.labels, strict=True))
     return truth_panels(compare_with_truth(scores, labels, classes))
-
-
-def _space(runs: Any, chosen: Any) -> tuple[np.ndarray | None, Any, str]:
-    """The data to draw: the only space of some runs, or a matrix."""
-    if runs is None:
-        return None, None, SPACE
-    ids: Any = None
-    if isinstance(runs, Runs):
-        spaces = list(runs.spaces)
-        if len(spaces) != 1:
-            raise ValueError(f"runs must hold one space for a chosen K, got {len(spaces)}.")
-        X, ids = runs.spaces[spaces[0]], runs.ids
-    else:
-        if hasattr(runs, "iloc"):
-            ids = [str(name) for name in runs.index]
-        X = to_numpy(check_data(runs))
-    most = int(np.max(chosen.objects)) + 1
-    if len(X) < most:
-        raise ValueError(f"runs must hold the {most} objects K was chosen on, got {len(X)}.")
-    return np.asarray(X), ids, SPACE
 
 
 def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:

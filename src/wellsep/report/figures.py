@@ -49,6 +49,20 @@ class RankingTable:
     classes: np.ndarray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class RankIntervals:
+    """Ranks of the best distinct partitions, and those of most half-samples."""
+
+    names: tuple[str, ...]  # of the first run of each
+    counts: np.ndarray  # (R,) runs that are each partition
+    rank: np.ndarray  # (R,)
+    interval: np.ndarray  # (R, 2)
+    probability: np.ndarray  # (R,) share of the half-samples in which it is best
+    level: float  # share of the half-samples that the intervals hold
+    n_draws: int
+    n_partitions: int  # distinct ones in all
+
+
 @dataclass(frozen=True)
 class Step:
     """One step of ACE: how many spaces are left, and what it did."""
@@ -237,6 +251,25 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
+class StabilityFigure:
+    """Each cluster in every draw of the objects; K clusters, B draws."""
+
+    clusters: tuple[str, ...]
+    sizes: np.ndarray  # (K,)
+    values: np.ndarray  # (K, B) Jaccard similarities, NaN where a draw could not be judged
+    mean: np.ndarray  # (K,)
+    low: np.ndarray  # (K,) ends of the 95 % interval of the mean
+    high: np.ndarray
+    dissolved: np.ndarray  # (K,) draws
+    recovered: np.ndarray
+    draws: np.ndarray  # (K,) in which each cluster was judged
+    words: tuple[str, ...]
+    n_found: np.ndarray  # clusters of each draw; empty where a stand-in judged
+    strengths: np.ndarray  # prediction strength of each split; empty where there is none
+    scheme: str  # "bootstrap" or "subsample"
+
+
+@dataclass(frozen=True, eq=False)
 class TreeFigure:
     """A resolution tree, laid out: a row per level, clusters placed to cross few links."""
 
@@ -296,6 +329,16 @@ class ClusterProfile:
 
 
 @dataclass(frozen=True, eq=False)
+class ClusterTable:
+    """The clusters of one partition as a table."""
+
+    partition: str
+    columns: Mapping[str, list[Any]]
+    notes: tuple[str, ...] = ()
+    said: str = ""  # which partitions have such a table
+
+
+@dataclass(frozen=True, eq=False)
 class TruthPanels:
     """Each way of ranking against the truth."""
 
@@ -314,7 +357,7 @@ class Page:
 
     Attributes
     ----------
-    kind : {"ranking", "choice of k"}
+    kind : {"ranking", "choice of k", "stability"}
     title : str
     lead : the answer as pieces ("name" or "text", words)
     sure : sentences on how certain it is
@@ -326,7 +369,7 @@ class Page:
     data : what the script draws
     chip : the kind of verdict, in two or three words
     picks : (clustering, judges that place it first), most judges first
-    clusters : columns of the table of the best partition's clusters
+    clusters : the table of the best partition's clusters
     provenance : (word, text) pairs: how to make the page again, options, version, date, data
     """
 
@@ -348,7 +391,8 @@ class Page:
     chip: str = ""
     picks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
-    clusters: Mapping[str, list[Any]] | None = None
+    clusters: ClusterTable | None = None
+    stability: StabilityFigure | None = None
 
 
 def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from wellsep.report.figures import Column, Page
 from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.provenance import provenance
 from wellsep.report.ranking_page import build_ranking_page
+from wellsep.report.stability_page import build_stability_page, is_stability
 from wellsep.spaces.planes import LAYOUTS
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
@@ -39,7 +40,9 @@ SCRIPTS = (
     "graph.js",
     "scatter.js",
     "objects.js",
+    "clusters.js",
     "curves.js",
+    "stability.js",
     "tree.js",
     "truth.js",
     "structure.js",
@@ -68,14 +71,14 @@ def render_report(
 
     Parameters
     ----------
-    result : Judgement, Ranking, AceResult, Consensus or ChosenK
+    result : Judgement, Ranking, AceResult, Consensus, ChosenK or Stability
         From :func:`wellsep.judge`, :func:`wellsep.rank`, :func:`wellsep.ace`,
-        :func:`wellsep.consensus` or :func:`wellsep.choose_k`.
+        :func:`wellsep.consensus`, :func:`wellsep.choose_k` or :func:`wellsep.stability`.
     path : path
         The file to write; it appears whole or not at all.
     runs : Runs, optional
-        The runs that were ranked: colours, objects and truth need them. For a ``ChosenK`` the data
-        it was fitted on.
+        The runs that were ranked: colours, objects and truth need them. For a ``ChosenK`` or a
+        ``Stability`` the data.
     truth : array-like of shape (n,), optional
         True classes. They colour the objects and show how well each ranking agrees; nothing that
         is ranked here sees them.
@@ -115,13 +118,17 @@ def render_report(
             check_text(name, text)
     if is_chosen_k(result):
         page = build_k_page(result, runs=runs, truth=truth, title=title, layout=layout or "pca")
+    elif is_stability(result):
+        page = build_stability_page(
+            result, runs=runs, truth=truth, title=title, layout=layout or "pca"
+        )
     elif isinstance(result, Judgement | Ranking | AceResult | Consensus):
         page = build_ranking_page(
             result, runs=runs, truth=truth, title=title, layout=layout, objects=objects
         )
     else:
         raise TypeError(
-            "result must be a Judgement, Ranking, AceResult, Consensus or ChosenK, "
+            "result must be a Judgement, Ranking, AceResult, Consensus, ChosenK or Stability, "
             f"got {type(result).__name__}."
         )
     page = replace(page, provenance=provenance(result, runs=runs, command=command))

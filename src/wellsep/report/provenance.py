@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wellsep import __version__
 from wellsep._files import digest
+from wellsep._matrices import PairSpace
 from wellsep.evaluate import Judgement
 from wellsep.runs import Runs
 
@@ -61,8 +63,18 @@ def data_digest(partitions: Mapping[str, Any], spaces: Mapping[str, Any]) -> str
         parts += [str(name), values if plain else "\n".join(map(str, values.tolist()))]
     for name, space in spaces.items():
         rows = np.unique(np.linspace(0, max(space.shape[0] - 1, 0), _LOOK).astype(np.intp))
-        parts += [str(name), str(tuple(space.shape)), np.asarray(space[rows])]
+        parts += [str(name), str(tuple(space.shape)), *_some(space, rows)]
     return digest(*parts)
+
+
+def _some(space: Any, rows: np.ndarray) -> list[Any]:
+    """What a few objects of a space are: rows, entries of sparse rows, or distances."""
+    if isinstance(space, PairSpace):
+        return [space.block(rows, rows)] if space.complete else space.contents()
+    if sp.issparse(space):
+        part = space[rows]
+        return [part.data, part.indices, part.indptr]
+    return [np.asarray(space[rows])]
 
 
 def _call(result: Any) -> str:

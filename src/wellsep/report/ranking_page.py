@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
 from wellsep._display import count, listing
 from wellsep.evaluate import (
     AceResult,
     Consensus,
-    EmbeddingRanking,
     Judgement,
-    PartitionDetails,
     Ranking,
-    Scores,
-    Verdict,
     agreement,
-    partition_details,
-    rank,
 )
-from wellsep.evaluate.combined import MADE_RUN
 from wellsep.evaluate.explain import describe_confidence
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
-from wellsep.report.figures import ObjectFigures, Page, TruthPanels, fact
+from wellsep.report.contents import clusters_payload, described_in_words
+from wellsep.report.evidence import Evidence, collect_evidence
+from wellsep.report.figures import ClusterTable, ObjectFigures, Page, TruthPanels, fact
 from wellsep.report.objects import objects_figure, objects_payload, worst_table
 from wellsep.report.scatter import (
     Scatters,
@@ -39,8 +31,6 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.structure_figures import (
     agreement_payload,
-    cluster_table,
-    first_of_each,
     grid_payload,
     runs_tree_payload,
     score_grid,
@@ -52,139 +42,7 @@ from wellsep.report.table import (
     truth_panels,
     truth_payload,
 )
-from wellsep.runs import Runs
 from wellsep.spaces.planes import plane
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """A ranking and what is known about it; None where it was not given."""
-
-    ranking: Ranking
-    scores: Scores | None = None
-    details: PartitionDetails | None = None
-    runs: Runs | None = None
-    truth: np.ndarray | None = None
-    verdict: Verdict | None = None
-    explanation: tuple[str, ...] = ()
-    embeddings: EmbeddingRanking | None = None
-    vote: Consensus | None = None
-    laid_out: Coordinates | None = None
-    known: Mapping[str, Any] = field(default_factory=dict)  # columns about the objects
-
-    @property
-    def ace(self) -> AceResult | None:
-        """ACE's answer, whoever decides; None where there was no embedding."""
-        return self.ranking.by_ace
-
-    @property
-    def spaces(self) -> tuple[str, ...]:
-        return () if self.ace is None else self.ace.spaces
-
-    @property
-    def ids(self) -> np.ndarray | None:
-        if self.runs is not None and self.runs.ids is not None:
-            return self.runs.ids
-        return None if self.scores is None else self.scores.ids
-
-    @property
-    def n_objects(self) -> int:
-        if self.runs is not None:
-            return self.runs.n_objects
-        if self.details is not None:
-            return len(self.details.codes)
-        return 0 if self.scores is None else self.scores.n_objects
-
-    @property
-    def params(self) -> Mapping[str, Mapping[str, Any]]:
-        if self.runs is not None:
-            return self.runs.params
-        return {} if self.scores is None else self.scores.params
-
-    @property
-    def made_in(self) -> np.ndarray:
-        """(M,) for each partition the space it was made in, -1 where none is known."""
-        place = {name: i for i, name in enumerate(self.spaces)}
-        if self.scores is not None and self.scores.spaces == self.spaces:
-            return np.asarray(self.scores.made_in)
-        if self.runs is not None:
-            spaces, names = list(self.runs.spaces), list(self.runs.partitions)
-            made = {n: spaces[p] for n, p in zip(names, self.runs.made_in, strict=True) if p >= 0}
-            return np.array([place.get(made.get(n, ""), -1) for n in self.ranking.names])
-        return np.array([place.get(name, -1) for name in self.ranking.names])
-
-
-def collect_evidence(
-    result: Judgement | Ranking | AceResult | Consensus,
-    *,
-    runs: Any,
-    truth: Any,
-    objects: Any = None,
-) -> Evidence:
-    """Bring together what was given, and refuse what does not fit together."""
-    scores = details = verdict = embeddings = None
-    if isinstance(result, Judgement):
-        ranking, scores, details = result.ranking, result.scores, result.details
-        verdict, explanation = result.verdict, result.explanation
-        embeddings = result.embeddings
-        made = result.consensus_run  # ranked, and in no folder of runs
-        if made is not None and isinstance(runs, Runs) and MADE_RUN not in runs.names:
-            runs = made.added_to(runs)
-    else:
-        ranking = result if isinstance(result, Ranking) else rank(result)
-        explanation = ranking.explanation
-    if runs is not None:
-        _check_runs(ranking, runs)
-        if details is None and ranking.by_ace is not None:
-            settings = None if scores is None else scores.settings
-            noise = "exclude" if settings is None else settings.noise  # as it was judged
-            details = partition_details(runs, ranking.by_ace, partition=ranking.best, noise=noise)
-    if truth is not None:
-        if runs is None:
-            raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
-        truth = to_numpy(truth, "truth").reshape(-1)
-        if len(truth) != runs.n_objects:
-            raise ValueError(
-                f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
-            )
-    laid_out = result.layout if isinstance(result, Judgement) else None
-    vote = result.vote if isinstance(result, Judgement) else None
-    found = Evidence(
-        ranking, scores, details, runs, truth, verdict, explanation, embeddings, vote, laid_out
-    )
-    return found if objects is None else replace(found, known=_columns(objects, found.n_objects))
-
-
-def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:
-    """Columns about the objects, by name, each of one value per object."""
-    if not hasattr(objects, "keys") or not hasattr(objects, "__getitem__"):
-        raise TypeError(
-            "objects must be a frame or a mapping of names to columns, got "
-            f"{type(objects).__name__}."
-        )
-    found = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
-    for name, values in found.items():
-        if len(values) != n:
-            raise ValueError(
-                f"objects[{name!r}] must have one value per object ({n}), got {len(values)}."
-            )
-    return found
-
-
-def _check_runs(ranking: Ranking, runs: Any) -> None:
-    if not isinstance(runs, Runs):
-        raise TypeError(
-            f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
-        )
-    for what, names, there in (
-        ("partition", ranking.names, runs.partitions),
-        ("space", () if ranking.by_ace is None else ranking.by_ace.spaces, runs.spaces),
-    ):
-        missing = [name for name in names if name not in there]
-        if missing:
-            raise ValueError(
-                f"runs must hold every {what} that was ranked, got none called {missing[0]!r}."
-            )
 
 
 def build_ranking_page(
@@ -212,6 +70,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         "spaces": list(evidence.spaces),
         "made_in": evidence.made_in,
         "best": int(ranking.order[0]),
+        "n_objects": evidence.n_objects,
         "table": table_payload(table),
         "explanation": list(evidence.explanation),
     }
@@ -261,9 +120,8 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         data["objects"] = objects_payload(chosen, drawn, evidence.ids)
         worst = worst_table(chosen, evidence.ids)
         data["objects"]["worst"] = worst
-    clusters = _structure(evidence, data)
-    if clusters is not None:
-        data["clusters"] = clusters
+    _structure(evidence, data)
+    clusters = _clusters(evidence, data)
     if not any(name in data for name in ("grid", "votes_of_runs", "tree")):
         missing["structure"] = "There is one clustering or one embedding only: nothing to compare."
     truth = None
@@ -291,8 +149,8 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
     )
 
 
-def _structure(evidence: Evidence, data: dict[str, Any]) -> dict[str, list[Any]] | None:
-    """Put the figures of the structure into the data; return the table of clusters."""
+def _structure(evidence: Evidence, data: dict[str, Any]) -> None:
+    """Put the figures of the structure into the data."""
     ranking, ace, runs = evidence.ranking, evidence.ace, evidence.runs
     scores = evidence.scores
     if ace is not None and scores is not None and scores.spaces == ace.spaces:
@@ -303,14 +161,21 @@ def _structure(evidence: Evidence, data: dict[str, Any]) -> dict[str, list[Any]]
         tree = runs_tree_payload(ranking, runs.partitions)
         if tree is not None:
             data["tree"] = tree
-    if evidence.details is None:
+
+
+def _clusters(evidence: Evidence, data: dict[str, Any]) -> ClusterTable | None:
+    """Put the tables of clusters into the data; return that of the best partition."""
+    ranking, described = evidence.ranking, evidence.described
+    if not described:
         return None
-    distinct = first_of_each(ranking)
-    other = None
-    if runs is not None and len(distinct) > 1:
-        name = ranking.names[distinct[1]]
-        other = (name, runs.partitions[name])
-    return cluster_table(evidence.details, other, evidence.ids)
+    partitions = {} if evidence.runs is None else evidence.runs.partitions
+    distinct = [ranking.names[at] for at in ranking.first_of_each]
+    found = clusters_payload(described, partitions, distinct)
+    said = described_in_words(list(described)) if len(distinct) > len(described) else ""
+    data["clusters"] = found | {"said": said}
+    first = next(iter(described))
+    one = found["described"][first]
+    return ClusterTable(first, one["table"], tuple(one["notes"]), said)
 
 
 def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -352,15 +217,14 @@ def _scatters(
             xy = runs.open_layout(layout)  # type: ignore[union-attr, arg-type]
             made = [(plane(xy, objects)[0], str(layout))] * n_spaces
         else:
-            made = [
-                plane(runs.spaces[name], objects, layout or "pca")  # type: ignore[union-attr]
-                for name in evidence.spaces
-            ]
+            spaces = runs.spaces  # type: ignore[union-attr]
+            made = [plane(spaces[name], objects, layout or "pca") for name in evidence.spaces]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}
     if runs is not None:
-        labels = label_parts({n: runs.partitions[n] for n in ranking.names}, objects, reference)
+        partitions = runs.partitions
+        labels = label_parts({n: partitions[n] for n in ranking.names}, objects, reference)
     elif chosen is not None:
         codes = chosen.codes[objects]
         labels = {chosen.partition: (codes, chosen.clusters, np.arange(len(chosen.clusters)))}

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import to_numpy
+from wellsep._display import shown
 from wellsep._files import Stored, digest, members, stored_member, stored_npy, write_npy, write_npz
 from wellsep._matrices import PairSpace, count_of
 from wellsep.distances import Distances
@@ -152,11 +153,11 @@ def _open_sparse(path: str, what: str, distances: bool) -> Any:
     parts = {key: stored_member(path, name, what).open() for key, name in found.items()}
     shape = tuple(int(size) for size in parts["shape"])
     entries = (parts["data"], parts["indices"], parts["indptr"])
-    kind = str(parts["format"]) if "format" in parts else "csr"
-    made = sp.csc_array if "csc" in kind else sp.csr_array
-    matrix = made(entries, shape=shape)
-    if kind.strip("b'") not in ("csr", "csc"):
-        raise ValueError(f"{what} must be in CSR or CSC format, got {kind}.")
+    kind = parts["format"].tobytes().decode("latin-1") if "format" in parts else "csr"
+    kind = kind.replace("\0", "")  # text has four bytes per letter
+    if kind not in ("csr", "csc"):
+        raise ValueError(f"{what} must be in CSR or CSC format, got {shown(kind)}.")
+    matrix = (sp.csc_array if kind == "csc" else sp.csr_array)(entries, shape=shape)
     matrix.check_format(full_check=True)
     if not distances:
         return sp.csr_array(matrix)

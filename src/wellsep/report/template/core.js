@@ -20,7 +20,8 @@ W.make = function (tag, attributes = {}, ...children) {
 // Packed arrays: base64 of little-endian numbers, of bits, or of points in three bytes.
 W.decode = function (packed) {
   if (!packed) return null;
-  const bytes = Uint8Array.from(atob(packed.b), (c) => c.charCodeAt(0));
+  const raw = atob(packed.b), bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   if (packed.$ === 'u1') return bytes;
   if (packed.$ === 'u2') return new Uint16Array(bytes.buffer);
   if (packed.$ === 'i4') return new Int32Array(bytes.buffer);
@@ -63,8 +64,10 @@ W.choose = function (what, value) {
 W.chooseRun = function (run) {
   W.state.cluster = null;
   W.choose('run', run);
-  W.say(`${W.data.partitions[run]} is chosen.`);
+  W.say(run < 0 ? 'No row is chosen.' : `${W.data.partitions[run]} is chosen.`);
 };
+// What a scatter plot shows of a run; where rows are clusters, the whole clustering.
+W.runName = (run) => W.data.whole ?? W.data.partitions[run];
 W.spaceOf = (run) => W.data.made_in[run];
 W.runOf = (space) => W.data.made_in.indexOf(space);
 W.chooseSpace = function (space) {

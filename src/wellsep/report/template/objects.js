@@ -90,9 +90,6 @@
   strip('margin', 'margin');
   strip('lcd', 'local connectivity disagreement');
 
-  W.tables.clusters = W.data.clusters && (() => { const keys = Object.keys(W.data.clusters); return {columns: keys, rows: W.data.clusters.cluster.map((_, i) => keys.map((key) => W.data.clusters[key][i]))}; });
-  if (!W.tables.clusters) delete W.tables.clusters;
-
   const worst = best.worst;
   if (!worst) return;
   const keys = Object.keys(worst).filter((key) => key !== 'position');

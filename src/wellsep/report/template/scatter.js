@@ -51,7 +51,7 @@
     if (by === 'truth') return labelling(null);
     if (by && by.startsWith('value:')) return {title: `${VALUES[by.slice(6)]} in ${best}`, values: values[by.slice(6)], key: by.slice(6)};
     if (by && by.startsWith('known:')) return column(by.slice(6));
-    const name = W.data.partitions[by && by.startsWith('run:') ? Number(by.slice(4)) : run];
+    const name = W.runName(by && by.startsWith('run:') ? Number(by.slice(4)) : run);
     return labelling(name) || labelling(Object.keys(scatters.labels)[0] ?? '') || {title: 'nothing', codes: new Int32Array(n).fill(0), clusters: [''], colours: [0]};
   }
   function limits(now) {
@@ -304,7 +304,7 @@
         pen.stroke();
       }
       if (W.recorder) return;
-      this.title.replaceChildren(W.make('bdi', {}, W.data.partitions[this.run()]));
+      this.title.replaceChildren(W.make('bdi', {}, W.runName(this.run())));
       const spot = here(this.space), half = this.size;
       const fate = W.fate && this.space !== LAYOUT ? `${W.fate(this.space)}; ` : '';
       const picked = chosen === undefined ? '' : ` Marked: ${words(chosen, now).replaceAll('\n', ', ')}.`;
@@ -433,7 +433,7 @@
 
   // Colour by
   const by = W.byId('colour-by');
-  by.append(W.make('option', {value: ''}, 'clusters of each run'));
+  by.append(W.make('option', {value: ''}, W.data.whole ? 'clusters' : 'clusters of each run'));
   if (scatters.truth) by.append(W.make('option', {value: 'truth'}, 'the truth'));
   const columns = Object.keys(scatters.known).filter((name) => !scatters.known[name].texts);
   if (columns.length) {

@@ -19,8 +19,8 @@
       pen.font = '12px system-ui, sans-serif';
       pen.textBaseline = 'middle';
       const tiny = (wide <= 5 || tall <= 5) && !named;
-      const rgb = (text) => text.match(/\d+/g).map(Number);
-      if (tiny) W.pixels(pen, rows.length, columns.length, (i, j) => rgb(Number.isFinite(value(i, j)) ? paint(value(i, j), i, j) : 'rgb(128,128,128)'), left, top, wide * columns.length, tall * rows.length);
+      const pixel = shade(W.ramp().rgb), grey = [128, 128, 128];
+      if (tiny) W.pixels(pen, rows.length, columns.length, (i, j) => { const v = value(i, j); return Number.isFinite(v) ? pixel(v, i, j) : grey; }, left, top, wide * columns.length, tall * rows.length);
       for (let i = 0; i < rows.length; i++) {
         for (let j = 0; j < (tiny ? 0 : columns.length); j++) {
           const v = value(i, j);

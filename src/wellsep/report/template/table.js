@@ -41,7 +41,8 @@
     for (const name of [c.label, c.key, c.key.replace(/^\w+:/, ''), ...(OTHER[c.key] || [])]) known.push([name.toLowerCase(), c]);
   }
   known.sort((a, b) => b[0].length - a[0].length);
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const texts = [];  // of the rows, read when they are first asked for
+  const textOf = (i) => (texts[i] ??= [...rows[i].cells].map((c) => (c.querySelector('bdi') ?? c).textContent).join(' ').toLowerCase());
   const compare = {
     '<': (a, b) => a < b, '<=': (a, b) => a <= b, '>': (a, b) => a > b, '>=': (a, b) => a >= b, '=': (a, b) => a === b, '!=': (a, b) => a !== b,
   };
@@ -89,7 +90,7 @@
         } else {
           const wanted = unquoted(word).toLowerCase();
           used = word.length;
-          test = (i) => texts[i].includes(wanted);
+          test = (i) => textOf(i).includes(wanted);
         }
       }
       if (test) any[any.length - 1].push(not ? (i) => !test(i) : test);
@@ -104,13 +105,22 @@
   const classOf = (i) => (classes ? classes[i] : i);
   runs.forEach((_, i) => sizes.set(classOf(i), (sizes.get(classOf(i)) || 0) + 1));
   const folded = sizes.size < rows.length;
+  // Of a long table the first rows, and the chosen one, until all are asked for.
+  const MOST = 100, rest = W.byId('rows-left'), more = rest.firstElementChild;
+  let most = MOST;
   function show() {
-    const met = new Map(), count = new Map();
+    const met = new Map(), count = new Map(), chosen = rowOf.get(W.state.run);
+    let shown = 0;
     rows.forEach((_, i) => { if (fits[i]) count.set(classOf(i), (count.get(classOf(i)) || 0) + 1); });
     for (const row of body.rows) {
       const i = placeOf.get(row), own = classOf(i), first = fits[i] && !met.has(own);
       if (first) met.set(own, i);
-      row.hidden = !fits[i] || !(first || open.has(own));
+      const wanted = fits[i] && (first || open.has(own));
+      if (wanted) shown++;
+      const hide = !wanted || (shown > most && row !== chosen);
+      if (row.hidden !== hide) row.hidden = hide;
+      if (hide) continue;
+      dress(row, i);
       if (!folded) continue;
       const button = row.querySelector('.fold');
       if (!button) continue;
@@ -118,8 +128,13 @@
       button.textContent = `${count.get(own)} runs, the same clustering`;
       button.setAttribute('aria-expanded', String(open.has(own)));
     }
+    table.classList.add('ready');
+    rest.hidden = shown <= most;
+    more.textContent = `Show the other ${shown - most} rows`;
     rove();
   }
+  more.addEventListener('click', () => { most = Infinity; show(); });
+  addEventListener('beforeprint', () => { most = Infinity; show(); });
   function filter() {
     const text = W.byId('filter').value, {wrong, any} = understand(text);
     fits = rows.map((_, i) => any.some((all) => all.every((test) => test(i))));
@@ -132,18 +147,21 @@
   }
 
   const buttonOf = (row) => row.querySelector('th.name button');
+  let stop = null, marked = null;
   function rove() {
-    const visible = [...body.rows].filter((row) => !row.hidden);
     const chosen = rowOf.get(W.state.run);
-    const stop = visible.includes(chosen) ? chosen : visible[0];
-    rows.forEach((row) => buttonOf(row).setAttribute('tabindex', row === stop ? '0' : '-1'));
+    const next = chosen && !chosen.hidden ? chosen : [...body.rows].find((row) => !row.hidden);
+    if (next === stop) return;
+    if (stop) buttonOf(stop).setAttribute('tabindex', '-1');
+    stop = next ?? null;
+    if (stop) { dress(stop, placeOf.get(stop)); buttonOf(stop).setAttribute('tabindex', '0'); }
   }
   function mark() {
-    rows.forEach((row, i) => {
-      const here = runs[i] === W.state.run;
-      if (here) row.setAttribute('aria-current', 'true'); else row.removeAttribute('aria-current');
-      buttonOf(row).setAttribute('aria-pressed', String(here));
-    });
+    const chosen = rowOf.get(W.state.run);
+    if (chosen && chosen.hidden) show();
+    if (marked) { marked.removeAttribute('aria-current'); buttonOf(marked).setAttribute('aria-pressed', 'false'); }
+    marked = chosen ?? null;
+    if (marked) { dress(marked, placeOf.get(marked)); marked.setAttribute('aria-current', 'true'); buttonOf(marked).setAttribute('aria-pressed', 'true'); }
     rove();
   }
 
@@ -153,10 +171,13 @@
     head.append(button);
     button.addEventListener('click', () => sort(i, sorted.column === i ? !sorted.down : columns[i].direction > 0));
   });
-  const largest = Math.max(2, rows.length);
-  rows.forEach((row, i) => {
+  // What a row gets when it is first seen: buttons, bars, intervals.
+  const largest = Math.max(2, rows.length), dressed = new Set();
+  function dress(row, i) {
+    if (dressed.has(row)) return;
+    dressed.add(row);
     const name = row.querySelector('th.name'), text = name.textContent;
-    const button = W.make('button', {type: 'button', title: text}, W.make('bdi', {}, text));
+    const button = W.make('button', {type: 'button', title: text, tabindex: '-1', 'aria-pressed': 'false'}, W.make('bdi', {}, text));
     name.replaceChildren(button);
     if (sizes.get(classOf(i)) > 1) {
       const fold = W.make('button', {type: 'button', class: 'fold', tabindex: '-1', hidden: true});
@@ -168,7 +189,6 @@
       fold.removeAttribute('tabindex');
       name.append(fold);
     }
-    row.addEventListener('click', () => W.chooseRun(runs[i]));
     columns.forEach((c, j) => {
       const value = c.values[i], cell = row.cells[j];
       if (c.key.startsWith('rank:') && value === 1) cell.classList.add('first');
@@ -183,7 +203,8 @@
         cell.replaceChildren(W.make('span', {}, cell.textContent), svg);
       }
     });
-  });
+  }
+  body.addEventListener('click', (event) => { const row = event.target.closest('tr'); if (row) W.chooseRun(runs[placeOf.get(row)]); });
   body.addEventListener('keydown', (event) => {
     if (event.target.classList.contains('fold')) return;
     const visible = [...body.rows].filter((row) => !row.hidden);
@@ -204,6 +225,7 @@
   W.on('run', () => {
     mark();
     const row = rowOf.get(W.state.run);
+    if (!row) return;
     if (!row.contains(document.activeElement)) {
       const top = row.offsetTop - table.tHead.offsetHeight, low = row.offsetTop + row.offsetHeight;
       if (top < scroll.scrollTop) scroll.scrollTop = top;
@@ -225,7 +247,7 @@
   });
   function arrange() {
     if (!widths) {
-      sheet.textContent = '';
+      sheet.textContent = '#ranking-table { width: auto; }';  // what the columns need, not what is there
       widths = heads.map((head) => head.offsetWidth);
       if (!widths[0]) { widths = null; return; }
     }

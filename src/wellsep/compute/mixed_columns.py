@@ -1,0 +1,234 @@
+"""Columns of a mixed table made ready for Gower's distance: numbers over a range, and codes.
+
+How a value is read is fixed once, on all objects of a table: the range of a number, the code of a
+category. Rows that come later are read in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import is_frame, to_numpy
+from wellsep._display import quoted, shown
+from wellsep._matrices import PairSpace
+
+MISSING = -1  # the code of a category that is not known
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The columns made ready: numbers in [0, 1], categories as codes, what is missing."""
+
+    numbers: np.ndarray  # (n, p) over the range of all objects; 0 where missing
+    known: np.ndarray  # (n, p) bool
+    codes: np.ndarray  # (n, q) of categories and binaries
+    levels: np.ndarray  # (q,) codes of each
+    asymmetric: np.ndarray  # (q,) bool
+    number_weights: np.ndarray  # (p,)
+    code_weights: np.ndarray  # (q,)
+
+    def take(self, rows: np.ndarray) -> Columns:
+        return replace(
+            self, numbers=self.numbers[rows], known=self.known[rows], codes=self.codes[rows]
+        )
+
+    def followed_by(self, other: Columns) -> Columns:
+        """These rows and, after them, those of another table that was read in the same way."""
+        return replace(
+            self,
+            numbers=np.concatenate([self.numbers, other.numbers]),
+            known=np.concatenate([self.known, other.known]),
+            codes=np.concatenate([self.codes, other.codes]),
+            levels=np.maximum(self.levels, other.levels),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """How the columns of a table are read."""
+
+    names: tuple[str, ...]
+    ordered: Mapping[str, Sequence[Any]]  # column → levels, the lowest first
+    asymmetric: tuple[str, ...]
+    places: Mapping[str, Mapping[Any, int]]  # column of categories → code of each
+    low: np.ndarray  # (p,) smallest value of each column of numbers
+    span: np.ndarray  # (p,) range of its values; 1 where all are equal
+    weights: Mapping[str, float]
+
+    def read(self, columns: Mapping[str, Any]) -> Columns:
+        """Numbers, codes and what is missing; a category that was never seen has a code of its own.
+
+        ``columns`` as `read_columns` gives them, with the names of this reading.
+        """
+        numbers, codes, levels = [], [], []
+        for name in self.names:
+            if name in self.places:
+                codes.append(_coded(columns[name], self.places[name]))
+                levels.append(max(len(self.places[name]), int(codes[-1].max(initial=0)) + 1))
+            elif name in self.asymmetric:
+                codes.append(_binary(columns[name], name))
+                levels.append(2)
+            else:
+                numbers.append(_number(columns[name], name, self.ordered))
+        n = len(columns[self.names[0]])
+        table = np.column_stack(numbers) if numbers else np.zeros((n, 0))
+        known = ~np.isnan(table)
+        of_codes = [name for name in self.names if name in self.places or name in self.asymmetric]
+        of_numbers = [name for name in self.names if name not in of_codes]
+        return Columns(
+            # The smallest value is taken off first: data far from 0 would lose their digits.
+            np.where(known, (table - self.low) / self.span, 0.0),
+            known,
+            np.column_stack(codes) if codes else np.zeros((n, 0), np.int32),
+            np.array(levels, dtype=np.intp),
+            np.array([name in self.asymmetric for name in of_codes], dtype=bool),
+            np.array([self.weights[name] for name in of_numbers], dtype=float),
+            np.array([self.weights[name] for name in of_codes], dtype=float),
+        )
+
+
+def reading_of(
+    columns: Mapping[str, Any],
+    asymmetric: tuple[str, ...],
+    ordered: Mapping[str, Sequence[Any]],
+    weights: Mapping[str, float],
+) -> Reading:
+    """Ranges and codes of a table, which stay those of all its objects."""
+    levels = {
+        name: list(found)
+        for name, column in columns.items()
+        if (found := ordered.get(name, getattr(column, "levels", None))) is not None
+        and name not in asymmetric
+    }
+    places, low, span = {}, [], []
+    for name, column in columns.items():
+        if name in asymmetric:
+            continue
+        if name not in levels and not isinstance(column, np.ndarray):
+            seen = dict.fromkeys(v for v in column if v is not None)
+            places[name] = {value: code for code, value in enumerate(seen)}
+            continue
+        values = _number(column, name, levels)
+        some = values[~np.isnan(values)]
+        low.append(float(some.min()) if len(some) else 0.0)
+        wide = float(some.max()) - low[-1] if len(some) else 0.0
+        span.append(wide if wide > 0 else 1.0)
+    names = tuple(columns)
+    return Reading(names, levels, asymmetric, places, np.array(low), np.array(span), weights)
+
+
+def check_columns(columns: Mapping[str, Any], reading: Reading) -> None:
+    """Refuse a table whose columns are not those of the reading, or are of another kind."""
+    missing = [name for name in reading.names if name not in columns]
+    unknown = [name for name in columns if name not in reading.names]
+    if missing or unknown:
+        wrong = f"without {quoted(missing)}" if missing else f"with {quoted(unknown)}"
+        raise ValueError(f"X must have the columns {quoted(reading.names)}, got a table {wrong}.")
+    for name, column in columns.items():
+        if name in reading.asymmetric or name in reading.ordered:
+            continue
+        numbers, before = isinstance(column, np.ndarray), name not in reading.places
+        if numbers != before and not all(_is_missing(v) for v in column):
+            kinds = ("numbers", "categories")
+            raise TypeError(
+                f"column {name!r} of X must hold {kinds[not before]} as in fit, got "
+                f"{kinds[not numbers]}."
+            )
+
+
+def read_columns(frame: Any) -> dict[str, Any]:
+    """Name → column: a float array of numbers, or (codes, number of levels, ordered, words)."""
+    if isinstance(frame, PairSpace):
+        raise TypeError(f"frame must be a table, got {type(frame).__name__}.")
+    if not is_frame(frame):
+        array = to_numpy(frame, "frame")
+        if array.ndim != 2 or array.dtype.kind not in "fiub":
+            raise TypeError(
+                "frame must be a pandas, polars or pyarrow table or an array of numbers, got "
+                f"{shown(frame)}."
+            )
+        return {str(c): array[:, c].astype(np.float64) for c in range(array.shape[1])}
+    import narwhals.stable.v2 as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    return {str(name): _read_column(table[name], str(name)) for name in table.columns}
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or pandas' NA, which equals nothing and is not false."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def _read_column(series: Any, name: str) -> Any:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric():
+        return np.array([np.nan if _is_missing(v) else v for v in series.to_list()], float)
+    if dtype == nw.Boolean or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+        return _Words(series.to_list(), _own_levels(series))
+    raise TypeError(
+        f"frame must have columns of numbers, booleans, text or categories, got {name!r} of type "
+        f"{dtype}; turn it into numbers, or drop it."
+    )
+
+
+def _own_levels(series: Any) -> list[Any] | None:
+    """Levels of a pandas categorical that says it is ordered."""
+    native = series.to_native()
+    dtype: Any = getattr(native, "dtype", None)
+    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
+class _Words(list):
+    """The values of a column of categories, and its levels where they are ordered."""
+
+    def __init__(self, values: list[Any], levels: list[Any] | None) -> None:
+        super().__init__(None if _is_missing(v) else v for v in values)
+        self.levels = levels
+
+
+def _coded(column: Any, place: Mapping[Any, int]) -> np.ndarray:
+    values = [None if _is_missing(v) else v for v in column]
+    new = dict.fromkeys(v for v in values if v is not None and v not in place)
+    place = {**place, **{value: len(place) + k for k, value in enumerate(new)}}
+    return np.array([MISSING if v is None else place[v] for v in values], np.int32)
+
+
+def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.ndarray:
+    """Values of a column of numbers, or places in the levels of an ordered one; NaN is missing."""
+    if name in ordered:
+        return _positions(column, list(ordered[name]), name)
+    values = np.asarray(column, dtype=np.float64)
+    if np.isinf(values).any():
+        row = int(np.isinf(values).argmax())
+        raise ValueError(
+            f"frame must have finite numbers, got {values[row]} in column {name!r} (row {row})."
+        )
+    return values
+
+
+def _binary(column: Any, name: str) -> np.ndarray:
+    values = [None if _is_missing(v) else v for v in column]
+    if not {v for v in values if v is not None} <= {0, 1}:
+        wrong = next(v for v in values if v is not None and v not in (0, 1))
+        raise ValueError(
+            f"asymmetric must name columns of booleans or of 0 and 1, got {name!r} with {wrong}."
+        )
+    return np.array([MISSING if v is None else int(v) for v in values], np.int32)
+
+
+def _positions(column: Any, levels: list[Any], name: str) -> np.ndarray:
+    place = {v: float(k) for k, v in enumerate(levels)}
+    values = [None if _is_missing(v) else v for v in column]
+    unknown = [v for v in values if v is not None and v not in place]
+    if unknown:
+        raise ValueError(
+            f"ordered[{name!r}] must hold every level of the column, got none for "
+            f"{shown(unknown[0])}."
+        )
+    return np.array([np.nan if v is None else place[v] for v in values])

@@ -1,0 +1,173 @@
+"""What is in the clusters of the best partitions: a short description of each, for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._checks import is_frame
+from wellsep._display import count
+from wellsep._records import freeze
+from wellsep.evaluate.contents import describe_partition, found_again
+from wellsep.evaluate.contents_record import ClusterDescription
+from wellsep.evaluate.details import PartitionDetails
+from wellsep.evaluate.features import Columns, compare, read_columns
+from wellsep.partitions import Partitions
+from wellsep.spaces.planes import drawn_objects
+from wellsep.spaces.scaling import has_columns, take_objects
+
+MOST_DESCRIBED = 5  # distinct partitions
+MOST_OBJECTS = 1000  # that one is described by
+LEAST_OBJECTS = 5  # of each cluster, where it has so many
+MOST_FEATURES = 200  # that are kept: those that differ most
+
+
+def describe_best(
+    spaces: Any,
+    partitions: Partitions,
+    chosen: Sequence[tuple[str, str]],
+    *,
+    X: Any = None,
+    feature_names: Any = None,
+    ids: Any = None,
+    details: PartitionDetails | None = None,
+    stability: Any = None,
+) -> dict[str, ClusterDescription]:
+    """Describe some partitions, each in its own space, without rules and without DBCV.
+
+    The features are the columns of ``X``, the data that the runs were made from, else those of the
+    space. Of many objects a sample is described; sizes are those of all objects. Where ``details``
+    are of one of the partitions, its silhouette widths are taken from them.
+
+    Parameters
+    ----------
+    spaces : mapping of str to array
+    partitions : Partitions
+    chosen : sequence of (partition, space)
+    X : array-like of shape (n, p), optional
+    feature_names : sequence of str, optional
+        Of the columns of X.
+    ids : array-like of shape (n,), optional
+    details : PartitionDetails, optional
+    stability : Stability, optional
+        Of the partitions, where they are one.
+
+    Returns
+    -------
+    dict of str to ClusterDescription
+        Partitions without any cluster are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spaces = {"flat": np.array([[0.0, 7], [1, 8], [5, 8], [6, 7]])}
+    >>> partitions = Partitions.from_labels({"good": [0, 0, 1, 1]})
+    >>> describe_best(spaces, partitions, [("good", "flat")])["good"].features
+    ('column 0', 'column 1')
+    """
+    names = np.arange(partitions.n_objects) if ids is None else np.asarray(ids)
+    found = {}
+    for name, space in chosen[:MOST_DESCRIBED]:
+        partition = partitions[partitions.names.index(name)]
+        if len(partition.classes[0]) == 0:
+            continue
+        described = _describe(spaces[space], partition, X, feature_names, names)
+        if stability is not None:
+            described = replace(described, **found_again(stability, partition, described.clusters))
+        if details is not None and (details.partition, details.space) == (name, space):
+            described = _with_widths(described, details)
+        found[name] = described
+    return found
+
+
+def _describe(
+    space: Any, partition: Partitions, X: Any, feature_names: Any, ids: np.ndarray
+) -> ClusterDescription:
+    codes, n = partition.codes[0], partition.n_objects
+    objects = described_objects(codes)
+    rows = take_objects(space, objects)
+    if has_columns(space):
+        rows = np.asarray(rows, dtype=np.float64)
+    part = partition.take(objects)
+    columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
+    found = describe_partition(rows, part, columns, ids=ids, thorough=False)
+    notes = found.notes[len(columns.notes) :]  # constant columns are no news here
+    if len(objects) == n:
+        return replace(found, notes=notes)
+    drawn = f"{len(objects):,} of {count(n, 'object')}"
+    full = np.append(objects, -1)  # the last: none
+    return replace(
+        found,
+        n_objects=n,
+        sizes=freeze(np.bincount(codes[codes >= 0], minlength=len(found.clusters))),
+        medoid=freeze(full[found.medoid]),
+        typical=freeze(full[found.typical]),
+        doubtful=freeze(full[found.doubtful]),
+        notes=(*notes, f"All but the sizes comes from {drawn}, drawn at random."),
+    )
+
+
+def described_objects(codes: np.ndarray) -> np.ndarray:
+    """Positions of some objects in order: a sample, and a few more of each small cluster.
+
+    Examples
+    --------
+    >>> codes = np.repeat([0, 1], [5000, 3])
+    >>> len(described_objects(codes)), described_objects(codes)[-3:].tolist()
+    (1003, [5000, 5001, 5002])
+    """
+    drawn = drawn_objects(len(codes), MOST_OBJECTS)
+    if len(drawn) == len(codes):
+        return drawn
+    here = np.bincount(codes[drawn][codes[drawn] >= 0], minlength=codes.max() + 1)
+    scarce = np.flatnonzero(here < LEAST_OBJECTS)
+    more = [np.flatnonzero(codes == code)[:LEAST_OBJECTS] for code in scarce]
+    return np.unique(np.concatenate([drawn, *more]))
+
+
+def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndarray) -> Columns:
+    """The features of some objects: of the input, else of the space; none of distances."""
+    if X is None or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
+        if not has_columns(space):
+            return Columns(np.empty((len(objects), 0)), (), np.empty(0, dtype=bool), ())
+        names = [f"column {i}" for i in range(rows.shape[1])]
+        return read_columns(rows, names, len(objects), "space")
+    if is_frame(X):
+        import narwhals.stable.v2 as nw
+
+        table = nw.from_native(X, eager_only=True)[objects.tolist()].to_native()
+    elif sp.issparse(X):
+        table = X.tocsr()[objects].toarray()
+    else:
+        table = np.asarray(X[objects] if hasattr(X, "shape") else np.asarray(X)[objects])
+    return read_columns(table, feature_names, len(objects), "X")
+
+
+def _strongest(columns: Columns, partition: Partitions) -> Columns:
+    """The features that differ most between the clusters, in their order."""
+    if len(columns.names) <= MOST_FEATURES:
+        return columns
+    codes, k = partition.codes[0], len(partition.classes[0])
+    size = np.nan_to_num(np.abs(compare(columns, codes, k, pairs=False).difference)).max(axis=0)
+    kept = np.sort(np.argsort(-size, kind="stable")[:MOST_FEATURES])
+    return columns._replace(
+        values=columns.values[:, kept],
+        names=tuple(columns.names[at] for at in kept),
+        shares=columns.shares[kept],
+    )
+
+
+def _with_widths(found: ClusterDescription, details: PartitionDetails) -> ClusterDescription:
+    """The same with the widths of all objects, where they are defined."""
+    own = [details.widths[details.codes == code] for code in range(len(details.clusters))]
+    if details.clusters != found.clusters or any(np.isnan(widths).any() for widths in own):
+        return found
+    return replace(
+        found,
+        silhouette=freeze([widths.mean() for widths in own]),
+        negative=freeze([(widths < 0).mean() for widths in own]),
+    )

@@ -1,0 +1,39 @@
+"""The data a result was made from, as a page draws it: a matrix, distances or the only space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import check_data, to_numpy
+from wellsep._matrices import PairSpace
+from wellsep.runs import Runs
+
+DATA = "the data"
+
+
+def given_data(runs: Any, least: int, which: str) -> tuple[Any, Any]:
+    """The data and the names of the objects; ``runs`` are a matrix, a frame, or runs of one space.
+
+    Examples
+    --------
+    >>> X, ids = given_data([[0.0], [1.0]], 2, "that were clustered")
+    >>> X.shape, ids
+    ((2, 1), None)
+    """
+    ids: Any = None
+    if isinstance(runs, Runs):
+        spaces = list(runs.spaces)
+        if len(spaces) != 1:
+            raise ValueError(f"runs must hold one space for this result, got {len(spaces)}.")
+        X, ids = runs.spaces[spaces[0]], runs.ids
+    elif isinstance(runs, PairSpace):
+        X = runs
+    else:
+        if hasattr(runs, "iloc"):
+            ids = [str(name) for name in runs.index]
+        X = to_numpy(check_data(runs))
+    if len(X) < least:
+        raise ValueError(f"runs must hold the {least} objects {which}, got {len(X)}.")
+    return X if isinstance(X, PairSpace) else np.asarray(X), ids

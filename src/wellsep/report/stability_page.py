@@ -1,0 +1,243 @@
+"""The page of a stability: how often each cluster is found again, how sure that is, its objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import is_frame
+from wellsep._display import printable
+from wellsep.evaluate.best_contents import describe_best
+from wellsep.evaluate.details import object_details
+from wellsep.evaluate.truth import shown_classes
+from wellsep.partitions import Partitions
+from wellsep.report.contents import clusters_payload
+from wellsep.report.data_given import DATA, given_data
+from wellsep.report.figures import (
+    ClusterTable,
+    Column,
+    ObjectFigures,
+    Page,
+    RankingTable,
+    StabilityFigure,
+    fact,
+)
+from wellsep.report.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.pack import pack
+from wellsep.report.scatter import (
+    Scatters,
+    draw_objects,
+    label_parts,
+    object_names,
+    scatters_payload,
+)
+from wellsep.report.table import table_payload
+from wellsep.spaces.planes import plane
+
+WHOLE = "the clustering"
+MOST_DOTS = 6000  # draws times clusters
+
+
+def is_stability(result: Any) -> bool:
+    """Whether a result is one of stability (a record this room does not import)."""
+    return all(hasattr(result, name) for name in ("jaccard", "dissolved", "recovered", "n_found"))
+
+
+def build_stability_page(
+    found: Any, *, runs: Any, truth: Any, title: str | None, layout: str
+) -> Page:
+    """Everything the template and the script need for a stability."""
+    figure, table = stability_figure(found), stability_table(found)
+    names = list(figure.clusters)
+    missing: dict[str, str] = {}
+    data: dict[str, Any] = {
+        "kind": "stability",
+        "whole": WHOLE,
+        "partitions": names,
+        "spaces": [DATA],
+        "made_in": [0] * len(names),
+        "best": -1,
+        "table": table_payload(table),
+        "n_objects": len(found.labels),
+        "explanation": found.explain().splitlines(),
+        "stability": stability_payload(figure),
+    }
+    shown: ObjectFigures | None = None
+    worst = clusters = None
+    if runs is None:
+        missing["scatters"] = (
+            "The objects are not drawn: the page was made without the data (runs=X)."
+        )
+        missing["objects"] = "The objects are not shown: that needs the data."
+    else:
+        X, ids = given_data(runs, len(found.labels), "that were clustered")
+        partition = Partitions.from_labels({WHOLE: found.labels})
+        details = object_details(X, partition, DATA)
+        shown = objects_figure(details)
+        scatters = _scatter(found, X, ids, truth, layout, shown)
+        data["scatters"] = scatters_payload(scatters)
+        data["sides"] = {"selected": [0], "excluded": []}
+        data["objects"] = objects_payload(shown, scatters.objects, ids)
+        worst = worst_table(shown, ids)
+        data["objects"]["worst"] = worst
+        described = describe_best(
+            {DATA: X},
+            partition,
+            [(WHOLE, DATA)],
+            X=runs if is_frame(runs) else None,
+            ids=ids,
+            details=details,
+            stability=found,
+        )
+        data["clusters"] = clusters_payload(described, {}, []) | {"said": ""}
+        one = data["clusters"]["described"][WHOLE]
+        clusters = ClusterTable(WHOLE, one["table"], tuple(one["notes"]))
+    lines = found.explain().splitlines()
+    return Page(
+        kind="stability",
+        title=title or f"Stability of {len(names)} clusters",
+        lead=(("text", lines[0]),),
+        sure=_sure(found),
+        facts=_facts(found),
+        table=table,
+        paragraphs=tuple(lines),
+        objects=shown,
+        worst=worst,
+        missing=missing,
+        data=data,
+        clusters=clusters,
+        stability=figure,
+    )
+
+
+def stability_figure(found: Any) -> StabilityFigure:
+    """Each cluster in every draw, its mean with the interval, and what the draws found."""
+    half = np.nan_to_num(found.half_width)
+    return StabilityFigure(
+        clusters=tuple(str(label) for label in found.clusters),
+        sizes=np.asarray(found.sizes),
+        values=np.asarray(found.values, dtype=float),
+        mean=np.asarray(found.jaccard, dtype=float),
+        low=np.maximum(found.jaccard - half, 0.0),
+        high=np.minimum(found.jaccard + half, 1.0),
+        dissolved=np.asarray(found.dissolved),
+        recovered=np.asarray(found.recovered),
+        draws=np.asarray(found.n_draws),
+        words=tuple(found.words),
+        n_found=np.empty(0, dtype=int) if found.stand_in else found.n_found[found.n_found > 0],
+        strengths=np.asarray(found.prediction_strengths, dtype=float),
+        scheme=str(found.scheme),
+    )
+
+
+def stability_payload(figure: StabilityFigure) -> dict[str, Any]:
+    """The figure as the page's script reads it; of very many draws the first ones."""
+    most = max(10, MOST_DOTS // max(len(figure.clusters), 1))
+    return {
+        "clusters": list(figure.clusters),
+        "sizes": figure.sizes,
+        "values": [pack(row[:most], "f4") for row in figure.values],
+        "mean": figure.mean,
+        "low": figure.low,
+        "high": figure.high,
+        "dissolved": figure.dissolved,
+        "recovered": figure.recovered,
+        "draws": figure.draws,
+        "words": list(figure.words),
+        "found": figure.n_found,
+        "strengths": figure.strengths,
+        "scheme": figure.scheme,
+    }
+
+
+def stability_table(found: Any) -> RankingTable:
+    """A row per cluster, the least stable first."""
+    columns = found.columns()
+    order = np.argsort(np.nan_to_num(found.jaccard, nan=-1.0), kind="stable")
+    of = len(set(columns["draws"])) == 1
+    said = {
+        "cluster": ("cluster", "name", "", 0),
+        "size": ("objects", "int", "Objects in the cluster.", 0),
+        "jaccard": ("mean Jaccard", "float", "Mean Jaccard similarity over the draws.", 1),
+        "low": ("from", "float", "Lower end of the 95 % interval of the mean.", 1),
+        "high": ("to", "float", "Upper end of the 95 % interval of the mean.", 1),
+        "dissolved": ("dissolved", "int", "Draws with a similarity of at most 0.5.", -1),
+        "recovered": ("recovered", "int", "Draws with a similarity above 0.75.", 1),
+        "draws": ("draws", "int", "Draws in which the cluster was judged.", 0),
+        "verdict": ("verdict", "text", "Hennig's words for the mean and its interval.", 0),
+    }
+    made = []
+    for key, (label, kind, help_, direction) in said.items():
+        if key == "draws" and of:
+            continue
+        values = [columns[key][i] for i in order]
+        if kind == "name":
+            values = [str(value) for value in values]
+        cells = tuple(None if isinstance(v, float) and np.isnan(v) else v for v in values)
+        made.append(Column(key, label, kind, cells, help_, direction))
+    return RankingTable(order, tuple(made))
+
+
+def _scatter(
+    found: Any, X: Any, ids: Any, truth: Any, layout: str, shown: ObjectFigures
+) -> Scatters:
+    """The clustering in a plane."""
+    objects = draw_objects(len(found.labels), 1, 1, None)
+    xy, axes = plane(X, objects, layout)
+    classes = None
+    if truth is not None:
+        if len(truth) != len(found.labels):
+            raise ValueError(
+                f"truth must have one class per object ({len(found.labels)}), got {len(truth)}."
+            )
+        classes = label_parts({"truth": shown_classes(truth)}, objects, shown.codes)["truth"]
+    return Scatters(
+        objects=objects,
+        names=object_names(ids, objects),
+        n_objects=len(found.labels),
+        spaces=(DATA,),
+        planes=(xy,),
+        axes=(axes,),
+        labels=label_parts({WHOLE: found.labels}, objects, shown.codes),
+        truth=classes,
+        values={key: values[objects] for key, values in shown.values.items()},
+    )
+
+
+def _sure(found: Any) -> tuple[str, ...]:
+    """How sure the means are, what may change with more draws, and what stability is not."""
+    half = found.half_width[np.isfinite(found.half_width)]
+    judged = found.values.shape[1] - len(found.failures)
+    said = []
+    if len(half):
+        said.append(
+            f"With {judged} {found.scheme}s the mean similarity of a cluster is known to within "
+            f"±{half.max():.2f} at worst (95 % interval)."
+        )
+    between = [
+        printable(str(label), 40)
+        for label, word in zip(found.clusters, found.words, strict=True)
+        if word.startswith("between")
+    ]
+    if between:
+        names = ", ".join(between[:6]) + (", …" if len(between) > 6 else "")
+        said.append(f"More draws would tell more of {names}: the interval touches two words.")
+    elif len(half):
+        said.append("More draws would change no verdict: each interval lies within one word.")
+    told = min(len(found.clusters), 10) + (len(found.clusters) > 10)
+    return (*said, *found.explain().splitlines()[1 + told :])
+
+
+def _facts(found: Any) -> tuple[tuple[str, str], ...]:
+    doubts = ("doubtful", "not to be trusted", "not judged")
+    stable = sum(not any(doubt in word for doubt in doubts) for word in found.words)
+    facts = [
+        fact(len(found.clusters), "cluster"),
+        (str(stable), "stable"),
+        fact(found.values.shape[1], found.scheme),
+        fact(len(found.labels), "object"),
+    ]
+    if len(found.prediction_strengths):
+        facts.append((f"{found.prediction_strength:.2f}", "prediction strength"))
+    return tuple(facts)

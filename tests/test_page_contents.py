@@ -1,0 +1,144 @@
+"""The page says what is in the clusters of the chosen run, as far as it was stored."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wellsep as ws
+from wellsep.evaluate.best_contents import MOST_DESCRIBED, described_objects
+from wellsep.report.evidence import collect_evidence
+from wellsep.report.ranking_page import build_ranking_page
+
+FEATURES = ["height", "weight", "age"]
+
+
+def runs_of_three(n=150, n_runs=8):
+    rng = np.random.default_rng(0)
+    truth = np.arange(n) % 3
+    X = 9 * np.eye(3)[truth] + rng.normal(size=(n, 3))
+    runs = []
+    for i in range(n_runs):
+        moved = rng.random(n) < i / 12
+        labels = np.where(moved, rng.integers(0, 3, n), truth)
+        runs.append(ws.Run(f"run {i}", labels=labels, embedding=X @ rng.normal(size=(3, 4))))
+    ids = [f"cell {i}" for i in range(n)]
+    runs.append(ws.Run("copy", labels=(truth + 1) % 3, embedding=X @ rng.normal(size=(3, 4))))
+    return ws.Runs(ws.Run(r.name, labels=r.labels, embedding=r.embedding, ids=ids) for r in runs), X
+
+
+@pytest.fixture(scope="module")
+def judged():
+    runs, X = runs_of_three()
+    judgement = ws.judge(runs, n_draws=0, X=X, feature_names=FEATURES)
+    return judgement, runs, X
+
+
+def page_of(judgement, runs=None):
+    return build_ranking_page(judgement, runs=runs, truth=None, title=None, layout=None)
+
+
+def test_a_judgement_describes_the_best_distinct_partitions(judged):
+    judgement, *_ = judged
+    ranking = judgement.ranking
+    distinct = [ranking.names[at] for at in ranking.first_of_each]
+    assert list(judgement.descriptions) == distinct[:MOST_DESCRIBED]
+    assert not {"run 0", "copy"} <= set(judgement.descriptions)
+
+
+def test_the_description_is_that_of_describe_clusters(judged):
+    judgement, runs, X = judged
+    name, found = list(judgement.descriptions.items())[1]
+    space = runs.spaces[name]
+    whole = ws.describe_clusters(space, runs.partitions[name], features=X, ids=runs.ids)
+    for field in ("sizes", "silhouette", "cfq", "nearest", "difference", "medoid", "typical"):
+        np.testing.assert_allclose(getattr(found, field), getattr(whole, field), err_msg=field)
+    assert found.features == tuple(FEATURES)
+
+
+def test_the_table_of_the_page_has_features_quality_and_examples(judged):
+    judgement, runs, _ = judged
+    page = page_of(judgement, runs)
+    table = page.clusters.columns
+    assert page.clusters.partition == judgement.ranking.best
+    assert sum(table["objects"]) == 150
+    assert all("high" in words and "against" in words for words in table["what makes it"])
+    assert set(FEATURES) == {words.split()[1] for words in table["what makes it"]}
+    assert all(name.startswith("cell ") for name in table["medoid"])
+    assert all(0 < value <= 1 for value in table["in other runs"])
+    assert table["mean width"] == pytest.approx(
+        [judgement.details.widths[judgement.details.codes == c].mean() for c in range(3)]
+    )
+
+
+def test_other_runs_have_the_sizes_of_their_clusters(judged):
+    judgement, runs, _ = judged
+    data = page_of(judgement, runs).data["clusters"]
+    last = judgement.ranking.names[judgement.ranking.first_of_each[-1]]
+    assert last not in data["described"]
+    assert sum(data["sizes"][last][1]) == 150
+    assert "stored for the best 5 distinct clusterings" in data["said"]
+
+
+def test_a_saved_judgement_keeps_what_is_in_the_clusters(judged, tmp_path):
+    judgement, *_ = judged
+    again = ws.Judgement.load(judgement.save(tmp_path / "result") or tmp_path / "result")
+    table, before = (page_of(one).clusters.columns for one in (again, judgement))
+    assert table == before
+    assert "what makes it" in table
+
+
+def test_noise_that_was_judged_as_a_cluster_is_described_as_one():
+    rng = np.random.default_rng(1)
+    truth = np.arange(90) % 3
+    X = 9 * np.eye(3)[truth] + rng.normal(size=(90, 3))
+    labels = {"a": np.where(truth == 2, -1, truth), "b": rng.permutation(truth), "c": truth > 0}
+    runs = ws.Runs.from_parts({"X": X}, labels)
+    judgement = ws.judge(runs, n_draws=0, noise="cluster", dip=False)
+    table = page_of(judgement, runs).clusters.columns
+    assert table["cluster"] == ["-1", "0", "1"]
+    assert table["objects"] == [30, 30, 30]
+
+
+@pytest.mark.parametrize("kind", ["distances", "sparse"])
+def test_a_space_without_columns_is_described_without_features(kind):
+    import scipy.sparse as sp
+
+    runs, X = runs_of_three(60, 3)
+    apart = np.sqrt(((X[:60, None] - X[None, :60]) ** 2).sum(-1))
+    space = ws.Distances(apart) if kind == "distances" else sp.csr_matrix(np.maximum(X[:60], 0))
+    given = ws.Runs.from_parts({"space": space}, dict(runs.partitions))
+    judgement = ws.judge(given, n_draws=0, dip=False)
+    table = page_of(judgement, given).clusters.columns
+    assert "what makes it" not in table
+    assert min(table["mean width"]) > 0.3
+    assert all(table["typical"])
+
+
+def test_of_many_objects_a_sample_with_each_cluster_is_described():
+    codes = np.repeat([0, 1, 2], [6000, 2, 3998])
+    objects = described_objects(codes)
+    assert len(objects) < 1100
+    assert set(codes[objects]) == {0, 1, 2}
+    X = np.random.default_rng(0).normal(size=(10_000, 2)) + 8 * codes[:, None]
+    runs = ws.Runs.from_parts({"X": X}, {"small": codes, "two": codes > 0})
+    judgement = ws.judge(runs, n_draws=0, dip=False)
+    found = judgement.descriptions["small"]
+    assert found.sizes.tolist() == [6000, 2, 3998]
+    assert found.medoid.tolist()[1] in (6000, 6001)
+    assert "drawn at random" in found.notes[-1]
+
+
+def test_an_answer_without_a_judgement_describes_its_best_alone():
+    runs, _ = runs_of_three(60, 3)
+    result = ws.ace(ws.score_runs(runs), dip=False)
+    evidence = collect_evidence(result, runs=runs, truth=None)
+    assert list(evidence.described) == [ws.rank(result).best]
+
+
+def test_names_of_features_must_fit_the_input():
+    runs, X = runs_of_three(60, 3)
+    with pytest.raises(ValueError, match=r"one name per column of X \(3\), got 1"):
+        ws.judge(runs, X=X, feature_names=["height"])
+    with pytest.raises(ValueError, match="feature_names must come with X, got no X"):
+        ws.judge(runs, feature_names=["height"])

@@ -1,0 +1,134 @@
+"""The page of a stability: what it says, how sure that is, and what it draws."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from browsing import NEEDS_CHROMIUM, Visit
+from pages import small_runs, small_stability
+
+import wellsep as ws
+from wellsep.cli.main import main
+from wellsep.report.stability_page import build_stability_page
+
+
+def data():
+    return np.asarray(small_runs()[0].spaces["first"])
+
+
+def page_of(found, **given):
+    return build_stability_page(
+        found, **{"runs": None, "truth": None, "title": None, "layout": "pca", **given}
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        "with data": ws.render_report(small_stability(), folder / "a.html", runs=data()),
+        "alone": ws.render_report(small_stability(), folder / "b.html"),
+    }
+
+
+def test_the_answer_is_the_headline_and_says_how_sure_it_is():
+    found = small_stability()
+    page = page_of(found)
+    assert page.lead == (("text", found.explain().splitlines()[0]),)
+    worst = found.half_width.max()
+    assert f"known to within ±{worst:.2f} at worst" in page.sure[0]
+    assert any("Prediction strength is" in sentence for sentence in page.sure)
+
+
+def test_whether_more_draws_would_tell_follows_from_the_intervals():
+    X = np.repeat([[0.0], [50.0]], 20, axis=0) + np.random.default_rng(0).normal(size=(40, 1))
+    sure = ws.stability(ws.KMeans(2, random_state=0), X, n_draws=6, n_splits=0, random_state=0)
+    assert set(sure.words) == {"highly stable"}
+    assert "More draws would change no verdict" in page_of(sure).sure[1]
+    unsure = small_stability()
+    assert any(word.startswith("between") for word in unsure.words)
+    assert "More draws would tell more of" in page_of(unsure).sure[1]
+
+
+def test_the_table_has_a_row_per_cluster_the_least_stable_first():
+    found = small_stability()
+    page = page_of(found)
+    assert page.table.rows.tolist() == np.argsort(found.jaccard, kind="stable").tolist()
+    assert ("4", "clusters") in page.facts
+
+
+def test_the_clusters_are_described_with_their_stability():
+    found = small_stability()
+    table = page_of(found, runs=data()).clusters.columns
+    assert table["stability"] == pytest.approx(found.jaccard.tolist())
+    assert table["objects"] == found.sizes.tolist()
+
+
+def test_data_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="runs must hold the 240 objects that were clustered"):
+        page_of(small_stability(), runs=data()[:9])
+    with pytest.raises(ValueError, match=r"truth must have one class per object \(240\), got 3"):
+        page_of(small_stability(), runs=data(), truth=[0, 1, 2])
+
+
+def test_a_stand_in_has_no_numbers_of_clusters_to_show():
+    X, labels = data(), np.arange(240) % 3
+    found = ws.stability(None, X, labels, n_draws=4, n_splits=0, random_state=0)
+    page = page_of(found)
+    assert not len(page.stability.n_found)
+    assert any("stood in for it" in sentence for sentence in page.sure)
+
+
+def test_the_command_writes_the_page_and_a_saved_result_gives_it_again(tmp_path, capsys):
+    file = tmp_path / "data.csv"
+    rows = ["id,height,weight", *(f"cell {i},{a},{b}" for i, (a, b) in enumerate(data()[:90, :2]))]
+    file.write_text("\n".join(rows))
+    page, again = tmp_path / "page.html", tmp_path / "again.html"
+    given = ["stability", str(file), "-k", "3", "--draws", "5", "--splits", "2"]
+    assert main([*given, "--report", str(page), "--save", str(tmp_path / "found")]) == 0
+    text = page.read_text("utf-8")
+    assert "clusters are stable over 5 bootstraps" in text
+    assert "weight (" in text
+    assert "cell 7" in text
+    assert re.search(r"wellsep stability \S+data.csv --clusters 3", text)
+    assert main(["report", str(tmp_path / "found"), "--runs", str(file), "-o", str(again)]) == 0
+    assert "cell 7" in again.read_text("utf-8")
+    capsys.readouterr()
+    assert main([*given, "--report", str(tmp_path / "page.txt")]) == 2
+    assert "report must end in .html" in capsys.readouterr().err
+
+
+@NEEDS_CHROMIUM[0]
+@NEEDS_CHROMIUM[1]
+@pytest.mark.parametrize("name", ["with data", "alone"])
+def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, name):
+    seen = Visit(browser, written[name])
+    seen.page.wait_for_timeout(100)
+    assert seen.problems == []
+    axes = {"jaccard": "Jaccard similarity", "fates": "share of the draws"}
+    axes |= {"found": "number of clusters", "strengths": "prediction strength"}
+    for figure, axis in axes.items():
+        assert axis in seen.page.locator(f"#{figure} svg").text_content()
+    for width in (390, 1440):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        seen.page.wait_for_timeout(50)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    seen.context.close()
+
+
+@NEEDS_CHROMIUM[0]
+@NEEDS_CHROMIUM[1]
+def test_choosing_a_row_shows_that_cluster_alone(browser, written):
+    seen = Visit(browser, written["with data"])
+    pressed = "#legend button[aria-pressed=true]"
+    assert seen.page.locator(pressed).count() == 0
+    row = seen.page.locator("#ranking-table tbody tr").first
+    cluster = row.locator("th.name").inner_text()
+    row.click()
+    assert seen.page.locator(f"{pressed} bdi").inner_text() == cluster
+    seen.page.keyboard.press("Escape")
+    assert seen.page.locator(pressed).count() == 0
+    assert seen.problems == []
+    seen.context.close()
