@@ -36,7 +36,7 @@ class RobustKMeans(CentroidClusterer):
 
     M(x) is the greatest local outlier factor of x over t = s/4, s/2 and s neighbours, s =
     ``min_cluster_size``: about 1 inside a cluster, greater for outliers and for groups of fewer
-    than t points. Starts and the search of ``CFMeans`` then use w(x) / max(1, M(x)/1.5)⁴ as weights.
+    than t points. Starts and the search of ``CFMeans`` then use the weights w / max(1, M/1.5)⁴.
     Every point gets the label of its nearest centre; ``outlier_`` marks those with M > 2.
 
     No rule tells a clump of outliers from a true cluster of the same size: groups smaller than
