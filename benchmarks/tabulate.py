@@ -44,6 +44,7 @@ ORDER = (
     "bench_reach",
     "bench_kmeans_search",
     "bench_assignment",
+    "bench_lloyd_bound",
     "bench_streams",
     "bench_robust",
     "bench_lof",
