@@ -333,7 +333,7 @@ def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
     table = elsewhere(to_numpy(i.X), to_numpy(j.X), metric)
     if same_objects(i, j):
         np.fill_diagonal(table, 0)
-    return table if xp is np else xp.asarray(table, device=_device(i.X))
+    return xp.asarray(table, device=_device(i.X))
 
 
 def _made(metric: Any, *, symmetric: bool) -> Metric:
