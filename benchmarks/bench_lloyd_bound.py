@@ -8,7 +8,7 @@ the bound. Centres at the end are compared first.
 
 The bound pays where groups are dense against their distance and features are many (digits: 1.0 to
 1.9 times), and not elsewhere: 0.8 to 1.2 with 64 to 128 features of overlapping Gaussians, 0.5 to
-0.8 with 8. No rule on the numbers of features and centres tells these apart, and the compiled
+1.1 with 8. No rule on the numbers of features and centres tells these apart, and the compiled
 state has one thread where products have several. So ``KMeans`` has no bound.
 """
 
