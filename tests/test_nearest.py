@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from libraries import converter
 
+import wellsep as ws
 from wellsep._checks import to_numpy
 from wellsep.compute.nearest import WIDE, host_labels
 from wellsep.compute.space import open_space
@@ -143,14 +144,13 @@ def test_labels_do_not_depend_on_the_number_of_threads(way, d, k):
         np.testing.assert_array_equal(_labels(X, centers), alone)
 
 
-@pytest.mark.parametrize("k", [2, 5, 41])
-def test_compiled_and_plain_products_find_the_same_two(k, monkeypatch):
+def test_a_fit_does_not_depend_on_whether_numba_is_loaded(monkeypatch):
     pytest.importorskip("numba")
-    rng = np.random.default_rng(k)
-    X, centers = rng.normal(size=(900, 6)), rng.normal(size=(k, 6))
-    centers[1] = centers[0]
-    compiled = open_space(X).nearest_two(centers)
+    X = np.random.default_rng(0).normal(size=(30_000, 12)).astype(np.float32)
+    with_numba = ws.KMeans(60, random_state=0, max_iter=5).fit(X)
     monkeypatch.setenv("WELLSEP_KERNELS", "0")
-    plain = open_space(X).nearest_two(centers)
-    for ours, theirs in zip(compiled, plain, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    again = open_space(X).nearest(with_numba.cluster_centers_.astype(float))
+    monkeypatch.delenv("WELLSEP_KERNELS")
+    found = open_space(X).nearest(with_numba.cluster_centers_.astype(float))
+    np.testing.assert_array_equal(found.first, again.first)
+    np.testing.assert_array_equal(found.near, again.near)

@@ -197,13 +197,13 @@ class LOFKMeans(CentroidClusterer):
         progress.close()
         return self
 
-    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if sp.issparse(X):
             raise TypeError(
                 "X must be dense here, got a sparse matrix; "
                 "pass X.toarray() if it fits in memory, or use KMeans."
             )
-        return super()._validated(X, reset=reset, sized=sized)
+        return super()._validated(X, reset=reset, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

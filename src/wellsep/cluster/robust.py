@@ -24,6 +24,9 @@ from wellsep.compute.space import on_device
 from wellsep.compute.units import in_safe_units
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
+# Up to here a factor is ordinary, as at the edge of a cluster, and costs no weight: the limit of
+# scikit-learn's LocalOutlierFactor.
+ORDINARY = 1.5
 OUTLYING = 2.0  # factor above which a point counts as an outlier
 LARGEST = 1e4  # factor that is not exceeded, next to spots of many equal points
 
@@ -33,7 +36,7 @@ class RobustKMeans(CentroidClusterer):
 
     M(x) is the greatest local outlier factor of x over t = s/4, s/2 and s neighbours, s =
     ``min_cluster_size``: about 1 inside a cluster, greater for outliers and for groups of fewer
-    than t points. Starts and the search of ``CFMeans`` then use the weights w(x) / max(1, M(x))⁴.
+    than t points. Starts and the search of ``CFMeans`` then use the weights w / max(1, M/1.5)⁴.
     Every point gets the label of its nearest centre; ``outlier_`` marks those with M > 2.
 
     No rule tells a clump of outliers from a true cluster of the same size: groups smaller than
@@ -82,7 +85,7 @@ class RobustKMeans(CentroidClusterer):
     lof_scores_ : ndarray of shape (n,)
         M of each point; NaN for points of weight 0, which are as good as absent.
     weights_ : ndarray of shape (n,)
-        ``sample_weight`` / max(1, M)⁴; 0 for trimmed points.
+        ``sample_weight`` / max(1, M/1.5)⁴; 0 for trimmed points.
     outlier_ : ndarray of shape (n,), bool
         Whether M > 2.
     n_features_in_ : int
@@ -146,7 +149,7 @@ class RobustKMeans(CentroidClusterer):
         y : ignored
             Present by convention.
         sample_weight : array of shape (n,), optional
-            Weight of each point, divided by max(1, M)⁴.
+            Weight of each point, divided by max(1, M/1.5)⁴.
 
         Returns
         -------
@@ -201,7 +204,7 @@ class RobustKMeans(CentroidClusterer):
         progress.close()
         return self
 
-    def _validated(self, X: Any, *, reset: bool = True, sized: bool = True) -> Any:
+    def _validated(self, X: Any, *, reset: bool = True, **options: Any) -> Any:
         if sp.issparse(X):
             raise TypeError(
                 "X must be dense here, got a sparse matrix; "
@@ -211,7 +214,7 @@ class RobustKMeans(CentroidClusterer):
             raise TypeError(
                 "X must be in memory here, got a dask collection; pass X.compute() if it fits."
             )
-        return super()._validated(X, reset=reset, sized=sized)
+        return super()._validated(X, reset=reset, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,7 +241,7 @@ class RobustWeights(NamedTuple):
 def robust_weights(
     X: Any, size: int, sample_weight: np.ndarray | None = None, *, n_jobs: int | None = None
 ) -> RobustWeights:
-    """The greatest LOF of each point over three numbers of neighbours, and w / max(1, M)⁴."""
+    """The greatest LOF of each point over three numbers of neighbours, and w / max(1, M/1.5)⁴."""
     X = in_safe_units(X if on_device(X) else to_numpy(X))[0]
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     counted = np.flatnonzero(given > 0)
@@ -268,7 +271,7 @@ def robust_weights(
         )
     scores[counted] = np.minimum(factor, LARGEST)
     weights = np.zeros(len(given))
-    weights[counted] = given[counted] / np.maximum(scores[counted], 1.0) ** POWER
+    weights[counted] = given[counted] / np.maximum(scores[counted] / ORDINARY, 1.0) ** POWER
     return RobustWeights(scores, weights)
 
 

@@ -1,4 +1,4 @@
-"""Compiled passes over products of rows and centres; imported by ``nearest`` alone (numba)."""
+"""Compiled ways to the nearest centres of rows; imported by ``nearest`` alone (numba)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,8 @@ TILE_ROWS = 256  # of a tile: 16 features of them stay in the first-level cache
 TILE_FEATURES = 16
 
 
-class Swept:
-    """Products with a row per centre, from which ½‖μ‖² has not been taken yet."""
-
-    def __init__(self, table, bias, best, at):
-        self.table, self.bias, self.best, self.at = table, bias, best, at
-
-    def largest(self):
-        _sweep(self.table, self.bias, self.best, self.at)
-        return self.at, self.best
-
-    def strike(self, index):
-        self.table[index, np.arange(len(index))] = -np.inf
-
-
-def swept_products(X, centers, blocks, bias):
-    """See ``nearest.dense_products``; one pass over a block adds the bias and finds the largest."""
+def swept_labels(X, centers, blocks, bias, first):
+    """See ``nearest.label_blocks``; one pass over a block of products finds the largest."""
     k, few = len(centers), np.ascontiguousarray(centers, dtype=X.dtype)
     memory, best, at = np.empty(0, X.dtype), np.empty(0, X.dtype), np.empty(0, np.int32)
     for rows in blocks:
@@ -33,7 +19,8 @@ def swept_products(X, centers, blocks, bias):
             memory, best = np.empty(size * k, X.dtype), np.empty(size, X.dtype)
             at = np.empty(size, f"i{X.dtype.itemsize}")  # as wide as a product: both fill a vector
         table = np.matmul(few, X[rows].T, out=memory[: size * k].reshape(k, size))
-        yield rows, Swept(table, bias, best[:size], at[:size])
+        _sweep(table, bias, best, at)
+        first[rows] = at[:size]
 
 
 @njit(cache=True, nogil=True)

@@ -51,11 +51,10 @@ def host_nearest(space: Any, centers: np.ndarray, norms: np.ndarray) -> Nearest:
     """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖²."""
     first = np.empty(space.n, dtype=np.int32)
     best = np.empty(space.n)
-    products_of = choose(space.centre_products, space.X, len(centers))
 
     def scan(blocks: Iterable[slice]) -> None:
         bias = half_squares(space.X, centers)
-        for rows, products in products_of(space.X, centers, blocks, bias):
+        for rows, products in space.centre_products(space.X, centers, blocks, bias):
             first[rows], best[rows] = products.largest()
 
     _share_out(space.X, centers, scan)
@@ -67,11 +66,10 @@ def host_nearest_two(space: Any, centers: np.ndarray, norms: np.ndarray) -> Near
     n = space.n
     first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     best, runner = np.empty(n), np.empty(n)
-    products_of = choose(space.centre_products, space.X, len(centers))
 
     def scan(blocks: Iterable[slice]) -> None:
         bias = half_squares(space.X, centers)
-        for rows, products in products_of(space.X, centers, blocks, bias):
+        for rows, products in space.centre_products(space.X, centers, blocks, bias):
             first[rows], best[rows] = products.largest()
             products.strike(first[rows])
             second[rows], runner[rows] = products.largest()
@@ -207,7 +205,7 @@ def label_blocks(
     X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
 ) -> None:
     """Write argmax_k xᵀμ_k + bias_k of each row into ``first``."""
-    for rows, products in choose(dense_products, X, len(centers))(X, centers, blocks, bias):
+    for rows, products in dense_products(X, centers, blocks, bias):
         first[rows] = products.largest()[0]
 
 
@@ -244,15 +242,15 @@ def dense_products(
 
 
 def _swept(
-    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
-) -> Iterator[tuple[slice, Any]]:
-    from wellsep.compute.compiled_nearest import swept_products
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    from wellsep.compute.compiled_nearest import swept_labels
 
-    return swept_products(X, centers, blocks, bias)
+    swept_labels(X, centers, blocks, bias, first)
 
 
-def _sweep_usable(X: Any, n_centers: int) -> bool:
-    return compiled_pays(float(X.shape[0]) * X.shape[1] * n_centers)
+def _sweep_usable(X: Any, centers: np.ndarray) -> bool:
+    return compiled_pays(float(X.shape[0]) * centers.size)
 
 
 def _tiled(
@@ -274,13 +272,13 @@ def _dotted(
 def _dots_usable(X: Any, centers: np.ndarray) -> bool:
     """Where packing rows for a matrix product costs more than the products: few centres."""
     k, d = centers.shape
-    return k <= 16 and d * X.dtype.itemsize >= 512 and _sweep_usable(X, k)
+    return k <= 16 and d * X.dtype.itemsize >= 512 and compiled_pays(0.0)
 
 
 def _tiles_usable(X: Any, centers: np.ndarray) -> bool:
     """Where a table of products costs more than the products: few features, many centres."""
     k, d = centers.shape
-    return k > WIDE and 8 < d <= 16 and _sweep_usable(X, k)
+    return k > WIDE and 8 < d <= 16 and compiled_pays(0.0)
 
 
 def sparse_products(
@@ -394,8 +392,13 @@ def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.n
     return to_numpy(sum(parts[1:], parts[0]))
 
 
-TWINS[dense_products] = (Twin(_swept, _sweep_usable),)
-TWINS[label_blocks] = (Twin(_tiled, _tiles_usable), Twin(_dotted, _dots_usable))
+# Only for labels of new rows: products round otherwise in these, and a fit must not depend on
+# whether numba has been loaded.
+TWINS[label_blocks] = (
+    Twin(_tiled, _tiles_usable),
+    Twin(_dotted, _dots_usable),
+    Twin(_swept, _sweep_usable),
+)
 TWINS[tensor_nearest] = (Twin(_one_fused, _one_usable),)
 TWINS[tensor_nearest_two] = (Twin(_two_fused, fused_usable),)
 TWINS[tensor_code_sums] = (Twin(_code_sums_fused, fused_usable),)
