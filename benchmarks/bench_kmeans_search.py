@@ -196,7 +196,7 @@ def tell(cells: dict[tuple[str, int], dict[str, float]], used: list, peers: list
         print(f"against {peer}: {facts}")
         behind = peer == "restarts"
         report(
-            f"share of cells where CFMeans is {'behind' if behind else 'ahead of'} {peer}",
+            f"share of cells (set, K) at equal time where CFMeans is {'behind' if behind else 'ahead of'} {peer}",
             (losses if behind else wins) / len(gaps),
             baseline=peer,
             target={"bkmeans": 0.7, "restarts": 0.1}.get(peer),
