@@ -1,10 +1,10 @@
 """Does a bound on the distance to other centres pay in plain Lloyd iterations?
 
-The loop of ``KMeans`` makes whole products of rows and centres in every iteration. The search of
-``CFMeans`` keeps the two nearest centres of each point and a lower bound on the third (Hamerly's
-idea), and looks only at points whose bound is passed. Here Lloyd's loop runs both ways from the
-same start to the same end, with numba, on one thread; the figure is the time of whole products over
-the time with the bound. Centres at the end are compared first.
+``KMeans`` makes whole products of rows and centres in every iteration. The search of ``CFMeans``
+keeps the two nearest centres of each point and a lower bound on the third (Hamerly's idea), and
+looks only at points whose bound is passed. Here Lloyd's loop runs both ways from the same start to
+the same end, with numba, on one thread; the figure is the time of whole products over the time with
+the bound. Centres at the end are compared first.
 
 The bound pays where groups are dense against their distance and features are many (digits: 1.0 to
 1.9 times), and not elsewhere: 0.8 to 1.2 with 64 to 128 features of overlapping Gaussians, 0.5 to
@@ -31,9 +31,9 @@ MAX_ITER, TOL, REPEATS = 300, 1e-4, 3
 def with_bound(rows: points.Points, start: np.ndarray) -> np.ndarray:
     state, every = moved.open_state(rows, start), np.arange(len(start))
     for _ in range(MAX_ITER):
-        places = loop.means(rows, state.sums, state.mass, state.centers)
-        shift = float(((places - state.centers) ** 2).sum())
-        state.move(every, places)
+        centers = loop.means(rows, state.sums, state.mass, state.centers)
+        shift = float(((centers - state.centers) ** 2).sum())
+        state.move(every, centers)
         if shift <= TOL * rows.spread:
             break
     return state.centers

@@ -58,6 +58,7 @@ ORDER = (
     "bench_dask_scaling",
     "bench_silhouette_gpu",
     "bench_nearest_gpu",
+    "bench_search_gpu",
     "bench_grid_gpu",
     "bench_judge_gpu",
     "bench_pairs_gpu",

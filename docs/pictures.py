@@ -93,11 +93,15 @@ def all_displays() -> bytes:
 
     mpl.use("agg")
     import matplotlib.pyplot as plt
-    from pages import grouped_scores, small_choice, small_judgement, small_stability
+    from pages import grouped_scores, small_choice, small_runs, small_stability
 
     from wellsep import plot
 
-    judgement, (chosen, X, _) = small_judgement(), small_choice()
+    runs = ws.Runs(
+        ws.Run(f"run {i}", labels=run.labels, embedding=run.embedding)
+        for i, run in enumerate(small_runs()[0])
+    )
+    judgement, (chosen, X, _) = ws.judge(runs, n_draws=20), small_choice()
     model = ws.KMeans(3, random_state=0).fit(X)
     rng = np.random.default_rng(4)
     flat = np.concatenate([rng.normal(m, 1, (30, 2)) for m in ([0, 0], [6, 0], [3, 5])])

@@ -260,3 +260,28 @@ def test_a_column_may_be_in_one_of_several_files(tmp_path):
     assert any("two columns" in note for note in runs.notes)
     with pytest.raises(ValueError, match="labels must match one of .* got 'ward_"):
         ws.adapters.load_any(sources, labels="ward_*")
+
+
+def test_the_page_colours_cells_by_the_other_columns_of_obs_without_being_asked(path, tmp_path):
+    page = tmp_path / "page.html"
+    words = ["rank", str(path), "--labels", "leiden_*", *QUICK, "--layout", "pca"]
+    assert main([*words, "--report", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    known = json.loads(text[start : text.index("</script>", start)])["scatters"]["known"]
+    assert list(known) == ["cell_type", "batch", "barcode", "n_counts"]
+    assert known["cell_type"]["clusters"] == ["B", "NK", "T"]
+    assert "values" in known["n_counts"]
+    assert "texts" in known["barcode"]
+
+
+def test_columns_with_gaps_keep_them():
+    adata = cells()
+    adata.obs["stage"] = pd.Categorical(["early", None, "late"] * 30)
+    adata.obs["count"] = pd.array([1, None, 3] * 30, dtype="Int64")
+    runs = runs_from_anndata(adata, labels="leiden_*")
+    assert runs.objects["stage"][:3].tolist() == ["early", "", "late"]
+    np.testing.assert_array_equal(runs.objects["count"][:3].astype(float), [1, np.nan, 3])
+    more = ws.consensus_partition(runs).added_to(runs)
+    assert list(more.objects) == list(runs.objects)
+    assert list(more.layouts) == ["X_umap"]

@@ -118,7 +118,7 @@ def test_a_space_without_columns_is_described_without_features(kind):
 def test_of_many_objects_a_sample_with_each_cluster_is_described():
     codes = np.repeat([0, 1, 2], [6000, 2, 3998])
     objects = described_objects(codes)
-    assert len(objects) < 1100
+    assert len(objects) < 620
     assert set(codes[objects]) == {0, 1, 2}
     X = np.random.default_rng(0).normal(size=(10_000, 2)) + 8 * codes[:, None]
     runs = ws.Runs.from_parts({"X": X}, {"small": codes, "two": codes > 0})

@@ -100,6 +100,17 @@ def test_the_command_writes_the_page_and_a_saved_result_gives_it_again(tmp_path,
     assert "report must end in .html" in capsys.readouterr().err
 
 
+def test_choose_k_writes_its_page_by_the_same_option(tmp_path):
+    file, page = tmp_path / "data.csv", tmp_path / "page.html"
+    rows = ["height,weight", *(f"{a},{b}" for a, b in data()[:60, :2])]
+    file.write_text("\n".join(rows))
+    assert main(["choose-k", str(file), "--k", "2:4", "--report", str(page)]) == 0
+    text = page.read_text("utf-8")
+    assert "Every index over the number of clusters" in text
+    assert "high weight (" in text
+    assert re.search(r"wellsep choose-k \S+data.csv --k 2:4", text)
+
+
 @NEEDS_CHROMIUM[0]
 @NEEDS_CHROMIUM[1]
 @pytest.mark.parametrize("name", ["with data", "alone"])

@@ -340,7 +340,9 @@ def test_a_dollar_sign_in_a_name_is_no_formula(plane):
     runs = ws.Runs.from_parts({"$\\s": X}, {"$\\a": labels, "b": X[:, 0] > 3, "c": X[:, 1] > 2})
     judgement = ws.judge(runs, n_draws=4)
     for display in (plot.RankingDisplay, plot.DipDisplay, plot.RunAgreementDisplay):
-        display.from_result(judgement).figure_.canvas.draw()
+        drawn = display.from_result(judgement)
+        drawn.figure_.canvas.draw()
+        assert any("$" in text.get_text() for text in drawn.ax_.get_yticklabels())
 
 
 def test_scatters_name_their_clusters(plane):

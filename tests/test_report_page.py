@@ -199,7 +199,7 @@ def test_other_runs_than_those_ranked_are_refused(tmp_path):
 
 def test_anything_else_than_a_result_is_refused(tmp_path):
     with pytest.raises(
-        TypeError, match="result must be a Judgement, Ranking, AceResult, Consensus or"
+        TypeError, match="result must be a Judgement, Ranking, AceResult, Consensus, ChosenK or"
     ):
         ws.render_report({"best": 1}, tmp_path / "r.html")
 

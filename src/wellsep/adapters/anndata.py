@@ -57,7 +57,8 @@ def runs_from_anndata(
     Runs
         A space for each key and a partition for each column. A key and a column of the same name
         are one run. Settings that scanpy left in ``uns[column]["params"]`` become its params.
-        ``runs.notes`` says what was left out.
+        ``runs.notes`` says what was left out. The other columns of ``obs``, thirty at most, are in
+        ``runs.objects``: the page colours the objects by them.
 
     Examples
     --------
@@ -81,6 +82,8 @@ def runs_from_anndata(
         return _assemble(parts, spaces, labels, pairs)
 
 
+MOST_COLUMNS = 30  # of obs that are kept to colour the objects by
+_MISSING = ("nan", "<NA>", "NaT")
 OBSP = "obsp/"  # before the key of a matrix of distances between the observations
 
 
@@ -249,7 +252,20 @@ def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
         tuple(run._with(params=params.get(run.name, {})) for run in base),
         layouts={key: opened[key] for key in layouts},
         notes=tuple(notes),
+        objects=_about_objects([c for c in columns if c not in values], open_labels),
     )
+
+
+def _about_objects(columns: list[str], open_column: Callable[[str], Any]) -> dict[str, np.ndarray]:
+    """The columns that are no clustering to rank, as numbers or texts; a missing text is empty."""
+    found = {}
+    for column in columns[:MOST_COLUMNS]:
+        values = np.asarray(open_column(column))
+        if values.dtype.kind not in "iuf":
+            texts = ["" if one is None else str(one) for one in values]
+            values = np.array(["" if text in _MISSING else text for text in texts])
+        found[column] = values
+    return found
 
 
 def clusterings_of(source: Any, labels: Any) -> Runs:

@@ -15,9 +15,11 @@ from wellsep.cli.files import (
     NoHeaderOption,
     TableReader,
     choices,
+    named,
 )
 from wellsep.cli.input import DataArgument, SpaceOption
 from wellsep.cli.output import (
+    PAGES,
     TABLES,
     JsonOption,
     check_file,
@@ -31,6 +33,7 @@ from wellsep.cli.output import (
     wrote,
 )
 from wellsep.cli.scoring import parse_index
+from wellsep.cli.wording import command_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,6 +56,7 @@ SeedOption = Annotated[int, typer.Option(help="Random seed. The same seed gives 
 
 
 def choose_k(
+    context: typer.Context,
     data: DataArgument,
     k: Annotated[
         str | None,
@@ -105,6 +109,9 @@ def choose_k(
             help="Write the labels of the best K to this csv, parquet or npy file.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the result as one HTML page to this file.")
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(help="Save all results in this folder, for wellsep report.")
     ] = None,
@@ -124,13 +131,16 @@ def choose_k(
       wellsep choose-k data.parquet --k 2:20 -i silhouette -i cfq --repeats 5
       wellsep choose-k data.npy --method ward --scale -o labels.csv --json
       wellsep choose-k data.h5ad --space X_pca
+      wellsep choose-k data.csv --report page.html
     """
     from sklearn.exceptions import FitFailedWarning
 
     from wellsep.cluster.choosing import choose_k as choose
 
     refuse_inputs("output", output, data)
+    refuse_inputs("report", report, data)
     check_file("output", output, (*TABLES, ".npy"))
+    check_file("report", report, PAGES)
     check_folder("save", save)
     if output is not None and subsample is not None:
         raise ValueError(
@@ -168,6 +178,11 @@ def choose_k(
     if output is not None:
         _write_labels(output, chosen.labels_for(), names)
         wrote(output)
+    if report is not None:
+        from wellsep.report import render_report
+
+        render_report(chosen, report, runs=named(reader, X), command=command_of(context))
+        wrote(report)
     if chosen.best == 1:
         raise typer.Exit(ONE_CLUSTER)
 

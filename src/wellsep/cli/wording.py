@@ -14,6 +14,8 @@ PHRASES = {
     "one of None, ": "one of ",
     "must be None, ": "must be ",
     "got None": "got none",
+    "Pass wellsep.Distances(X) if it holds distances.": "If it holds distances: wellsep score -i "
+    "'silhouette(metric=precomputed)', or wellsep rank on a folder with it as distances.npy.",
     "with save or in the shell with --save": "with wellsep rank or choose-k and --save",
 }
 # What the library calls an argument → what a command calls it, where it has such a flag.

@@ -6,8 +6,6 @@ are there; a name of scikit-learn's or a function gets an entry made by ``find``
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -19,6 +17,7 @@ from scipy.spatial.distance import cdist
 from wellsep._checks import to_numpy
 from wellsep._display import shown
 from wellsep._plugins import new_plugins
+from wellsep.compute.foreign_metrics import elsewhere, known_elsewhere
 from wellsep.compute.minimax import MIN_POINTS, dc_fields
 from wellsep.compute.preparing import (
     Prepared,
@@ -41,7 +40,6 @@ from wellsep.compute.preparing import (
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
-SCIPY_ONLY = ("jensenshannon", "minkowski", "sokalmichener")  # names that scikit-learn lacks
 FEW = 16  # where more than one pair of so many is close, the whole block is computed again
 
 
@@ -304,7 +302,7 @@ def find(metric: Any) -> Metric:
 
 def _named_elsewhere(metric: str) -> Metric:
     """The entry of a metric that scikit-learn or SciPy has, or that another package brings."""
-    if _known_elsewhere(metric):
+    if known_elsewhere(metric):
         return _made(metric, symmetric=True)
     for entry in new_plugins("wellsep.metrics", Metric, METRICS):
         add_metric(entry)
@@ -315,27 +313,6 @@ def _named_elsewhere(metric: str) -> Metric:
         f"that two rows decide, or a function of two rows, got {shown(metric)}; compute other "
         "distances yourself and pass wellsep.Distances."
     )
-
-
-@functools.cache
-def _known_elsewhere(metric: str) -> bool:
-    """Whether scikit-learn or SciPy has a metric of the name, tried on a few rows."""
-    rows = np.array([[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [3.0, 5.0]])
-    with warnings.catch_warnings(action="ignore"):
-        try:
-            return len(elsewhere(rows, rows, metric)) > 0
-        except (ValueError, TypeError):
-            return False
-
-
-def elsewhere(X: np.ndarray, Y: np.ndarray, metric: Any) -> np.ndarray:
-    """Distances of the rows of two blocks by scikit-learn, or by SciPy for names of its own."""
-    from sklearn.metrics import pairwise_distances
-
-    if isinstance(metric, str) and metric in SCIPY_ONLY:
-        return cdist(X, Y, metric)
-    found: np.ndarray = pairwise_distances(X, Y, metric=metric)
-    return found
 
 
 def need_coordinates(metric: Any, where: str, error: type[Exception] = ValueError) -> Metric:
@@ -356,7 +333,7 @@ def general_distances(metric: Any, i: Rows, j: Rows, xp: Any) -> Any:
     table = elsewhere(to_numpy(i.X), to_numpy(j.X), metric)
     if same_objects(i, j):
         np.fill_diagonal(table, 0)
-    return table if xp is np else xp.asarray(table, device=_device(i.X))
+    return xp.asarray(table, device=_device(i.X))
 
 
 def _made(metric: Any, *, symmetric: bool) -> Metric:

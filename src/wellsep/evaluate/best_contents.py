@@ -21,7 +21,7 @@ from wellsep.spaces.planes import drawn_objects
 from wellsep.spaces.scaling import has_columns, take_objects
 
 MOST_DESCRIBED = 5  # distinct partitions
-MOST_OBJECTS = 1000  # that one is described by
+MOST_OBJECTS = 600  # that one is described by; the pairs of these take most of the time
 LEAST_OBJECTS = 5  # of each cluster, where it has so many
 MOST_FEATURES = 200  # that are kept: those that differ most
 
@@ -77,7 +77,8 @@ def describe_best(
             continue
         described = _describe(spaces[space], partition, X, feature_names, names)
         if stability is not None:
-            described = replace(described, **found_again(stability, partition, described.clusters))
+            again: dict[str, Any] = found_again(stability, partition, described.clusters)
+            described = replace(described, **again)
         if details is not None and (details.partition, details.space) == (name, space):
             described = _with_widths(described, details)
         found[name] = described
@@ -118,7 +119,7 @@ def described_objects(codes: np.ndarray) -> np.ndarray:
     --------
     >>> codes = np.repeat([0, 1], [5000, 3])
     >>> len(described_objects(codes)), described_objects(codes)[-3:].tolist()
-    (1003, [5000, 5001, 5002])
+    (603, [5000, 5001, 5002])
     """
     drawn = drawn_objects(len(codes), MOST_OBJECTS)
     if len(drawn) == len(codes):

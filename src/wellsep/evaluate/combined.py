@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ class ConsensusPartition(Record):
             )
         how = {"made_by": "wellsep.consensus_partition", "linkage": self.linkage}
         made = Run(MADE_RUN, labels=self.labels, params=how | {"n_clusters": self.n_clusters})
-        return Runs((*runs, made))
+        return replace(runs, runs=(*runs, made))
 
     @property
     def note(self) -> str:

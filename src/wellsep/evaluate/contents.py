@@ -271,9 +271,7 @@ def _ids(ids: Any, n: int) -> np.ndarray:
     return names
 
 
-def found_again(
-    record: Any, partition: Partitions, clusters: tuple[str, ...]
-) -> dict[str, np.ndarray]:
+def found_again(record: Any, partition: Partitions, clusters: tuple[str, ...]) -> dict[str, Any]:
     """Stability of each cluster, from a record that has the same clusters."""
     k = len(clusters)
     if record is None:

@@ -269,7 +269,7 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
             details = object_details(runs.spaces[space], own, space, device=options.device)
     else:
         scores = scores_of_labels(runs, partitions, options)
-    found = Judgement(
+    judged = Judgement(
         scores,
         {"consensus": {"ari": vote}},
         details=details,
@@ -280,8 +280,8 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
         params=_params_of(runs, partitions, None),
     )
     if details is None:
-        return found
-    return replace(found, descriptions=_descriptions(runs, partitions, found, options))
+        return judged
+    return replace(judged, descriptions=_descriptions(runs, partitions, judged, options))
 
 
 def _judge_labels(

@@ -17,7 +17,7 @@ from wellsep._checks import (
 )
 from wellsep._display import in_short, shown
 from wellsep._plugins import new_plugins
-from wellsep.compute.metrics import find
+from wellsep.compute.metrics import PRECOMPUTED, find
 from wellsep.compute.wants import Want, want
 from wellsep.indices.prices import PRICES, Price
 from wellsep.partitions import Partitions
@@ -122,8 +122,8 @@ class Index:
                 f"distances: {usable}."
             )
         given = params["metric"]
-        # "precomputed" says no more than that X holds distances.
-        if find(given) not in map(find, (self.params["metric"], own_metric, "precomputed")):
+        # PRECOMPUTED says no more than that X holds distances.
+        if find(given) not in map(find, (self.params["metric"], own_metric, PRECOMPUTED)):
             raise ValueError(
                 f"metric must be left out for {self.name!r} where X holds distances, got {given!r}."
             )

@@ -22,6 +22,7 @@ def given_data(runs: Any, least: int, which: str) -> tuple[Any, Any]:
     >>> X.shape, ids
     ((2, 1), None)
     """
+    X: Any
     ids: Any = None
     if isinstance(runs, Runs):
         spaces = list(runs.spaces)

@@ -131,7 +131,9 @@ def collect_evidence(
         ranking, scores, details, runs, truth, verdict, explanation, embeddings, vote, laid_out
     )
     found = replace(found, described=described)
-    return found if objects is None else replace(found, known=_columns(objects, found.n_objects))
+    if objects is None:  # what came with the runs
+        objects = runs.objects if isinstance(runs, Runs) else {}
+    return replace(found, known=_columns(objects, found.n_objects))
 
 
 def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:

@@ -89,7 +89,8 @@ def render_report(
         "X_umap" of AnnData, shows every space with the same coordinates. By default principal
         components, beside the layout that ``judge(layout="auto")`` kept.
     objects : mapping or frame of columns of length n, optional
-        What is known about the objects. Each column colours them, and hovering shows it.
+        What is known about the objects. Each column colours them, and hovering shows it. By
+        default ``runs.objects``, such as the columns of AnnData's ``obs``.
     command : str, optional
         The command that made the page. The foot shows it, to make the page again; by default the
         call of :func:`wellsep.judge`.

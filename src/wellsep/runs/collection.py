@@ -39,6 +39,9 @@ class Runs:
         Drawings of the objects, such as UMAP. They are offered for drawing and never judged.
     notes : sequence of str, optional
         Sentences on what was left out when the runs were read.
+    objects : mapping of str to array-like of shape (n_objects,), optional
+        What else is known about the objects, such as columns of AnnData's ``obs``. The page offers
+        them as colours; they are never judged.
 
     Examples
     --------
@@ -56,9 +59,11 @@ class Runs:
     runs: tuple[Run, ...]
     layouts: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    objects: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_mapping("layouts", self.layouts)
+        check_mapping("objects", self.objects)
         object.__setattr__(self, "notes", tuple(check_names("notes", self.notes)))
         runs = tuple(check_items("runs", self.runs, "Run records"))
         for run in runs:
