@@ -67,7 +67,7 @@ def _made(name: str, X: np.ndarray, classes: np.ndarray) -> Set:
 
 
 def fresh(*draw: int) -> Iterator[Set]:
-    """46 sets: mixtures of many kinds, and shapes that k-means cannot find; others for each draw."""
+    """46 sets: mixtures of many kinds, and shapes that k-means cannot find; new for each draw."""
     for at in range(36):
         yield mixture(at, *draw)
     for at in range(10):
