@@ -195,8 +195,9 @@ def tell(cells: dict[tuple[str, int], dict[str, float]], used: list, peers: list
         }
         print(f"against {peer}: {facts}")
         behind = peer == "restarts"
+        place = "behind" if behind else "ahead of"
         report(
-            f"share of cells where CFMeans is {'behind' if behind else 'ahead of'} {peer}",
+            f"share of cells (set, K) at equal time where CFMeans is {place} {peer}",
             (losses if behind else wins) / len(gaps),
             baseline=peer,
             target={"bkmeans": 0.7, "restarts": 0.1}.get(peer),

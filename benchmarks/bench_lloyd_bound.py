@@ -8,7 +8,7 @@ the bound. Centres at the end are compared first.
 
 The bound pays where groups are dense against their distance and features are many (digits: 1.0 to
 1.9 times), and not elsewhere: 0.8 to 1.2 with 64 to 128 features of overlapping Gaussians, 0.5 to
-0.8 with 8. No rule on the numbers of features and centres tells these apart, and the compiled
+1.1 with 8. No rule on the numbers of features and centres tells these apart, and the compiled
 state has one thread where products have several. So ``KMeans`` has no bound.
 """
 
@@ -23,28 +23,24 @@ from threadpoolctl import threadpool_limits
 import wellsep as ws
 from benchmarks.bench_kmeans_search import gaussians
 from benchmarks.harness import report
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import _loop, means
-from wellsep.compute.moved import open_state
-from wellsep.compute.points import Points, prepare
-from wellsep.compute.seeding import start_centers
+from wellsep.compute import engine, loop, moved, points, seeding
 
 MAX_ITER, TOL, REPEATS = 300, 1e-4, 3
 
 
-def with_bound(points: Points, start: np.ndarray) -> np.ndarray:
-    state, every = open_state(points, start), np.arange(len(start))
+def with_bound(rows: points.Points, start: np.ndarray) -> np.ndarray:
+    state, every = moved.open_state(rows, start), np.arange(len(start))
     for _ in range(MAX_ITER):
-        moved = means(points, state.sums, state.mass, state.centers)
-        shift = float(((moved - state.centers) ** 2).sum())
-        state.move(every, moved)
-        if shift <= TOL * points.spread:
+        centers = loop.means(rows, state.sums, state.mass, state.centers)
+        shift = float(((centers - state.centers) ** 2).sum())
+        state.move(every, centers)
+        if shift <= TOL * rows.spread:
             break
     return state.centers
 
 
-def whole(points: Points, start: np.ndarray) -> np.ndarray:
-    return _loop(points, start, MAX_ITER, TOL)[1]
+def whole(rows: points.Points, start: np.ndarray) -> np.ndarray:
+    return loop.run(rows, start, max_iter=MAX_ITER, tol=TOL).centers
 
 
 def least(function: Callable[[], np.ndarray]) -> float:
@@ -56,12 +52,12 @@ def least(function: Callable[[], np.ndarray]) -> float:
     return min(times)
 
 
-@own_threads()
+@engine.own_threads()
 def bench(name: str, X: np.ndarray, k: int) -> None:
-    points = prepare(X)
-    start = start_centers(points, k, "k-means++", np.random.RandomState(0))
-    same = np.allclose(whole(points, start), with_bound(points, start), atol=1e-3)
-    plain, bound = least(lambda: whole(points, start)), least(lambda: with_bound(points, start))
+    rows = points.prepare(X)
+    start = seeding.start_centers(rows, k, "k-means++", np.random.RandomState(0))
+    same = np.allclose(whole(rows, start), with_bound(rows, start), atol=1e-3)
+    plain, bound = least(lambda: whole(rows, start)), least(lambda: with_bound(rows, start))
     report(
         f"Lloyd with a bound, {name} ({len(X):,} × {X.shape[1]}), K = {k}",
         plain / bound,

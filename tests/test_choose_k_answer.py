@@ -278,12 +278,25 @@ def test_elbow_gap_and_strength_are_had_by_name(blobs):
     assert set(chosen.to_frame().columns) >= set(names)
 
 
-def test_the_mixture_has_the_bic_of_scikit_learn(blobs):
+def test_the_mixture_has_the_least_bic_of_scikit_learns_forms(blobs):
     from sklearn.mixture import GaussianMixture
 
     chosen = ws.choose_k(blobs, [2, 4], indices="mixture_bic", gate=False, random_state=0)
-    model = GaussianMixture(4, reg_covar=1e-6, random_state=0).fit(blobs)
-    assert chosen.mean[1, 0] == pytest.approx(model.bic(blobs), rel=1e-3)
+    bics = [
+        GaussianMixture(4, covariance_type=form, reg_covar=1e-6, random_state=0)
+        .fit(blobs)
+        .bic(blobs)
+        for form in ("full", "tied", "diag", "spherical")
+    ]
+    assert min(bics) < bics[0] - 1
+    assert chosen.mean[1, 0] == pytest.approx(min(bics), rel=1e-3)
+
+
+def test_few_objects_in_many_columns_do_not_make_the_mixture_name_too_few():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 12)) + 6 * np.eye(4, 12)[np.arange(120) % 4]
+    chosen = ws.choose_k(X, range(2, 8), indices="mixture_bic", gate=False, random_state=0)
+    assert chosen.picks == {"mixture_bic": 4}
 
 
 def test_labels_for_many_k_are_those_of_single_fits(blobs):

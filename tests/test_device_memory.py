@@ -11,7 +11,7 @@ from sklearn import config_context
 import wellsep as ws
 from wellsep.compute import nearest, points, tensors
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="needs torch")
 
 N, D, K = 20_000, 4, 200
 BLOCK = 1 << 17  # entries, in place of DEVICE_BLOCK

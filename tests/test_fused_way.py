@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.machinery import ModuleSpec
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
+from wellsep.compute.triton import fused
 from wellsep.compute.triton.fused import about_median, fused_way
 
 FEW = np.array([3, 4])
@@ -59,3 +64,17 @@ def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (80_000_000_000, 0))
     assert fused_way(OnCard(), 1.0, np.array([20]), weighted=False) == "apart"
     assert fused_way(OnCard(), 1.0, np.array([10_000]), weighted=False) is None
+
+
+@pytest.mark.parametrize(("version", "usable"), [("3.6.0", True), ("3.1.0", False), ("4.0", True)])
+def test_kernels_are_left_to_a_triton_that_they_were_tested_with(monkeypatch, version, usable):
+    monkeypatch.setitem(
+        sys.modules,
+        "triton",
+        SimpleNamespace(__version__=version, __spec__=ModuleSpec("triton", None)),
+    )
+    fused.triton_version.cache_clear()
+    X = SimpleNamespace(is_cuda=True, dtype=torch.float32)
+    monkeypatch.setattr(fused, "is_torch", lambda X: True)
+    assert fused.fused_usable(X) == usable
+    fused.triton_version.cache_clear()

@@ -86,7 +86,7 @@ def way(request, monkeypatch):
     if request.param == "numpy":
         monkeypatch.setenv("WELLSEP_KERNELS", "0")
     else:
-        pytest.importorskip("numba")
+        pytest.importorskip("numba", reason="needs numba")
     return request.param
 
 
@@ -145,7 +145,7 @@ def test_labels_do_not_depend_on_the_number_of_threads(way, d, k):
 
 
 def test_a_fit_does_not_depend_on_whether_numba_is_loaded(monkeypatch):
-    pytest.importorskip("numba")
+    pytest.importorskip("numba", reason="needs numba")
     X = np.random.default_rng(0).normal(size=(30_000, 12)).astype(np.float32)
     with_numba = ws.KMeans(60, random_state=0, max_iter=5).fit(X)
     monkeypatch.setenv("WELLSEP_KERNELS", "0")

@@ -2,6 +2,7 @@
 
     WELLSEP_DATA=FOLDER python experiments/choose_k/run.py battery    # known sets
     python experiments/choose_k/run.py fresh                          # generated anew
+    python experiments/choose_k/run.py "fresh again"                  # the second rule, drawn anew
     WELLSEP_DATA=FOLDER python experiments/choose_k/run.py empty      # without clusters
     python experiments/choose_k/run.py report                         # the tables of REPORT.md
 
@@ -35,6 +36,8 @@ from experiments.choose_k import sets
 HERE = Path(__file__).parent
 RESULTS, REPORT = HERE / "results.csv", HERE / "REPORT.md"
 RECOVERABLE = 0.7  # ARI of k-means with the true K
+# "again": the second rule, on sets drawn anew and on the known ones.
+LABELLED = ("battery", "fresh", "battery again", "fresh again")
 SINGLE = ("silhouette", "prediction_strength", "mixture_bic")
 
 
@@ -72,9 +75,11 @@ def listed(group: str) -> Iterator[sets.Set]:
     folder = data_folder()
     if group == "fresh":
         return sets.fresh()
+    if group == "fresh again":
+        return sets.fresh(2)
     if folder is None:
         raise SystemExit("Name the folder of data sets in WELLSEP_DATA.")
-    return sets.battery(folder) if group == "battery" else sets.empty(folder)
+    return sets.empty(folder) if group == "empty" else sets.battery(folder)
 
 
 # --------------------------------------------------------------------------- tables
@@ -132,7 +137,7 @@ def emptiness(rows: list[dict[str, Any]]) -> str:
 def write_report() -> None:
     """Put the tables into REPORT.md."""
     rows, text = read(RESULTS), REPORT.read_text(encoding="utf-8")
-    for group in ("battery", "fresh"):
+    for group in LABELLED:
         some = [row for row in rows if row["group"] == group]
         if some:
             lines = summary(some)
@@ -147,7 +152,7 @@ def write_report() -> None:
 def main() -> None:
     """Run one group, or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("group", choices=["battery", "fresh", "empty", "report"])
+    parser.add_argument("group", choices=[*LABELLED, "empty", "report"])
     parser.add_argument("--results", type=Path, default=RESULTS)
     asked = parser.parse_args()
     if asked.group == "report":

@@ -66,17 +66,17 @@ def _made(name: str, X: np.ndarray, classes: np.ndarray) -> Set:
 # --------------------------------------------------------------------------- generated anew
 
 
-def fresh() -> Iterator[Set]:
-    """46 sets: mixtures of many kinds, and shapes that k-means cannot find."""
+def fresh(*draw: int) -> Iterator[Set]:
+    """46 sets: mixtures of many kinds, and shapes that k-means cannot find; new for each draw."""
     for at in range(36):
-        yield mixture(at)
+        yield mixture(at, *draw)
     for at in range(10):
-        yield shape(at)
+        yield shape(at, *draw)
 
 
-def mixture(at: int) -> Set:
+def mixture(at: int, *draw: int) -> Set:
     """Clusters of unequal sizes and shapes; how far apart, tails and noise vary with the number."""
-    rng = np.random.default_rng([2026, 19, at])
+    rng = np.random.default_rng([2026, 19, at, *draw])
     k, d = int(rng.integers(2, 13)), int(rng.choice([2, 2, 3, 5, 10, 20]))
     n = int(rng.integers(250, OBJECTS - 50))
     apart = float(rng.uniform(2.0, 6.0))
@@ -104,9 +104,9 @@ def mixture(at: int) -> Set:
     return Set(f"mixture {at:02d}", X, classes)
 
 
-def shape(at: int) -> Set:
+def shape(at: int, *draw: int) -> Set:
     """Moons, rings, crescents of unequal density, sticks, and a blob inside a ring."""
-    rng = np.random.default_rng([2026, 20, at])
+    rng = np.random.default_rng([2026, 20, at, *draw])
     n = int(rng.integers(300, 600))
     kind = ("moons", "rings", "sticks", "blob in ring", "unequal density")[at % 5]
     angle, classes = rng.uniform(0, np.pi, n), 1 + np.arange(n) % 2

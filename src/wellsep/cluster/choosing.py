@@ -98,7 +98,8 @@ def choose_k(
     indices : sequence of str or (str, dict), optional
         What votes: validity indices as in ``score_partitions``, and by name "elbow" (inertia and
         its knee), "log_elbow" (the knee of its logarithm), "gap" (gap statistic),
-        "prediction_strength" and "mixture_bic" (BIC of a Gaussian mixture). By default
+        "prediction_strength" and "mixture_bic" (least BIC of Gaussian mixtures with full, tied,
+        diagonal and spherical covariances). By default
         "silhouette", "prediction_strength" and "mixture_bic".
     gate : bool
         Whether to test for one cluster. If False, the answer is the vote alone.

@@ -35,7 +35,8 @@ OBJECTS = 2000  # of the sample at most
 REFERENCES = 20  # of the gap statistic
 SPLITS = 5  # in halves, for the prediction strength
 AXES = 50  # of a sparse sample with more columns than that
-FULL = 20  # columns up to which a component of the mixture has a full covariance matrix
+FORMS = ("full", "tied", "diag", "spherical")  # of covariances; the BIC chooses among them
+FULL = 20  # columns up to which the first two are tried: they have a parameter for each pair
 RIDGE = 1e-6  # of the mean variance, added to the variances of the mixture
 NO_SPREAD = 1e-12  # of W(1): what is not above it is rounding
 
@@ -286,7 +287,11 @@ def mixture_bics(
     n_jobs: int | None,
     progress: Progress | None = None,
 ) -> tuple[np.ndarray, dict[int, str]]:
-    """BIC of Gaussian mixtures with each number of components; and why some have none."""
+    """The least BIC of Gaussian mixtures with each number of components; and why some have none.
+
+    Full covariances need about d² / 2 parameters for each component, so that few objects in many
+    columns would speak for too few components; simpler forms compete (Fraley & Raftery 2002).
+    """
     tasks = [(sample.table, k, seed % 2**31) for k in ks]
     found = in_workers(_bic, tasks, n_jobs, progress, "Gaussian mixtures")
     reasons = {k: one for k, one in zip(ks, found, strict=True) if isinstance(one, str)}
@@ -303,18 +308,16 @@ def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
     if not variance > 0:
         return "all objects are equal"
     # In units of the spread, so that the ridge and the tolerance mean the same for any data.
-    model = GaussianMixture(
-        k,
-        covariance_type="full" if X.shape[1] <= FULL else "diag",
-        reg_covar=RIDGE,
-        random_state=seed,
-    )
     scaled = centred / np.sqrt(variance)
-    try:
-        with _quiet():
-            return float(model.fit(scaled).bic(scaled)) + X.size * float(np.log(variance))
-    except ValueError as error:
-        return str(error)
+    found, reason = [], ""
+    for form in FORMS if X.shape[1] <= FULL else FORMS[2:]:
+        model = GaussianMixture(k, covariance_type=form, reg_covar=RIDGE, random_state=seed)
+        try:
+            with _quiet():
+                found.append(float(model.fit(scaled).bic(scaled)))
+        except ValueError as error:
+            reason = str(error)
+    return min(found) + X.size * float(np.log(variance)) if found else reason
 
 
 def _fits(

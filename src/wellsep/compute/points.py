@@ -184,7 +184,8 @@ class Points(PointSet):
     @property
     def like(self) -> Any:
         # Sparse rows are worked on in float64; results have the type that was given.
-        return np.empty((0, self.X.shape[1]), self.source.dtype) if sp.issparse(self.X) else self.X
+        same = self.source.dtype == self.X.dtype
+        return self.X if same else np.empty((0, self.X.shape[1]), self.source.dtype)
 
     @property
     def any_zero(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 from collections.abc import Iterator
 from typing import Any
@@ -11,17 +12,28 @@ import numpy as np
 from wellsep._checks import is_torch, kernels_wanted
 from wellsep.compute.metrics import METRICS, find
 
+OLDEST_TRITON = (3, 6)  # the oldest that the kernels were tested with
 FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and products of halves, do
 
 
 def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
-    """float32 on a CUDA device, with Triton there to compile for it."""
+    """float32 on a CUDA device, with a Triton of tested version there to compile for it."""
     plain = find(metric) == METRICS["euclidean"]
     if not (kernels_wanted() and is_torch(X) and X.is_cuda and plain):
         return False
     import torch
 
-    return X.dtype == torch.float32 and importlib.util.find_spec("triton") is not None
+    return X.dtype == torch.float32 and triton_version() >= OLDEST_TRITON
+
+
+@functools.cache
+def triton_version() -> tuple[int, ...]:
+    """Major and minor version of the installed Triton; () without one."""
+    if importlib.util.find_spec("triton") is None:
+        return ()
+    import triton
+
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
 
 
 def about_median(X: Any) -> tuple[Any, float]:
