@@ -110,7 +110,8 @@ def test_no_docstring_sends_the_reader_elsewhere_for_a_parameter():
 
 def test_the_guide_has_formula_range_limits_and_source_of_every_index():
     text = (DOCS / "guides" / "indices.md").read_text(encoding="utf-8")
-    sections = text[text.index("\n## Silhouette") : text.index("\n## Where each")].split("\n## ")[1:]
+    described = text[text.index("\n## Silhouette") : text.index("\n## Where each")]
+    sections = described.split("\n## ")[1:]
     for section in sections:
         title = section.splitlines()[0]
         assert re.search(r"\bRange\b[^.]+(larger|\*\*smaller\*\*)\s+is\s+better", section), title
