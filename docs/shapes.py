@@ -38,6 +38,7 @@ INDICES = (
     "calinski_harabasz",
     "davies_bouldin",
     "cfq",
+    "cfq_mixture",
     "dunn",
     "generalized_dunn",
     "c_index",
@@ -262,7 +263,7 @@ def draw_failures(drawn):
         axes[0].set_title(shape, fontsize=7)
         file = HERE / "_static" / f"fails-{index.replace('_', '-')}.png"
         save(figure, file)
-        score = f"{ari:.2f}"
+        score = f"{ari:.2f}".replace("-0.00", "0.00")
         noise = f" ({(labels < 0).mean():.0%} noise)" if (labels < 0).any() else ""
         verdict = (
             f"On {shape!r} its best clustering is {name!r}{noise}; ARI with the right one {score}."

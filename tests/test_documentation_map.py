@@ -31,6 +31,7 @@ SEARCHED = (
     "DBCV",
     "HDBSCAN",
 )
+BUILT_IN = dict(wellsep.INDICES.items())  # before any example registers one of its own
 
 
 def name_of(path):
@@ -105,6 +106,21 @@ def test_no_docstring_sends_the_reader_elsewhere_for_a_parameter():
     lines = [(path.name, line) for path in files for line in path.read_text().splitlines()]
     found = [pair for pair in lines if re.match(r"\s+As in (:func:|`|``)", pair[1])]
     assert found == []
+
+
+def test_the_guide_has_formula_range_limits_and_source_of_every_index():
+    text = (DOCS / "guides" / "indices.md").read_text(encoding="utf-8")
+    described = text[text.index("\n## Silhouette") : text.index("\n## Where each")]
+    sections = described.split("\n## ")[1:]
+    for section in sections:
+        title = section.splitlines()[0]
+        assert re.search(r"\bRange\b[^.]+(larger|\*\*smaller\*\*)\s+is\s+better", section), title
+        assert "**Do not " in section, title
+        assert re.search(r"\((19|20)\d\d\)\.", section), title
+    for name, index in BUILT_IN.items():
+        author, year = index.citation.split()[0].rstrip(","), index.citation[-5:-1]
+        assert any(author in section and year in section for section in sections), name
+        assert f"fails-{name.replace('_', '-')}.png" in text, name
 
 
 def test_formulas_become_mathml():

@@ -62,7 +62,7 @@ def read_space(source: Any, space: str | None = None) -> np.ndarray:
 
 
 def write_anndata(judgement: Any, target: Any) -> None:
-    """Write the answer into AnnData: ``obs["wellsep_best"]`` and ``uns["wellsep"]``.
+    """Write the best clustering to ``obs["wellsep_best"]`` and the ranking to ``uns["wellsep"]``.
 
     The column holds the labels of the best partition: a column of ``obs``, or the consensus that
     the judgement made. The entry holds its name, the judge, the index, the ranking by columns and

@@ -67,9 +67,9 @@ def describe(
     columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is in each cluster: size, quality, the features that make it, objects to look at.
+    """Say what is in each cluster: size, quality, features that differ, objects to look at.
 
-    With --scale, distances are those of scaled columns; features are told as they are in the file.
+    With --scale, distances use scaled columns; features are described as they are in the file.
 
     \b
     Examples:

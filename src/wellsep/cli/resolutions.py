@@ -43,7 +43,7 @@ def resolutions(
     save: Annotated[Path | None, typer.Option(help="Save the tree in this folder.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which cluster goes where as clusters become more: the resolution tree.
+    """Show which clusters split into which as K grows: the resolution tree.
 
     Clusterings are put in the order of their number of clusters. No data is needed, only labels.
 

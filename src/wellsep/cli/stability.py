@@ -50,8 +50,8 @@ def stability(
         typer.Option(
             "--clusters",
             "-k",
-            help="Number of clusters of the method. Without it the labels are judged by a "
-            "stand-in.",
+            help="Number of clusters of the method. Without it the labels are judged by "
+            "--stand-in.",
         ),
     ] = None,
     method: MethodOption = "k-means",
@@ -114,11 +114,12 @@ def stability(
     columns: ColumnsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how stable each cluster is: draw objects anew, cluster them, compare.
+    """Say how often each cluster is found again in random samples of the objects.
 
-    A cluster dissolves in a draw if its Jaccard similarity to the most similar cluster is at most
-    0.5, and is recovered if it is above 0.75. Labels without -k are judged by a stand-in on the
-    objects that were not drawn.
+    Each draw is a random sample that is clustered again. A cluster dissolves in a draw if its
+    Jaccard similarity to the most similar cluster is at most 0.5, and is recovered if it is above
+    0.75. Labels without -k are judged by a simple classifier (--stand-in) on the objects that were
+    not drawn.
 
     \b
     Examples:

@@ -57,7 +57,7 @@ def stability(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Stability:
-    """Draw objects anew, cluster them again, and say how often each cluster is found again.
+    """Measure how often each cluster is found again in random samples of the objects.
 
     For a cluster A and a draw S with the clusters B, its value is the largest Jaccard similarity
     ``|A∩S ∩ B| / |A∩S ∪ B|``, 0 if A∩S is empty. The mean over the draws is the stability of the

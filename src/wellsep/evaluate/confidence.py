@@ -40,7 +40,7 @@ FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree signific
 
 @dataclass(frozen=True, eq=False)
 class RankConfidence(Record):
-    """Ranks of M partitions over B resampled evaluations.
+    """Ranks of M partitions over B half-samples of the objects.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ def describe_clusters(
     n_exemplars: int = 3,
     noise: str = "exclude",
 ) -> ClusterDescription:
-    """Describe every cluster: size, quality, neighbours, the features that make it, examples.
+    """Describe every cluster: size, quality, nearest cluster, features that differ, examples.
 
     There are no p-values: clusters were made from the same data, so that every feature differs
     "significantly". Effect sizes are given instead, and rules are scored on objects that they were

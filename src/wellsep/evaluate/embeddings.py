@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingRanking(Record):
-    """What is known of each of L embeddings (spaces), copies counted once.
+    """L embeddings (spaces), ranked and described; copies are counted once.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class EmbeddingRanking(Record):
 
 
 def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
-    """Rank the embeddings of a judgement: which one sees the clusterings as most others do.
+    """Rank the embeddings of a judgement by how far their scores agree with the vote.
 
     An embedding has a score for every clustering. The clusterings vote for each other without any
     embedding (:func:`wellsep.consensus`, by ARI). The order of the embeddings is that of the rank

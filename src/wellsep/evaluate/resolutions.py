@@ -16,7 +16,7 @@ from wellsep.partitions import Partitions, is_noise
 
 
 def resolution_tree(runs: Any, labels: str | Iterable[str] | None = None) -> ResolutionTree:
-    """Say which cluster of each partition goes where in the next finer one.
+    """Find which clusters split into which as the number of clusters grows.
 
     Partitions are put in the order of their number of clusters; equal numbers stay in the order
     they come in. Each cluster is linked with the clusters of the next partition that it has

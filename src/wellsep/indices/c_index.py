@@ -90,7 +90,7 @@ def c_index_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return the C index: where the sum of distances within clusters lies in its range.
+    r"""Return the C index: the sum of distances within clusters, scaled to its possible range.
 
     .. math:: \frac{S_W-S_{\min}}{S_{\max}-S_{\min}}
 

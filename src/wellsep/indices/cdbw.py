@@ -75,7 +75,7 @@ def cdbw_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return CDbw: high where clusters are dense and even inside and far apart.
+    r"""Return CDbw: large if clusters are far apart, and dense and evenly dense inside.
 
     .. math:: \mathrm{CDbw}=\mathrm{Cohesion}\cdot\mathrm{Separation}\cdot\mathrm{Compactness}
 

@@ -51,7 +51,7 @@ def davies_bouldin_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return the Davies-Bouldin index: spread of clusters over their distance, worst partner each.
+    r"""Return the Davies-Bouldin index: mean of each cluster's worst ratio of spread to distance.
 
     .. math:: \frac1K\sum_k\max_{l\ne k}\frac{S_k+S_l}{\lVert v_k-v_l\rVert},\qquad
               S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
@@ -223,7 +223,7 @@ def cfq_clusters(
     noise: str = "exclude",
     device: Any = None,
 ) -> np.ndarray:
-    """Return the CFQ of each cluster: S(j) over its own variance, in the order of sorted labels.
+    """Return the CFQ of each cluster, in the order of the sorted labels: S(j) over its variance.
 
     A cluster whose objects all lie on the centre has no variance: infinite.
 

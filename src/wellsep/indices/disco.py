@@ -65,7 +65,7 @@ def disco_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return DISCO: the mean silhouette over paths of high density; noise is judged, too.
+    r"""Return DISCO: a silhouette with distances along dense paths, which scores noise, too.
 
     Distances are dc-distances: the smallest, over all paths between two objects, of the largest
     mutual reachability max(core(x), core(y), ‖x−y‖) on the path. The core distance of x reaches

@@ -102,7 +102,7 @@ def silhouette_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return the silhouette: how much nearer objects are to their own cluster than to the next.
+    r"""Return the silhouette: how much nearer objects are to their own cluster than to others.
 
     .. math:: s(x)=\frac{b(x)-a(x)}{\max(a(x),b(x))}
 

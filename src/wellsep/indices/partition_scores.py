@@ -24,7 +24,7 @@ from wellsep._display import (
 
 @dataclass(frozen=True, eq=False)
 class PartitionScores(Shown):
-    """One value per partition and index, as computed: the sign is the index's own.
+    """Scores of M partitions by I indices, with the sign that each index is defined with.
 
     Attributes
     ----------

@@ -73,7 +73,7 @@ def s_dbw_score(
     noise: str = "exclude",
     device: Any = None,
 ) -> float:
-    r"""Return S_Dbw: how scattered clusters are, plus how dense it is between them.
+    r"""Return S_Dbw: the scatter within clusters plus the density between them.
 
     .. math:: \frac1K\sum_k\frac{\lVert\sigma_k\rVert}{\lVert\sigma\rVert}
               + \frac{2}{K(K-1)}\sum_{k<l}\frac{\gamma(h_{kl})}{\max(\gamma(v_k),\gamma(v_l))}

@@ -35,7 +35,7 @@ SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 
 @dataclass(frozen=True)
 class Multimodality(Shown):
-    """What the dip test says of a space.
+    """The result of the dip test of a space.
 
     Attributes
     ----------
