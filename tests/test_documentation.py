@@ -94,7 +94,7 @@ def test_the_program_takes_the_options_of_the_commands_that_a_page_shows(path):
     for line in commands_of(path):
         name, *arguments = shlex.split(line.split(" > ")[0], comments=True)[1:]
         if "--help" not in arguments:
-            commands[name].make_context(name, arguments)
+            assert commands[name].make_context(name, arguments).params, line
 
 
 def commands_of_the_readme():
