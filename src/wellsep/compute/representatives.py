@@ -1,8 +1,8 @@
 """Representatives of clusters, farthest first, and the densities around and between them.
 
 Objects often tie: which is farthest, which two are nearest, who lies just within a radius. Rows are
-therefore taken about the mean rounded to whole numbers, and distances from differences: for whole
-numbers both are exact, ties are ties, and of equals the first object is taken.
+therefore taken about the mean rounded to whole numbers: squared distances of whole numbers are then
+exact, from differences or from products, ties are ties, and of equals the first object is taken.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engine import in_threads
+from wellsep.compute.metrics import product_squares
 from wellsep.compute.space import host
 from wellsep.compute.wants import Task, Want
 
@@ -79,8 +80,9 @@ class _Cluster(NamedTuple):
 
     def within(self, points: np.ndarray, radius: float) -> np.ndarray:
         """(p,) members nearer than the radius to each point."""
-        gaps = (self.rows - point for point in points)
-        return np.array([(np.sqrt(np.einsum("ij,ij->i", g, g)) < radius).sum() for g in gaps])
+        lengths = (np.einsum("ij,ij->i", side, side) for side in (points, self.rows))
+        squares = product_squares(points, self.rows, np.add.outer(*lengths))
+        return (np.sqrt(np.maximum(squares, 0)) < radius).sum(axis=1)
 
 
 def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Representatives:

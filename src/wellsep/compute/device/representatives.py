@@ -17,6 +17,7 @@ from wellsep.compute.device.batches import (
     to_device,
     totals,
 )
+from wellsep.compute.metrics import product_squares
 from wellsep.compute.representatives import SHRINK, Between, Representatives
 from wellsep.compute.space import host
 from wellsep.compute.wants import Task, Want
@@ -140,13 +141,15 @@ def _of_pairs(
     radius = spread[:, i] if rule == "first" else (spread[:, i] + spread[:, j]) / 2  # (g, P)
     inside = torch.zeros((g, len(i), r), dtype=X.dtype, device=X.device)
     limit = radius[:, :, None, None]
+    points = middle.reshape(-1, X.shape[1])
+    lengths = points.square().sum(dim=1)[:, None]
     for rows in row_parts(len(X), 8.0 * g * len(i) * (3 * r + 1)):
         part = X[rows]
-        points = middle.reshape(-1, X.shape[1])
-        reach = torch.cdist(points, part, compute_mode="donot_use_mm_for_euclid_dist")
+        reach = product_squares(points, part, lengths + part.square().sum(dim=1))
+        reach = reach.clamp_(min=0).sqrt_().reshape(g, len(i), r, -1)
         members = clusters.batch.members(rows)
         either = (members[:, i] | members[:, j])[:, :, None]
-        inside += ((reach.reshape(g, len(i), r, -1) < limit) & either).sum(dim=-1)
+        inside += ((reach < limit) & either).sum(dim=-1)
     both = (clusters.size[:, i] + clusters.size[:, j])[:, :, None]
     share = apart * inside / (2 * radius[:, :, None] * both)  # radius 0: undefined under "first"
     count = mutual.sum(dim=-1)
