@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from browsing import NEEDS_CHROMIUM, Visit
-from pages import small_runs, small_stability
+from pages import small_choice, small_runs, small_stability
+from scipy.spatial.distance import pdist, squareform
 
 import wellsep as ws
 from wellsep.cli.main import main
@@ -109,6 +111,31 @@ def test_choose_k_writes_its_page_by_the_same_option(tmp_path):
     assert "Every index over the number of clusters" in text
     assert "high weight (" in text
     assert re.search(r"wellsep choose-k \S+data.csv --k 2:4", text)
+
+
+@pytest.mark.parametrize("given", ["distances", "sparse", "runs of a sparse space"])
+def test_data_without_dense_columns_are_drawn_on_both_pages(tmp_path, given):
+    dense = data()
+    X = ws.Distances(squareform(pdist(dense))) if given == "distances" else sp.csr_array(dense)
+    shown = X
+    if given.startswith("runs"):
+        shown = ws.Runs.from_parts({"words": X}, {"all": np.zeros(len(dense))})
+    chosen, _, _ = small_choice()
+    for number, found in enumerate((chosen, small_stability())):
+        page = ws.render_report(found, tmp_path / f"{number}.html", runs=shown)
+        assert "Silhouette widths" in page.read_text("utf-8")
+
+
+def test_names_of_distances_name_the_objects_of_the_page():
+    names = [f"cell {i}" for i in range(len(data()))]
+    table = ws.Distances(squareform(pdist(data())), names=names)
+    assert str(page_of(small_stability(), runs=table).worst["object"][0]).startswith("cell ")
+
+
+def test_data_of_more_objects_than_were_clustered_are_refused():
+    n = len(data())
+    with pytest.raises(ValueError, match=f"runs must hold the {n} objects .*, got {2 * n}"):
+        page_of(small_stability(), runs=np.concatenate([data(), data()]))
 
 
 @NEEDS_CHROMIUM[0]
