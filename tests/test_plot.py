@@ -343,6 +343,16 @@ def test_a_dollar_sign_in_a_name_is_no_formula(plane):
         drawn = display.from_result(judgement)
         drawn.figure_.canvas.draw()
         assert any("$" in text.get_text() for text in drawn.ax_.get_yticklabels())
+    plot.SpacesDisplay.from_result(judgement, runs).figure_.canvas.draw()
+    both = ws.Scores.from_matrix([[0.1, 0.2, 0.4, 0.7]] * 2, spaces=["$\\s", "t$u$"])
+    plot.GraphDisplay.from_result(ws.ace(both, dip=False)).figure_.canvas.draw()
+    named = ["$\\f", "x$y$"]
+    plot.ClusterProfileDisplay.from_predictions(
+        X, labels, feature_names=named
+    ).figure_.canvas.draw()
+    plot.ResolutionTreeDisplay.from_result(ws.resolution_tree(runs)).figure_.canvas.draw()
+    found = ws.stability(None, X, labels, n_draws=4, random_state=0)
+    plot.StabilityDisplay.from_result(found).figure_.canvas.draw()
 
 
 def test_scatters_name_their_clusters(plane):
