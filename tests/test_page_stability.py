@@ -132,10 +132,27 @@ def test_names_of_distances_name_the_objects_of_the_page():
     assert str(page_of(small_stability(), runs=table).worst["object"][0]).startswith("cell ")
 
 
+def test_a_truth_that_would_not_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="truth must come with runs, got none"):
+        page_of(small_stability(), truth=np.zeros(len(data())))
+
+
 def test_data_of_more_objects_than_were_clustered_are_refused():
     n = len(data())
     with pytest.raises(ValueError, match=f"runs must hold the {n} objects .*, got {2 * n}"):
         page_of(small_stability(), runs=np.concatenate([data(), data()]))
+
+
+@pytest.mark.parametrize("scale", [[], ["--scale"]])
+def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    file, page = tmp_path / "cells.h5ad", tmp_path / "page.html"
+    cells = anndata.AnnData(sp.csr_matrix(data()[:60]))
+    cells.write_h5ad(file)
+    given = [str(file), "--space", "X", "--report", str(page), *scale]
+    assert main(["choose-k", "--k", "2:4", *given]) == 0
+    assert main(["stability", "-k", "3", "--draws", "4", "--splits", "0", *given]) == 0
+    assert "60 objects" in capsys.readouterr().err
 
 
 @NEEDS_CHROMIUM[0]
