@@ -39,7 +39,7 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 html_static_path = ["_static"]
-html_css_files = ["output.css"]
+html_css_files = ["pages.css"]
 html_show_sourcelink = False
 
 autosummary_generate = True

@@ -65,8 +65,8 @@ print(f"The truth: {len(KINDS)} kinds of customers.")
 # %%
 # Recency, frequency, monetary value
 # ----------------------------------
-# All three have long tails, and k-means follows the tails. Logarithms make them even, and equal
-# variances give each the same say.
+# A few customers have very large values, and k-means would make clusters of these alone. Logarithms
+# bring the values closer together, and scaling gives each of the three the same weight.
 recency = np.full(N_CUSTOMERS, np.inf)
 np.minimum.at(recency, customer, N_DAYS - day)
 frequency = np.bincount(customer, minlength=N_CUSTOMERS)
@@ -85,8 +85,8 @@ print(chosen.explain())
 # %%
 # Would they be found again?
 # --------------------------
-# Fifty times the customers are drawn anew and clustered again. A value above .75 says that a
-# segment is found again.
+# ``stability`` clusters 50 random samples of the customers. A mean similarity above .75 says that a
+# segment is found again in most of them.
 labels = chosen.labels_for()
 model = ws.KMeans(chosen.best, n_init=10)
 stable = ws.stability(
@@ -97,8 +97,8 @@ print(stable.explain())
 # %%
 # What is in them?
 # ----------------
-# ``features`` are days, purchases and money, which a reader understands, and not their scaled
-# logarithms.
+# ``features`` are days, purchases and money. The clusters were made from their scaled logarithms,
+# which are harder to read.
 described = ws.describe_clusters(
     X, labels, features=rfm, feature_names=list(columns), stability=stable
 )

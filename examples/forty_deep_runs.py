@@ -42,7 +42,7 @@ print(f"{len(X)} images. The truth: {len(np.unique(truth))} digits.")
 # Forty runs
 # ----------
 # Both methods write into one folder. In the shell: ``wellsep train --data digits --method dec
-# --grid lr=1e-3,1e-2 n_latent=5,10 -k 5,8,10,12,15 --out runs/``.
+# --grid lr=1e-3,1e-2 n_latent=5,10 n_clusters=5,8,10,12,15 --out runs/``.
 folder = tempfile.TemporaryDirectory()
 for method in (DEC, DeepKMeans):
     model = method(

@@ -2,8 +2,8 @@
 Which index fails on which shape?
 =================================
 
-Every validity index has a picture of a good cluster in mind: round and far from others, or dense
-and connected. Where the data have another shape, the index prefers a wrong clustering to the right
+Every validity index is made for some shape of clusters: round and far from others, or dense and
+connected. Where the data have another shape, the index prefers a wrong clustering to the right
 one. There is no index for all shapes.
 
 Eight shapes are clustered in many ways: k-means, Ward's and single linkage with several numbers of

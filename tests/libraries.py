@@ -1,13 +1,18 @@
-"""Turns NumPy arrays into those of another library; skips the test where it is not installed."""
+"""Turns NumPy arrays into those of another library; skips tests of what is not installed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
+needs_callbacks = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="scikit-learn before 1.9 has no callbacks"
+)
 
 
 def to_tensor(values) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from libraries import needs_callbacks
 from sklearn.datasets import load_digits
 
 import wellsep as ws
@@ -80,6 +81,7 @@ def test_a_budget_of_seconds_ends_the_search_soon_after(X):
     assert 0.1 < model.history_["seconds"][-1] < 2.0
 
 
+@needs_callbacks
 def test_a_callback_sees_each_trial_and_may_stop_the_search(X):
     FitCallback = pytest.importorskip("sklearn.callback", reason="scikit-learn < 1.9").FitCallback
 

@@ -68,8 +68,9 @@ def test_a_home_holds_what_the_table_says(path, names):
     module = f"wellsep.{path.replace('/', '.')}"
     if not (ROOT / "src" / "wellsep" / f"{path}.py").is_file():
         pytest.fail(f"{path}.py does not exist")
-    for package in ("torch", "triton", "dask"):
-        if f"/{package}/" in f"/{path}":
+    needed = {"deep": "torch", "device": "torch"} | {p: p for p in ("torch", "triton", "dask")}
+    for folder, package in needed.items():
+        if f"/{folder}/" in f"/{path}":
             pytest.importorskip(package, reason=f"needs {package}")
     home = importlib.import_module(module)
     for name in filter(None, names.split(", ")):

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import typer
 from golden import ROOT
 from sklearn.datasets import make_blobs
 
 import wellsep
-from wellsep.cli.main import COMMANDS, main
+from wellsep.cli.main import COMMANDS, build_app, main
 
 PAGES = [
     path
@@ -75,6 +76,24 @@ def test_the_commands_a_page_shows_exist(path):
     fenced = re.findall(r"^```\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
     shown = set(re.findall(r"^wellsep ([a-z][a-z-]*)", "\n".join(fenced), re.M))
     assert shown <= set(COMMANDS)
+
+
+def commands_of(path):
+    """Command lines in the blocks of a page, or between double backticks in a story."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        text = re.sub(r"^# ?", "", text, flags=re.M)
+        return [" ".join(c.split()) for c in re.findall(r"``(wellsep [a-z-]+ [^`]+)``", text)]
+    fenced = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    return re.findall(r"^wellsep [a-z-]+ .*", "\n".join(fenced), re.M)
+
+
+@pytest.mark.parametrize("path", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=name_of)
+def test_the_program_takes_the_options_of_the_commands_that_a_page_shows(path):
+    commands = typer.main.get_command(build_app()).commands
+    lines = [shlex.split(line.split(" > ")[0], comments=True)[1:] for line in commands_of(path)]
+    parsed = [commands[n].make_context(n, rest) for n, *rest in lines if "--help" not in rest]
+    assert all(context.params for context in parsed)
 
 
 def commands_of_the_readme():

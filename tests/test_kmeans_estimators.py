@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from libraries import needs_callbacks
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -145,6 +146,7 @@ class Counter:
         return self.stop_after is not None and self.ended >= self.stop_after
 
 
+@needs_callbacks
 def test_callbacks_see_every_part_and_a_usable_estimator(make, X):
     watch = Counter()
     make(4, n_init=3, random_state=0).set_callbacks(watch).fit(X)
@@ -153,6 +155,7 @@ def test_callbacks_see_every_part_and_a_usable_estimator(make, X):
     assert set(watch.shapes) == {(len(X),)}
 
 
+@needs_callbacks
 def test_callbacks_may_end_the_fit_early(make, X):
     full, short = Counter(), Counter(stop_after=1)
     make(4, n_init=5, random_state=0).set_callbacks(full).fit(X)
@@ -161,6 +164,7 @@ def test_callbacks_may_end_the_fit_early(make, X):
     assert stopped.labels_.shape == (len(X),)
 
 
+@needs_callbacks
 def test_watching_changes_nothing(make, X):
     watched = make(4, random_state=0).set_callbacks(Counter()).fit(X)
     assert watched.inertia_ == make(4, random_state=0).fit(X).inertia_

@@ -211,7 +211,7 @@ def test_wide_sparse_data_are_never_made_dense():
     import tracemalloc
 
     n, d = 3000, 20_000  # 480 MB if dense
-    X = sp.random_array((n, d), density=1e-3, rng=np.random.default_rng(0), format="csr")
+    X = sp.random(n, d, density=1e-3, random_state=0, format="csr")
     start = X[:4].toarray()
     tracemalloc.start()
     result = lloyd(X, start, max_iter=3)

@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from libraries import needs_callbacks
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.neighbors import LocalOutlierFactor
@@ -241,6 +242,7 @@ def test_it_works_in_a_pipeline_with_routed_weights():
     np.testing.assert_array_equal(pipe[-1].labels_, expected.labels_)
 
 
+@needs_callbacks
 def test_callbacks_hear_of_every_restart():
     class Counter:
         def setup(self, estimator, context): ...

@@ -65,7 +65,9 @@ def test_a_type_checker_sees_signatures_and_refuses_unknown_names(tmp_path):
     snippet = "import wellsep as ws\nreveal_type(ws.silhouette_score)\nws.this_does_not_exist\n"
     (tmp_path / "mypy.ini").write_text(ONE_NAME)
     signature, unknown = said_by_mypy(snippet, tmp_path / "mypy.ini", tmp_path)
-    assert re.search(r'snippet.py:2: .*"def \(X: Any, labels: Any, \*, .*\) -> float"', signature)
+    assert re.search(
+        r'snippet.py:2: .*"def \(X: Any, labels: Any, \*, .*\) -> (builtins\.)?float"', signature
+    )
     assert 'snippet.py:3: error: Module has no attribute "this_does_not_exist"' in unknown
 
 

@@ -64,10 +64,9 @@ class ClusterProfileDisplay(Display):
         ax.set_ylabel("cluster")
         features = [as_written(name) for name in figure.features]
         ax.set_xticks(range(len(features)), features, rotation=40, ha="right", fontsize="small")
-        ax.set_title("What makes each cluster", loc="left", fontsize="medium")
+        unit = "standard deviations or shares" if figure.shares.any() else "standard deviations"
+        title = f"What makes each cluster: difference\nfrom the others ({unit})"
+        ax.set_title(title, loc="left", fontsize="small")
         if colorbar:
-            label = "difference from the other clusters (standard deviations)"
-            if figure.shares.any():
-                label = "difference from the other clusters (standard deviations, or shares)"
-            self.figure_.colorbar(self.image_, ax=ax, label=label, shrink=0.9)
+            self.figure_.colorbar(self.image_, ax=ax, shrink=0.9)
         return self
