@@ -419,3 +419,17 @@ def test_large_sets_are_sampled_for_gap_strength_and_mixture():
     assert chosen.n_sampled == 2000
     assert "computed on 2,000 of 2,500 objects" in chosen.explain()
     assert chosen.best == 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_sample_of_equal_objects_is_answered(kind):
+    X = np.zeros((2500, 60))
+    X[:, 0], X[7, 5] = 1.0, 3.0  # the sample has no object but equal ones
+    found = ws.choose_k(kind(X), [2, 3], random_state=0)
+    assert set(found.reasons.values()) >= {"all objects are equal"}
+
+
+def test_equal_objects_known_by_distances_are_one_cluster():
+    found = ws.choose_k(ws.Distances(np.zeros((10, 10))), [2, 3], random_state=0)
+    assert found.all_equal
+    assert found.explain().startswith("One cluster: all objects are equal.")

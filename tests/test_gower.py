@@ -170,3 +170,10 @@ def test_infinite_numbers_and_dates_are_refused():
 
 def test_the_oracle_says_what_made_it():
     assert "daisy" in json.dumps(read_json("distances/gower.json")["function"])
+
+
+def test_categories_that_come_in_two_steps_stay_apart():
+    table = ws.MixedTable(pd.DataFrame({"age": [20, 40], "colour": ["red", "blue"]}))
+    for colour in ("green", "black", "green"):
+        table = table.followed_by(pd.DataFrame({"age": [20], "colour": [colour]}))
+    assert table.block([2], [3, 4, 0]).tolist() == [[0.5, 0.0, 0.5]]

@@ -332,3 +332,12 @@ def test_distances_larger_than_a_block_are_read_block_by_block(monkeypatch):
     report = ws.membership_report(D, y)
     assert max(seen) <= 64 * 300  # at least 64 rows are read at once
     _equal(report, ws.membership_report(X, y))
+
+
+@pytest.mark.parametrize("distances", [False, True])
+def test_details_of_noise_alone_say_what_is_undefined(distances):
+    X = np.arange(8.0)[:, None]
+    space = ws.Distances(np.abs(X - X.T)) if distances else X
+    details = object_details(space, encode([-1] * 8), "space")
+    assert np.isnan(details.disagreements).all()
+    assert any(note.startswith("Local connectivity is undefined") for note in details.notes)

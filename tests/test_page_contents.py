@@ -126,7 +126,18 @@ def test_of_many_objects_a_sample_with_each_cluster_is_described():
     found = judgement.descriptions["small"]
     assert found.sizes.tolist() == [6000, 2, 3998]
     assert found.medoid.tolist()[1] in (6000, 6001)
-    assert "drawn at random" in found.notes[-1]
+    whole, sample = found, judgement.descriptions["two"]
+    if judgement.ranking.best == "two":
+        whole, sample = sample, whole
+    assert whole.notes[-1].startswith("All but the sizes and widths comes from ")
+    assert sample.notes[-1].startswith("All but the sizes comes from ")
+
+
+def test_input_that_holds_distances_leaves_the_features_to_the_space():
+    runs, X = runs_of_three(60, 3)
+    apart = ws.Distances(np.sqrt(((X[:60, None] - X[None, :60]) ** 2).sum(-1)))
+    judgement = ws.judge(runs, X=apart, n_draws=0, dip=False)
+    assert judgement.descriptions[judgement.ranking.best].features[0] == "column 0"
 
 
 def test_an_answer_without_a_judgement_describes_its_best_alone():

@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from browsing import NEEDS_CHROMIUM, Visit
-from pages import small_runs, small_stability
+from pages import small_choice, small_runs, small_stability
+from scipy.spatial.distance import pdist, squareform
 
 import wellsep as ws
 from wellsep.cli.main import main
@@ -109,6 +111,48 @@ def test_choose_k_writes_its_page_by_the_same_option(tmp_path):
     assert "Every index over the number of clusters" in text
     assert "high weight (" in text
     assert re.search(r"wellsep choose-k \S+data.csv --k 2:4", text)
+
+
+@pytest.mark.parametrize("given", ["distances", "sparse", "runs of a sparse space"])
+def test_data_without_dense_columns_are_drawn_on_both_pages(tmp_path, given):
+    dense = data()
+    X = ws.Distances(squareform(pdist(dense))) if given == "distances" else sp.csr_array(dense)
+    shown = X
+    if given.startswith("runs"):
+        shown = ws.Runs.from_parts({"words": X}, {"all": np.zeros(len(dense))})
+    chosen, _, _ = small_choice()
+    for number, found in enumerate((chosen, small_stability())):
+        page = ws.render_report(found, tmp_path / f"{number}.html", runs=shown)
+        assert "Silhouette widths" in page.read_text("utf-8")
+
+
+def test_names_of_distances_name_the_objects_of_the_page():
+    names = [f"cell {i}" for i in range(len(data()))]
+    table = ws.Distances(squareform(pdist(data())), names=names)
+    assert str(page_of(small_stability(), runs=table).worst["object"][0]).startswith("cell ")
+
+
+def test_a_truth_that_would_not_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="truth must come with runs, got none"):
+        page_of(small_stability(), truth=np.zeros(len(data())))
+
+
+def test_data_of_more_objects_than_were_clustered_are_refused():
+    n = len(data())
+    with pytest.raises(ValueError, match=f"runs must hold the {n} objects .*, got {2 * n}"):
+        page_of(small_stability(), runs=np.concatenate([data(), data()]))
+
+
+@pytest.mark.parametrize("scale", [[], ["--scale"]])
+def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    file, page = tmp_path / "cells.h5ad", tmp_path / "page.html"
+    cells = anndata.AnnData(sp.csr_matrix(data()[:60]))
+    cells.write_h5ad(file)
+    given = [str(file), "--space", "X", "--report", str(page), *scale]
+    assert main(["choose-k", "--k", "2:4", *given]) == 0
+    assert main(["stability", "-k", "3", "--draws", "4", "--splits", "0", *given]) == 0
+    assert "60 objects" in capsys.readouterr().err
 
 
 @NEEDS_CHROMIUM[0]

@@ -335,14 +335,24 @@ def test_labels_of_another_length_are_refused_by_a_scatter(plane):
 
 
 def test_a_dollar_sign_in_a_name_is_no_formula(plane):
-    X, labels = plane[0], np.array(["$\\frac", "a$b$", "c"])[plane[1].labels_]
+    X, labels = plane[0], np.array(["$\\frac", "a$_{$", "c"])[plane[1].labels_]
     plot.ScatterDisplay.from_predictions(X, labels).figure_.canvas.draw()
-    runs = ws.Runs.from_parts({"$\\s": X}, {"$\\a": labels, "b": X[:, 0] > 3, "c": X[:, 1] > 2})
+    runs = ws.Runs.from_parts({"s$_{$": X}, {"$\\a": labels, "b": X[:, 0] > 3, "c": X[:, 1] > 2})
     judgement = ws.judge(runs, n_draws=4)
     for display in (plot.RankingDisplay, plot.DipDisplay, plot.RunAgreementDisplay):
         drawn = display.from_result(judgement)
         drawn.figure_.canvas.draw()
         assert any("$" in text.get_text() for text in drawn.ax_.get_yticklabels())
+    plot.SpacesDisplay.from_result(judgement, runs).figure_.canvas.draw()
+    both = ws.Scores.from_matrix([[0.1, 0.2, 0.4, 0.7]] * 2, spaces=["s$_{$", "t"])
+    plot.GraphDisplay.from_result(ws.ace(both, dip=False)).figure_.canvas.draw()
+    named = ["f$_{$", "g"]
+    plot.ClusterProfileDisplay.from_predictions(
+        X, labels, feature_names=named
+    ).figure_.canvas.draw()
+    plot.ResolutionTreeDisplay.from_result(ws.resolution_tree(runs)).figure_.canvas.draw()
+    found = ws.stability(None, X, labels, n_draws=4, random_state=0)
+    plot.StabilityDisplay.from_result(found).figure_.canvas.draw()
 
 
 def test_scatters_name_their_clusters(plane):

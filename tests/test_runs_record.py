@@ -357,3 +357,8 @@ def test_the_html_form_escapes_names_and_params():
     html = Runs([run])._repr_html_()
     assert "<script>" not in html and "&lt;script&gt;" in html
     assert "<b>" not in html and "&amp;" in html
+
+
+def test_columns_about_the_objects_have_a_value_for_each():
+    with pytest.raises(ValueError, match=r"objects\['age'\] must have one value per object"):
+        Runs(tuple(small_runs()), objects={"age": [20]})

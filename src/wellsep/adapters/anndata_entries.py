@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from wellsep._arguments import check_path
 from wellsep._display import meant, quoted, shown
@@ -32,8 +33,8 @@ def read_column(source: Any, column: str) -> np.ndarray:
         return np.asarray(parts.open_labels(column))
 
 
-def read_space(source: Any, space: str | None = None) -> np.ndarray:
-    """Read one embedding of ``obsm``; without a name the only one that is no layout.
+def read_space(source: Any, space: str | None = None) -> Any:
+    """Read one embedding of ``obsm``, or X; without a name the only one that is no layout.
 
     >>> import anndata
     >>> cells = anndata.AnnData(obsm={"X_pca": np.eye(4), "X_umap": np.ones((4, 2))})
@@ -58,7 +59,8 @@ def read_space(source: Any, space: str | None = None) -> np.ndarray:
                 )
             space = wider[0]
         found = parts.open_space(space)
-        return np.asarray(found.open() if hasattr(found, "open") else found)
+        matrix = found.open() if hasattr(found, "open") else found
+        return matrix if sp.issparse(matrix) else np.asarray(matrix)
 
 
 def write_anndata(judgement: Any, target: Any) -> None:

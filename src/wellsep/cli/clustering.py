@@ -311,20 +311,21 @@ def parse_range(text: str) -> list[int]:
 
 def _read(
     reader: TableReader, path: Path, scale: bool, choice: TableChoice, space: str | None
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[Any, np.ndarray | None]:
     from wellsep._checks import check_data
 
     matrix, ids = reader.data(path, choice, space)
-    return _scaled(check_data(matrix, name=path.name), scale), ids
+    return _scaled(check_data(matrix, name=path.name, sparse=True), scale), ids
 
 
-def _scaled(X: np.ndarray, scale: bool) -> np.ndarray:
+def _scaled(X: Any, scale: bool) -> Any:
     if not scale:
         return X
+    from scipy.sparse import issparse
     from sklearn.preprocessing import StandardScaler
 
-    scaled: np.ndarray = StandardScaler().fit_transform(X)
-    return scaled
+    # Distances do not depend on the mean, and without it sparse data stay sparse.
+    return StandardScaler(with_mean=not issparse(X)).fit_transform(X)
 
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:

@@ -100,7 +100,7 @@ class TableReader:
             named = table.header and len(table.names) == matrix.shape[1]
             self.features = table.names if named else None
         self.objects = ids
-        self._say(path, len(matrix), [_count(matrix.shape[1], "feature"), *more])
+        self._say(path, matrix.shape[0], [_count(matrix.shape[1], "feature"), *more])
         return matrix, ids
 
     def partitions(

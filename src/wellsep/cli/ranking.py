@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -42,9 +42,6 @@ from wellsep.cli.output import (
     wrote,
 )
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
-
-if TYPE_CHECKING:
-    pass
 
 Pattern = str | None
 

@@ -9,7 +9,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
@@ -42,6 +41,7 @@ from wellsep.cluster.criteria import VOTERS, parse_voters
 from wellsep.cluster.evidence import (
     NO_GAP,
     GapCurve,
+    all_equal,
     draw_sample,
     given_to,
     is_pairwise,
@@ -220,7 +220,7 @@ def choose_k(
         n_jobs=n_jobs,
         progress=progress,
     )
-    if not pairwise and all_equal(X):
+    if (apart or not pairwise) and all_equal(X):  # equal similarities say nothing
         return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
     gap = gap_of(job, ks)
     parts = [try_numbers(job, ks, gap)]
@@ -277,15 +277,6 @@ def _record(
         reasons={key: why for part in parts for key, why in part.reasons.items()},
         failures={k: why for part in parts for k, why in part.failures.items()},
     )
-
-
-def all_equal(X: Any) -> bool:
-    """Whether all rows are equal; those of distances are where all are 0."""
-    if isinstance(X, PairSpace):
-        return X.largest == 0
-    if sp.issparse(X):
-        return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
-    return bool((X[:1] == X).all())
 
 
 def _stability(rows, runs) -> np.ndarray:

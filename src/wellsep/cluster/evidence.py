@@ -81,6 +81,8 @@ class Sample:
         """Why the gap statistic cannot be asked of this clusterer and these data; or nothing."""
         if isinstance(self.table, str):
             return self.table
+        if all_equal(self.table):
+            return "all objects of the sample are equal"
         if self.weights is not None:
             return "objects have weights"
         if self.metric != "euclidean":
@@ -98,6 +100,15 @@ class Sample:
         return float(np.abs((scaled**3).mean(axis=0)).max(initial=0.0))
 
 
+def all_equal(X: Any) -> bool:
+    """Whether all rows are equal; those of distances are where all are 0."""
+    if isinstance(X, PairSpace):
+        return X.largest == 0
+    if sp.issparse(X):
+        return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
+    return bool((X[:1] == X).all())
+
+
 def _principal_axes(X: Any) -> np.ndarray:
     """(n, 50) coordinates of sparse rows on their first principal axes; few columns as they are.
 
@@ -107,6 +118,8 @@ def _principal_axes(X: Any) -> np.ndarray:
     most = min(AXES, X.shape[0] - 1)
     if X.shape[1] <= most:
         return np.asarray(X.toarray())
+    if all_equal(X):  # no axis: the search for one would end with an error
+        return np.zeros((X.shape[0], 1))
     axes = PCA(most, svd_solver="arpack", random_state=0).fit_transform(sp.csr_matrix(X))
     return np.asarray(axes)
 

@@ -22,7 +22,7 @@ from wellsep._display import count, shown
 from wellsep._labels import NOISE
 from wellsep._matrices import PairSpace
 from wellsep.cluster.candidates import fit_labels, last_step, weight_params
-from wellsep.cluster.choosing import all_equal, sample_size
+from wellsep.cluster.choosing import sample_size
 from wellsep.cluster.draws import (
     NEAREST_MEAN_METRICS,
     Judged,
@@ -32,7 +32,7 @@ from wellsep.cluster.draws import (
     seeded_where_free,
     strengths_of,
 )
-from wellsep.cluster.evidence import given_to, is_pairwise, of_distances, takes_distances
+from wellsep.cluster.evidence import all_equal, given_to, is_pairwise, of_distances, takes_distances
 from wellsep.cluster.stability_record import Stability
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves
 from wellsep.cluster.workers import Progress, in_workers

@@ -156,7 +156,8 @@ class MixedTable(PairSpace):
         columns = read_columns(frame)
         check_columns(columns, self._reading)
         part = self.take(np.arange(self.n))
-        part._columns = self._columns.followed_by(self._reading.read(columns))
+        part._reading = self._reading.knowing(columns)
+        part._columns = self._columns.followed_by(part._reading.read(columns))
         part.n = len(part._columns.known)
         return part
 

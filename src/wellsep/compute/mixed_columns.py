@@ -59,16 +59,21 @@ class Reading:
     span: np.ndarray  # (p,) range of its values; 1 where all are equal
     weights: Mapping[str, float]
 
-    def read(self, columns: Mapping[str, Any]) -> Columns:
-        """Numbers, codes and what is missing; a category that was never seen has a code of its own.
+    def knowing(self, columns: Mapping[str, Any]) -> Reading:
+        """The same reading with codes for the categories that are new in these columns."""
+        places = {name: _extended(place, columns[name]) for name, place in self.places.items()}
+        return replace(self, places=places)
 
-        ``columns`` as `read_columns` gives them, with the names of this reading.
+    def read(self, columns: Mapping[str, Any]) -> Columns:
+        """Numbers, codes and what is missing.
+
+        ``columns`` as `read_columns` gives them, with the names and categories of this reading.
         """
         numbers, codes, levels = [], [], []
         for name in self.names:
             if name in self.places:
                 codes.append(_coded(columns[name], self.places[name]))
-                levels.append(max(len(self.places[name]), int(codes[-1].max(initial=0)) + 1))
+                levels.append(max(1, len(self.places[name])))
             elif name in self.asymmetric:
                 codes.append(_binary(columns[name], name))
                 levels.append(2)
@@ -109,8 +114,7 @@ def reading_of(
         if name in asymmetric:
             continue
         if name not in levels and not isinstance(column, np.ndarray):
-            seen = dict.fromkeys(v for v in column if v is not None)
-            places[name] = {value: code for code, value in enumerate(seen)}
+            places[name] = _extended({}, column)
             continue
         values = _number(column, name, levels)
         some = values[~np.isnan(values)]
@@ -192,11 +196,13 @@ class _Words(list):
         self.levels = levels
 
 
+def _extended(place: Mapping[Any, int], column: Any) -> dict[Any, int]:
+    new = dict.fromkeys(v for v in column if not _is_missing(v) and v not in place)
+    return {**place, **{value: len(place) + k for k, value in enumerate(new)}}
+
+
 def _coded(column: Any, place: Mapping[Any, int]) -> np.ndarray:
-    values = [None if _is_missing(v) else v for v in column]
-    new = dict.fromkeys(v for v in values if v is not None and v not in place)
-    place = {**place, **{value: len(place) + k for k, value in enumerate(new)}}
-    return np.array([MISSING if v is None else place[v] for v in values], np.int32)
+    return np.array([MISSING if _is_missing(v) else place[v] for v in column], np.int32)
 
 
 def _number(column: Any, name: str, ordered: Mapping[str, Sequence[Any]]) -> np.ndarray:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from wellsep._checks import is_frame
 from wellsep._display import count
+from wellsep._matrices import PairSpace
 from wellsep._records import freeze
 from wellsep.evaluate.contents import describe_partition, found_again
 from wellsep.evaluate.contents_record import ClusterDescription
@@ -75,21 +76,34 @@ def describe_best(
         partition = partitions[partitions.names.index(name)]
         if len(partition.classes[0]) == 0:
             continue
-        described = _describe(spaces[space], partition, X, feature_names, names)
+        objects = described_objects(partition.codes[0])
+        described = _describe(spaces[space], partition, objects, X, feature_names, names)
         if stability is not None:
             again: dict[str, Any] = found_again(stability, partition, described.clusters)
             described = replace(described, **again)
+        known = "sizes"
         if details is not None and (details.partition, details.space) == (name, space):
-            described = _with_widths(described, details)
+            whole = _with_widths(described, details)
+            known = known if whole is described else "sizes and widths"
+            described = whole
+        if len(objects) < partition.n_objects:
+            drawn = f"{len(objects):,} of {count(partition.n_objects, 'object')}"
+            note = f"All but the {known} comes from {drawn}, drawn at random."
+            described = replace(described, notes=(*described.notes, note))
         found[name] = described
     return found
 
 
 def _describe(
-    space: Any, partition: Partitions, X: Any, feature_names: Any, ids: np.ndarray
+    space: Any,
+    partition: Partitions,
+    objects: np.ndarray,
+    X: Any,
+    feature_names: Any,
+    ids: np.ndarray,
 ) -> ClusterDescription:
+    """What some objects tell; sizes are those of all."""
     codes, n = partition.codes[0], partition.n_objects
-    objects = described_objects(codes)
     rows = take_objects(space, objects)
     if has_columns(space):
         rows = np.asarray(rows, dtype=np.float64)
@@ -99,7 +113,6 @@ def _describe(
     notes = found.notes[len(columns.notes) :]  # constant columns are no news here
     if len(objects) == n:
         return replace(found, notes=notes)
-    drawn = f"{len(objects):,} of {count(n, 'object')}"
     full = np.append(objects, -1)  # the last: none
     return replace(
         found,
@@ -108,7 +121,7 @@ def _describe(
         medoid=freeze(full[found.medoid]),
         typical=freeze(full[found.typical]),
         doubtful=freeze(full[found.doubtful]),
-        notes=(*notes, f"All but the sizes comes from {drawn}, drawn at random."),
+        notes=notes,
     )
 
 
@@ -132,7 +145,7 @@ def described_objects(codes: np.ndarray) -> np.ndarray:
 
 def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndarray) -> Columns:
     """The features of some objects: of the input, else of the space; none of distances."""
-    if X is None or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
+    if isinstance(X, PairSpace) or not (is_frame(X) or sp.issparse(X) or np.ndim(X) == 2):
         if not has_columns(space):
             return Columns(np.empty((len(objects), 0)), (), np.empty(0, dtype=bool), ())
         names = [f"column {i}" for i in range(rows.shape[1])]

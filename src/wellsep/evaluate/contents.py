@@ -233,10 +233,7 @@ def _exemplars(
 ) -> dict[str, np.ndarray]:
     codes, k = partition.codes[0], len(partition.classes[0])
     task = Task(open_space(X), partition, None)
-    if isinstance(X, PairSpace):  # of a graph of neighbours not every sum is known
-        sums = own_sums(task, X.metric) if X.complete else -quality.widths
-    else:
-        sums = own_sums(task)
+    sums = own_sums(task, X.metric) if isinstance(X, PairSpace) else own_sums(task)
     medoid = np.array([_first(sums, codes == code, 1)[0] for code in range(k)])
     typical = np.array([_first(-quality.widths, codes == code, most) for code in range(k)])
     doubtful = np.array([_first(quality.relative, codes == code, most) for code in range(k)])

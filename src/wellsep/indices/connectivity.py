@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 
 from wellsep._arguments import check_jobs
 from wellsep._checks import (
+    UndefinedIndex,
     check_choice,
     check_count,
     check_data,
@@ -226,7 +227,7 @@ def open_around(X: Any, partition: Partitions, centers: Any) -> tuple[Around, fl
     """Objects around the given prototypes or the means of their clusters; and the unit of both."""
     classes, codes = partition.classes[0], partition.codes[0]
     if not len(classes):
-        raise ValueError("labels must hold at least one cluster, got noise (-1) only.")
+        raise UndefinedIndex("labels must hold at least one cluster, got noise (-1) only.")
     if isinstance(X, PairSpace):
         space = open_space(X)
         if centers is None:

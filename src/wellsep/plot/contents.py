@@ -6,7 +6,7 @@ from typing import Any
 
 from wellsep._arguments import check_kind
 from wellsep.evaluate import ClusterDescription, describe_clusters
-from wellsep.plot.display import Display, agreement_map, labels_of, name_rows
+from wellsep.plot.display import Display, agreement_map, as_written, labels_of, name_rows
 from wellsep.report.contents import profile_figure
 from wellsep.report.figures import ClusterProfile
 
@@ -62,9 +62,8 @@ class ClusterProfileDisplay(Display):
         )
         name_rows(ax, figure.clusters)
         ax.set_ylabel("cluster")
-        ax.set_xticks(
-            range(len(figure.features)), figure.features, rotation=40, ha="right", fontsize="small"
-        )
+        features = [as_written(name) for name in figure.features]
+        ax.set_xticks(range(len(features)), features, rotation=40, ha="right", fontsize="small")
         unit = "standard deviations or shares" if figure.shares.any() else "standard deviations"
         title = f"What makes each cluster: difference\nfrom the others ({unit})"
         ax.set_title(title, loc="left", fontsize="small")

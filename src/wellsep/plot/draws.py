@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.plot.display import Display, ink, quiet, tidy, tint
+from wellsep.plot.display import Display, as_written, ink, quiet, tidy, tint
 from wellsep.report.figures import StabilityFigure
 from wellsep.report.stability_page import is_stability, stability_figure
 
@@ -64,7 +64,7 @@ class StabilityDisplay(Display):
                 fontsize="x-small",
                 color=quiet(),
             )
-        names = [f"{figure.clusters[c]} ({figure.sizes[c]})" for c in order]
+        names = [f"{as_written(figure.clusters[c])} ({figure.sizes[c]})" for c in order]
         ax.set_yticks(middle, names, fontsize="small")
         ax.tick_params(axis="y", length=0)
         ax.set(ylim=(k - 0.4, -0.6), xlim=(-0.02, 1.02), xlabel="Jaccard similarity")

@@ -11,6 +11,7 @@ from wellsep.plot.display import (
     Display,
     agreement_map,
     answer_of,
+    as_written,
     draw_scatter,
     ground,
     ink,
@@ -110,7 +111,7 @@ class GraphDisplay(Display):
         if names if names is not None else len(graph.names) <= 16:
             for name, (x, y) in zip(graph.names, graph.xy, strict=True):
                 ax.annotate(
-                    name,
+                    as_written(name),
                     (x, y),
                     (0, 9),
                     textcoords="offset points",
@@ -192,7 +193,7 @@ class SpacesDisplay(Display):
         for scatter, one in zip(self.figure, axes, strict=False):
             draw_scatter(one, scatter)
             kind = "selected" if scatter.selected else "excluded"
-            one.set_title(f"{scatter.space} ({kind})", loc="left", fontsize="medium")
+            one.set_title(f"{as_written(scatter.space)} ({kind})", loc="left", fontsize="medium")
         last = self.figure[-1]
         key(axes[len(self.figure) - 1], last.codes, last.clusters)
         return self

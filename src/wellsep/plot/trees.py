@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._arguments import check_kind
 from wellsep.evaluate import ResolutionTree
-from wellsep.plot.display import Display, ground, ink, quiet, tint
+from wellsep.plot.display import Display, as_written, ground, ink, quiet, tint
 from wellsep.report.figures import TreeFigure
 from wellsep.report.tree_figures import tree_figure
 
@@ -63,7 +63,7 @@ class ResolutionTreeDisplay(Display):
         crowded = np.bincount(figure.level)[figure.level] > _MOST_NAMED
         for node in np.flatnonzero(~crowded):
             ax.annotate(
-                figure.clusters[node],
+                as_written(figure.clusters[node]),
                 (figure.x[node], figure.level[node]),
                 xytext=(2 + np.sqrt(area[node]) / 2, 0),
                 textcoords="offset points",

@@ -36,6 +36,7 @@ from wellsep.report.scatter import (
 from wellsep.report.table import table_payload, truth_panels, truth_payload
 from wellsep.report.tree_figures import tree_figure, tree_payload
 from wellsep.spaces.planes import plane
+from wellsep.spaces.scaling import take_objects
 
 
 def is_chosen_k(result: Any) -> bool:
@@ -64,7 +65,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     if len(names) > 1:
         data["tree"] = tree_payload(tree_figure(resolution_tree(chosen)))
     most = int(np.max(chosen.objects)) + 1
-    X, ids = (None, None) if runs is None else given_data(runs, most, "K was chosen on")
+    X, ids = (None, None) if runs is None else given_data(runs, most, "K was chosen on", more=True)
     shown = worst = clusters = None
     if chosen.all_equal:
         missing["scatters"] = missing["objects"] = (
@@ -76,12 +77,12 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         )
         missing["objects"] = "The objects of the best partition are not shown: that needs the data."
     else:
-        rows = X[np.asarray(chosen.objects)]
+        rows = take_objects(X, np.asarray(chosen.objects))
         ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
         partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
         details = object_details(rows, partitions[data["best"]], DATA)
         shown = objects_figure(details)
-        objects = draw_objects(len(rows), 1, len(names), None)
+        objects = draw_objects(len(chosen.objects), 1, len(names), None)
         xy, axes = plane(rows, objects, layout)
         classes = None
         if truth is not None:
@@ -90,7 +91,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         scatters = Scatters(
             objects=objects,
             names=object_names(ids, objects),
-            n_objects=len(rows),
+            n_objects=len(chosen.objects),
             spaces=(DATA,),
             planes=(xy,),
             axes=(axes,),

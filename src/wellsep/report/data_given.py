@@ -1,10 +1,10 @@
-"""The data a result was made from, as a page draws it: a matrix, distances or the only space."""
+"""The data a result was made from, as a page draws it: rows, distances or the only space."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+import scipy.sparse as sp
 
 from wellsep._checks import check_data, to_numpy
 from wellsep._matrices import PairSpace
@@ -13,8 +13,11 @@ from wellsep.runs import Runs
 DATA = "the data"
 
 
-def given_data(runs: Any, least: int, which: str) -> tuple[Any, Any]:
-    """The data and the names of the objects; ``runs`` are a matrix, a frame, or runs of one space.
+def given_data(runs: Any, least: int, which: str, *, more: bool = False) -> tuple[Any, Any]:
+    """The data and the names of the objects.
+
+    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space. With ``more``
+    there may be further objects.
 
     Examples
     --------
@@ -30,11 +33,14 @@ def given_data(runs: Any, least: int, which: str) -> tuple[Any, Any]:
             raise ValueError(f"runs must hold one space for this result, got {len(spaces)}.")
         X, ids = runs.spaces[spaces[0]], runs.ids
     elif isinstance(runs, PairSpace):
-        X = runs
+        X, ids = runs, runs.names
     else:
         if hasattr(runs, "iloc"):
             ids = [str(name) for name in runs.index]
-        X = to_numpy(check_data(runs))
-    if len(X) < least:
-        raise ValueError(f"runs must hold the {least} objects {which}, got {len(X)}.")
-    return X if isinstance(X, PairSpace) else np.asarray(X), ids
+        X = check_data(runs, name="runs", sparse=True)
+    n = X.shape[0]
+    if n < least or (n > least and not more):
+        raise ValueError(f"runs must hold the {least} objects {which}, got {n}.")
+    if sp.issparse(X):
+        return sp.csr_array(X), ids
+    return X if isinstance(X, PairSpace) else to_numpy(X), ids

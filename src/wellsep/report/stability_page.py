@@ -66,6 +66,8 @@ def build_stability_page(
     shown: ObjectFigures | None = None
     worst = clusters = None
     if runs is None:
+        if truth is not None:
+            raise ValueError("truth must come with runs, got none; add the data as runs.")
         missing["scatters"] = (
             "The objects are not drawn: the page was made without the data (runs=X)."
         )

@@ -76,6 +76,12 @@ class Runs:
         _check_counts(runs)
         _check_spaces(runs)
         object.__setattr__(self, "_ids", _common_ids(runs))
+        for name, values in self.objects.items():
+            if len(values) != self.n_objects:
+                raise ValueError(
+                    f"objects[{name!r}] must have one value per object ({self.n_objects}), got "
+                    f"{len(values)}."
+                )
 
     @classmethod
     def from_parts(
