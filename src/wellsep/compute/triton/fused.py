@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +34,7 @@ def triton_version() -> tuple[int, ...]:
         return ()
     import triton
 
-    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+    return tuple(int(part) for part in re.findall(r"\d+", triton.__version__)[:2])
 
 
 def about_median(X: Any) -> tuple[Any, float]:
