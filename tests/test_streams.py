@@ -115,5 +115,5 @@ def test_bad_batches_are_named(X, make):
     torch = pytest.importorskip("torch", reason="needs torch")
     with pytest.raises(TypeError, match="batch_size must be None unless X"):
         make(3, batch_size=10).fit(torch.tensor(X))
-    with pytest.raises(ValueError, match="n_clusters must be at most"):
+    with pytest.raises(ValueError, match="n_clusters must not exceed"):
         make(30).partial_fit(X[:10])
