@@ -236,8 +236,8 @@ def test_hidden_labels_of_clear_clusters_are_found_again(case):
     assert np.isnan(lonely.noise_margin).all()
 
 
-def _equal(given, expected):
-    """Whether two reports or records hold the same values in every field."""
+def assert_same_fields(given, expected):
+    """Two reports or records hold the same values in every field."""
     for field in dataclasses.fields(expected):
         a, b = getattr(given, field.name), getattr(expected, field.name)
         if np.asarray(b).dtype.kind == "f":
@@ -253,9 +253,11 @@ def test_distances_tell_what_rows_tell(form, unit):
     labels = ws.KMeans(4, random_state=0).fit_predict(X)
     labels[::15] = -1
     D = ws.Distances((pdist(X) if form == "condensed" else cdist(X, X)) * unit)
-    _equal(ws.membership_report(D, labels), _scaled(ws.membership_report(X, labels), unit))
+    assert_same_fields(
+        ws.membership_report(D, labels), _scaled(ws.membership_report(X, labels), unit)
+    )
     given, expected = ws.local_connectivity(D, labels), ws.local_connectivity(X, labels)
-    _equal(given, dataclasses.replace(expected, radii=expected.radii * unit))
+    assert_same_fields(given, dataclasses.replace(expected, radii=expected.radii * unit))
 
 
 def _scaled(report, unit):
@@ -269,7 +271,9 @@ def test_distances_of_a_grid_with_many_ties_and_copies_tell_what_rows_tell():
     X = rng.integers(0, 4, (150, 2)).astype(float)
     X[:20] = X[0]
     labels = rng.integers(0, 3, 150)
-    _equal(ws.membership_report(ws.Distances(pdist(X)), labels), ws.membership_report(X, labels))
+    assert_same_fields(
+        ws.membership_report(ws.Distances(pdist(X)), labels), ws.membership_report(X, labels)
+    )
 
 
 def test_medoids_are_prototypes_of_distances_as_their_rows_are_of_rows(case):
@@ -277,7 +281,7 @@ def test_medoids_are_prototypes_of_distances_as_their_rows_are_of_rows(case):
     model = ws.KMedoids(3, random_state=0).fit(X)
     at = model.medoid_indices_
     given = ws.membership_report(ws.Distances(pdist(X)), model.labels_, centers=at)
-    _equal(given, ws.membership_report(X, model.labels_, centers=X[at]))
+    assert_same_fields(given, ws.membership_report(X, model.labels_, centers=X[at]))
     with pytest.raises(ValueError, match="positions of objects where X holds distances, .*medoid"):
         ws.membership_report(ws.Distances(pdist(X)), model.labels_, centers=X[at])
 
@@ -309,7 +313,7 @@ def test_a_graph_with_unknown_pairs_has_no_members_at_the_border():
 
 def test_details_of_a_partition_are_the_same_from_distances(case):
     X, labels = case
-    _equal(
+    assert_same_fields(
         object_details(ws.Distances(cdist(X, X)), encode(labels), "s"),
         object_details(X, encode(labels), "s"),
     )
@@ -331,7 +335,7 @@ def test_distances_larger_than_a_block_are_read_block_by_block(monkeypatch):
     monkeypatch.setattr(ws.Distances, "block", block)
     report = ws.membership_report(D, y)
     assert max(seen) <= 64 * 300  # at least 64 rows are read at once
-    _equal(report, ws.membership_report(X, y))
+    assert_same_fields(report, ws.membership_report(X, y))
 
 
 @pytest.mark.parametrize("distances", [False, True])

@@ -184,7 +184,7 @@ def rank_draws(
     class_of = _classes(result)
     drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
     panels = drawn if drawn.shape[1] < len(codes) else None
-    found = list(_answers(plan, job, scores, result, resampled, class_of, progress, panels))
+    found = list(ace_draws(plan, job, scores, result, resampled, class_of, progress, panels))
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(
         [None if one is None else one.scores for one in found],
@@ -201,7 +201,7 @@ def rank_draws(
     )
 
 
-class _Answer(NamedTuple):
+class AceDraw(NamedTuple):
     """ACE's answer in one draw."""
 
     scores: np.ndarray  # (D,) of the distinct partitions; one without a score has the worst
@@ -223,26 +223,11 @@ def ace_draws(
     class_of: np.ndarray,
     progress: Progress | None = None,
     panels: np.ndarray | None = None,
-) -> Iterator[np.ndarray | None]:
-    """ACE's scores of the distinct partitions in every draw; None where it tells none apart.
+) -> Iterator[AceDraw | None]:
+    """ACE's answer in every draw; None where it tells no partitions apart.
 
-    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses. A
-    partition without a score has the worst one.
+    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
     """
-    for one in _answers(plan, job, scores, result, resampled, class_of, progress, panels):
-        yield None if one is None else one.scores
-
-
-def _answers(
-    plan: Plan,
-    job: Resampling,
-    scores: Scores,
-    result: AceResult,
-    resampled: Mapping[str, Resampled],
-    class_of: np.ndarray,
-    progress: Progress | None,
-    panels: np.ndarray | None,
-) -> Iterator[_Answer | None]:
     from wellsep.evaluate.adaptive import judge_by_ace
     from wellsep.evaluate.copies import of_partitions
 
@@ -276,10 +261,10 @@ def _answers(
         answering = list(told.winning_spaces)
         without = np.isnan(part.oriented(told.index)[answering]).all(axis=0)
         if panels is None:
-            yield _Answer(told.scores, without)
+            yield AceDraw(told.scores, without)
             continue
         matrix = fill_undefined(part, told.index, undefined=result.options.undefined).matrix
-        yield _Answer(told.weights @ matrix[answering], without)
+        yield AceDraw(told.weights @ matrix[answering], without)
     tell(progress, n_draws, n_draws, "half-samples")
 
 

@@ -235,11 +235,12 @@ def _confidence(
         return rank_draws(
             plan, job, scores, answer, resampled, codes, options.level, progress=progress
         )
+    draws = ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress)
     return confidence_of_vote(
         vote,
         partitions,
         plan,
-        ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress),
+        (None if draw is None else draw.scores for draw in draws),
         job=job,
         level=options.level,
         spent=sum(one.seconds for one in resampled.values()),
