@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep._display import count
 from wellsep.cli.files import (
     ColumnsOption,
     IdsOption,
@@ -188,6 +189,10 @@ def choose_k(
 
 
 def _print_chosen(chosen: ChosenK) -> None:
+    """Print the answer first, then the table, then the votes and what to be wary of."""
+    answer = chosen.answer()
+    for line in answer:
+        print_line(line)
     columns = chosen.columns()
     first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
     if columns.get("n_clusters") == first["k"]:
@@ -198,7 +203,7 @@ def _print_chosen(chosen: ChosenK) -> None:
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
     print_columns(dict(zip(heads, columns.values(), strict=True)))
-    for line in chosen.explain().splitlines():
+    for line in chosen.explain().splitlines()[len(answer) :]:
         print_line(line)
 
 
@@ -292,7 +297,8 @@ def cluster(
         ["cluster", "objects", "share"],
     )
     ends = "" if inertia is None else f", inertia {inertia:.6g}"
-    print_line(f"{method}: {len(labels)} clusters of {len(X)} objects{ends}.")
+    found, objects = count(len(labels), "cluster"), count(len(X), "object")
+    print_line(f"{method}: {found} of {objects}{ends}.")
     if output is None:
         print_line("Labels were not written. Name a file with --output.")
 

@@ -315,8 +315,8 @@ def margins(
     [2.25, 2.25, 2.75, 1.75]
     """
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
-    if task.partitions.n_clusters[0] < 2:
-        raise UndefinedIndex("margins need at least 2 clusters, got 1.")
+    if (k := task.partitions.n_clusters[0]) < 2:
+        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
     margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
     return margins
 
