@@ -148,12 +148,12 @@ def test_what_cannot_be_predicted_says_why():
         (
             frame.assign(colour=1.0),
             TypeError,
-            "'colour' of the new rows must hold categories, as in",
+            "'colour' of the new rows must hold categories as",
         ),
         (
             frame.assign(age="old"),
             TypeError,
-            "'age' of the new rows must hold numbers, as in .*got cat",
+            "'age' of the new rows must hold numbers .*got cat",
         ),
         (frame.assign(grade="top"), ValueError, "every level of the column, got none for 'top'"),
         (table, TypeError, "must be a frame with the columns of fit, got MixedTable"),

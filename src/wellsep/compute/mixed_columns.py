@@ -141,7 +141,7 @@ def check_columns(columns: Mapping[str, Any], reading: Reading) -> None:
         if numbers != before and not all(_is_missing(v) for v in column):
             kinds = ("numbers", "categories")
             raise TypeError(
-                f"column {name!r} of the new rows must hold {kinds[not before]}, as in the first table, "
+                f"column {name!r} of the new rows must hold {kinds[not before]} as in the first, "
                 f"got {kinds[not numbers]}."
             )
 
