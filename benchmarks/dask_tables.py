@@ -60,11 +60,11 @@ def measured(records: list[Facts]) -> str:
     d, one, both = facts["features"], *(_cost(facts, w, 1, times[-1])["traffic"] for w in _WHAT)
     return "\n".join(lines) + (
         "\n\nTimes are processor seconds of the busiest worker, which tell more than the clock "
-        "where other programs run. Exponents are fitted to those of all workers. Only sums are sent "
-        f"between processes: {size(one)} a chunk for an iteration, {size(both)} for the indices. Most "
-        f"of the latter are the {d} × {d} products that `ccc` needs. Sums are not sent if the next "
-        "step is done where they are. Labels that a worker keeps are sent too if another worker takes "
-        "the chunk, 4 bytes an object. A chunk of X is never sent."
+        "where other programs run. Exponents are fitted to those of all workers. Only sums are "
+        f"sent between processes: {size(one)} a chunk for an iteration, {size(both)} for the "
+        f"indices. Most of the latter are the {d} × {d} products that `ccc` needs. Sums are not "
+        "sent if the next step is done where they are. Labels that a worker keeps are sent too if "
+        "another worker takes the chunk, 4 bytes an object. A chunk of X is never sent."
     )
 
 
@@ -132,11 +132,11 @@ def on_paper(facts: Facts) -> str:
         f"result, and sums of {ARITY} of them again: {ARITY}/{ARITY - 1} of them in all.\n\n"
         + "\n".join(lines)
         + f"\n\nReading comes on top. Each worker reads {size(share)} in a pass. That takes "
-        f"{duration(share / 5e8)} from a local disk at 500 MB/s, and {duration(share / 1e8)} from a "
-        "file server that gives each worker 100 MB/s. It takes no time once `X.persist()` holds the "
-        f"{size(whole)} in the workers' memory. The scheduler took {1e3 * task:.1f} ms a task here, "
-        f"on the same two cores as the workers. That is {duration(scheduled)} a pass, during most of "
-        f"which the workers work. With chunks of {size(SMALL)} it is "
+        f"{duration(share / 5e8)} from a local disk at 500 MB/s, and {duration(share / 1e8)} from "
+        "a file server that gives each worker 100 MB/s. It takes no time once `X.persist()` holds "
+        f"the {size(whole)} in the workers' memory. The scheduler took {1e3 * task:.1f} ms a task "
+        f"here, on the same two cores as the workers. That is {duration(scheduled)} a pass, during "
+        f"most of which the workers work. With chunks of {size(SMALL)} it is "
         f"{duration(scheduled * chunk / SMALL)}."
     )
 

@@ -8,8 +8,9 @@ column of ``obs`` should be annotated?
 
 The cells are simulated, so that the truth is known. There are eight types in four lineages, from
 30 % of the cells to 2 %. They have a cell cycle, two batches and mostly zeros among the counts.
-Three embeddings are clustered at eight resolutions each, by Louvain's algorithm on the graph of nearest neighbours.
-We print the truth, our pick, what simple rules pick, and how near each pick is to the truth.
+Three embeddings are clustered at eight resolutions each, by Louvain's algorithm on the graph of
+nearest neighbours. We print the truth, our pick, what simple rules pick, and how near each pick is
+to the truth.
 
 A caution: do not use the silhouette to judge how well *batches* were removed. It compares each cell
 with its nearest other batch alone, so that a bad correction can score well, and it prefers round

@@ -38,6 +38,7 @@ WORDS = {
     "rival": "The other cluster that is nearest to an object.",
     "margin": "Distance of an object to the plane halfway between its cluster and the rival; "
     "negative on the wrong side.",
-    "width": "Silhouette width of an object, from -1 to 1. Below 0 it is nearer to another cluster.",
+    "width": "Silhouette width of an object, from -1 to 1. Below 0 it is nearer to another "
+    "cluster.",
     "layout": "A drawing of the objects in two dimensions, such as UMAP. It is not judged.",
 }

@@ -64,7 +64,7 @@ def choose_k(
         typer.Option(
             "--k",
             "-k",
-            help="Numbers of clusters to try: 2:12 (both ends included), 2:20:2 or 3,5,8. By "
+            help="Numbers of clusters to try: 2:12, 2:20:2 or 3,5,8. Both ends are included. By "
             "default 2:15, extended to 25 if an index wants more.",
         ),
     ] = None,
@@ -85,8 +85,8 @@ def choose_k(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
-            "falls), exclude, cluster, singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. priced: not counted, "
+            "and the score falls. exclude: not counted. Also cluster, singletons or error."
         ),
     ] = "priced",
     repeats: Annotated[

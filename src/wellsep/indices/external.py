@@ -171,7 +171,7 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
 
 def purity_score(labels_true: Any, labels_pred: Any) -> float:
-    """Return the share of objects in the commonest class of their cluster; in (0, 1].
+    """Return the share of objects in the commonest class of their cluster.
 
     Grows with the number of clusters: n clusters are always pure.
 
