@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -373,6 +374,21 @@ def test_what_is_no_address_is_refused(runs, monkeypatch):
             ws.score_runs(runs, scheduler=words)
     with pytest.raises(TypeError, match="scheduler must be an address .* got int"):
         ws.score_runs(runs, scheduler=8786)
+
+
+def test_nothing_is_left_of_a_client_that_did_not_start(monkeypatch):
+    # What is left would close while another client starts, and both would wait without end.
+    monkeypatch.setattr(dask_client_module, "SECONDS", 1)
+    before = {id(one) for one in gc.get_objects() if isinstance(one, distributed.Client)}
+    gc.disable()
+    try:
+        for address in ("tcp://127.0.0.1:9", "gopher://x:1"):
+            with pytest.raises(ConnectionError, match="No Dask scheduler answered"):
+                dask_client_module.connect(address)
+        left = [one for one in gc.get_objects() if isinstance(one, distributed.Client)]
+    finally:
+        gc.enable()
+    assert {id(one) for one in left} <= before
 
 
 def test_a_scheduler_without_workers_is_refused(runs, monkeypatch):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import platform
 import re
 import sys
+import traceback
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -76,6 +78,11 @@ def connect(address: str) -> Any:
         client = Client(address, timeout=SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        # The client that did not start closes when it is collected. If that happens while another
+        # one starts, both wait for the same lock without end: so it happens here.
+        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        gc.collect()
         raise ConnectionError(
             f"No Dask scheduler answered at {address} within {SECONDS} s: {why}. Nothing was "
             "computed. Start one with: dask scheduler."
