@@ -94,9 +94,7 @@ def test_no_page_has_a_sentence_that_must_be_read_twice(path):
 
 
 def test_long_sentences_are_seen_and_code_is_not():
-    page = (
-        "# A b\n\nOne two,\nthree. Five.\n\n```\nsix\n```\n\n| eight | nine |\n\n* ten `x y`\n"
-    )
+    page = "# A b\n\nOne two,\nthree. Five.\n\n```\nsix\n```\n\n| eight | nine |\n\n* ten `x y`\n"
     assert [s for s in sentences(page) if s] == ["One two, three", "Five.", "* ten code"]
 
 

@@ -94,7 +94,7 @@ def rank_confidence(
     The spread of half-samples is that of the whole sample. Drawing with replacement would make ties
     that the dip test takes for modes. Half of the runs, at least five, choose in each draw which
     spaces answer and how much each counts; every run is then scored by that answer. So every run
-    has a rank in every draw, and it varies with the company that the run was judged in. With fewer
+    has a rank in every draw, and it varies with the runs that choose. With fewer
     than five runs no agreement of spaces could be significant, so all of them choose.
 
     The objects are split once into `n_groups` random groups, and a half-sample is a choice of half
