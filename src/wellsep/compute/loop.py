@@ -72,10 +72,10 @@ def lloyd(
 
         Σ_i w_i ‖x_i − μ_{c_i}‖²        (metric="cosine": Σ_i w_i (1 − cos(x_i, μ_{c_i})))
 
-    A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean
-    data are centred first; sparse data never are. For ``metric="cosine"`` (spherical k-means)
-    rows and centres have unit length; a row of zeros is at distance 1 from every centre, moves
-    none and gets the first label.
+    A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean data
+    are centred first; sparse data never are. ``metric="cosine"`` is spherical k-means: rows and
+    centres have unit length. A row of zeros is at distance 1 from every centre, moves none and gets
+    the first label.
 
     Parameters
     ----------
