@@ -30,6 +30,7 @@ import wellsep as ws
 
 FOLDER = Path(__file__).with_name("recorded")
 INDICES = [name for name in ws.INDICES if name != "disco"]  # which has oracles of its own
+SETS = list(DATA)  # the data sets of the groups `indices` and `clusterers`
 Results = dict[str, Any]
 
 # --------------------------------------------------------------------------- values and tolerances
@@ -200,7 +201,8 @@ def many(X: Any, y: Any, name: str, options: dict[str, Any], **more: Any) -> Any
 
 
 def _index_cases(wrong: bool) -> Iterator[tuple[str, Any]]:
-    for data, (_, X, every, weights) in DATA.items():
+    for data in SETS:
+        _, X, every, weights = DATA[data]
         for name, options in SPECS:
             if is_wrong(name, options, data) != wrong:
                 continue
@@ -345,7 +347,7 @@ def clusterers() -> Results:
         "float32": lambda X: X.astype(np.float32),
         "sparse": sp.csr_array,
     }
-    for data in ("plain", "zeros", "duplicates", "far", "all", "all far"):
+    for data in SETS:
         _, X, _, weights = DATA[data]
         for kind, turn in kinds.items():
             for weighted in (False, True):

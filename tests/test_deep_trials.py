@@ -222,7 +222,7 @@ def test_a_worker_ends_when_the_pipe_to_its_parent_closes():
     process = context.Process(target=_end_with, args=(theirs,))
     process.start()
     theirs.close()
-    process.join(1.0)
+    process.join(0.2)
     assert process.is_alive()
     ours.close()
     process.join(60.0)

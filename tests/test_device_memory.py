@@ -13,7 +13,7 @@ from wellsep.compute import nearest, points, tensors
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-N, D, K = 20_000, 4, 200
+N, D, K = 12_000, 4, 200
 BLOCK = 1 << 17  # entries, in place of DEVICE_BLOCK
 BUDGET = 2 << 20  # bytes of working memory
 

@@ -195,7 +195,7 @@ def test_searches_and_stability_take_every_form_of_distances_by_kmedoids(form):
     assert search.best_params_ == {"n_clusters": 3}
     medoids = ws.KMedoids(3, **options).fit(D)
     np.testing.assert_array_equal(search.labels_, medoids.labels_)
-    found = ws.stability(ws.KMedoids(3, **options), D, n_draws=6, **options)
+    found = ws.stability(ws.KMedoids(3, **options), D, n_draws=3, **options)
     assert found.values.min() == 1.0
     assert found.prediction_strengths.min() == 1.0
 

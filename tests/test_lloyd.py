@@ -211,7 +211,9 @@ def test_wide_sparse_data_are_never_made_dense():
     import tracemalloc
 
     n, d = 3000, 20_000  # 480 MB if dense
-    X = sp.random(n, d, density=1e-3, random_state=0, format="csr")
+    rng = np.random.default_rng(0)
+    filled = (rng.random(20 * n), rng.integers(0, d, 20 * n), np.arange(n + 1) * 20)
+    X = sp.csr_matrix(filled, shape=(n, d))
     start = X[:4].toarray()
     tracemalloc.start()
     result = lloyd(X, start, max_iter=3)

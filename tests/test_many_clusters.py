@@ -135,7 +135,7 @@ needs_proc = pytest.mark.skipif(
 def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
     names = "calinski_harabasz,davies_bouldin,cfq,simplified_silhouette,silhouette_cosine"
     # MB, of a file of 256 MB
-    assert _own_memory(tmp_path / "X.npy", (400_000, 160), whose, names) < 230
+    assert _own_memory(tmp_path / "X.npy", (100_000, 640), whose, names) < 230
 
 
 @needs_proc

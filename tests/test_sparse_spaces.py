@@ -65,14 +65,14 @@ def test_text_is_judged_from_folder_to_answer_without_becoming_dense(tmp_path, n
 
 def test_choose_k_takes_sparse_text_with_its_defaults(no_dense):
     X, _ = texts(150)
-    chosen = ws.choose_k(X, range(2, 6), random_state=0)
+    chosen = ws.choose_k(X, [2, 3, 4], random_state=0)
     assert chosen.picks["silhouette"] == chosen.picks["mixture_bic"] == chosen.best == 3
     assert chosen.structure
 
 
 def test_choose_k_finds_one_cluster_in_text_without_topics():
     X, _ = texts(150, k=1)
-    chosen = ws.choose_k(X, range(2, 6), random_state=0)
+    chosen = ws.choose_k(X, [2, 3, 4], random_state=0)
     assert chosen.best == 1
     assert chosen.structure is False
 
@@ -80,15 +80,15 @@ def test_choose_k_finds_one_cluster_in_text_without_topics():
 def test_few_sparse_columns_are_seen_as_dense_ones():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 6)) * (rng.random((120, 6)) > 0.3) + 5 * np.eye(6)[np.arange(120) % 3]
-    given = ws.choose_k(sp.csr_array(X), range(2, 6), random_state=0)
-    dense = ws.choose_k(X, range(2, 6), random_state=0)
+    given = ws.choose_k(sp.csr_array(X), [2, 3, 4], random_state=0)
+    dense = ws.choose_k(X, [2, 3, 4], random_state=0)
     assert (given.best, given.picks) == (dense.best, dense.picks) == (3, given.picks)
     np.testing.assert_allclose(given.gap, dense.gap, rtol=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_choose_k_of_wide_sparse_text_needs_no_dense_table(metric):
-    X = wide_texts(2000, 50_000)
+    X = wide_texts(1000, 10_000)
     estimator = None if metric == "euclidean" else ws.KMeans(metric="cosine")
     indices = [("silhouette", {"metric": metric}), "prediction_strength", "mixture_bic"]
     tracemalloc.start()
