@@ -160,7 +160,7 @@ def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
 @pytest.mark.parametrize("name", ["with data", "alone"])
 def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, name):
     seen = Visit(browser, written[name])
-    seen.page.wait_for_timeout(100)
+    seen.frames()
     assert seen.problems == []
     axes = {"jaccard": "Jaccard similarity", "fates": "share of the draws"}
     axes |= {"found": "number of clusters", "strengths": "prediction strength"}
@@ -168,9 +168,9 @@ def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, na
         assert axis in seen.page.locator(f"#{figure} svg").text_content()
     for width in (390, 1440):
         seen.page.set_viewport_size({"width": width, "height": 900})
-        seen.page.wait_for_timeout(50)
+        seen.frames()
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    seen.context.close()
+    seen.close()
 
 
 @NEEDS_CHROMIUM[0]
@@ -186,4 +186,4 @@ def test_choosing_a_row_shows_that_cluster_alone(browser, written):
     seen.page.keyboard.press("Escape")
     assert seen.page.locator(pressed).count() == 0
     assert seen.problems == []
-    seen.context.close()
+    seen.close()
