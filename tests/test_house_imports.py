@@ -14,8 +14,9 @@ from golden import ROOT
 def pytest_on(folder, *options) -> subprocess.CompletedProcess[str]:
     """Run pytest on a folder with this repository's settings."""
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    settings += ["-p", "no:cacheprovider"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *settings, "-p", "no:cacheprovider", *options, str(folder)],
+        [sys.executable, "-m", "pytest", *settings, *options, str(folder)],
         cwd=folder,
         env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # their import takes longest
         capture_output=True,
