@@ -60,7 +60,10 @@ help:
 demo: $(DEMO_STAMP)
 	$(DEMO)/bin/wellsep demo
 
-test: lint types fast-suite doctests
+# Types and doctests are one process each: at once on two cores.
+test: lint
+	$(MAKE) -j2 types doctests
+	$(MAKE) fast-suite
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .

@@ -60,11 +60,11 @@ def measured(records: list[Facts]) -> str:
     d, one, both = facts["features"], *(_cost(facts, w, 1, times[-1])["traffic"] for w in _WHAT)
     return "\n".join(lines) + (
         "\n\nTimes are processor seconds of the busiest worker, which tell more than the clock "
-        "where other programs run; exponents are fitted to those of all workers. What travels are "
-        f"sums: {size(one)} a chunk for an iteration and {size(both)} for the indices, most of it "
-        f"the {d} × {d} products that `ccc` needs, unless the next step is done where they are. "
-        "Labels that the workers keep travel too where a chunk is worked on elsewhere, 4 bytes an "
-        "object; a chunk of X never does."
+        "where other programs run. Exponents are fitted to those of all workers. Only sums are "
+        f"sent between processes: {size(one)} a chunk for an iteration, {size(both)} for the "
+        f"indices. Most of the latter are the {d} × {d} products that `ccc` needs. Sums are not "
+        "sent if the next step is done where they are. Labels that a worker keeps are sent too if "
+        "another worker takes the chunk, 4 bytes an object. A chunk of X is never sent."
     )
 
 
@@ -131,12 +131,13 @@ def on_paper(facts: Facts) -> str:
         f"{n_chunks:,} chunks, {n_chunks // WORKERS} a worker). A pass sends each chunk's partial "
         f"result, and sums of {ARITY} of them again: {ARITY}/{ARITY - 1} of them in all.\n\n"
         + "\n".join(lines)
-        + f"\n\nTo this add reading: {size(share)} a worker and pass, {duration(share / 5e8)} from "
-        f"a local disk at 500 MB/s, {duration(share / 1e8)} from a file server that gives each "
-        f"worker 100 MB/s, and nothing once `X.persist()` holds the {size(whole)} in the workers' "
-        f"memory. And the scheduler: {1e3 * task:.1f} ms a task were measured here, with scheduler "
-        f"and workers on the same two cores, so {duration(scheduled)} a pass, mostly hidden behind "
-        f"the work; with chunks of {size(SMALL)}, {duration(scheduled * chunk / SMALL)}."
+        + f"\n\nReading comes on top. Each worker reads {size(share)} in a pass. That takes "
+        f"{duration(share / 5e8)} from a local disk at 500 MB/s, and {duration(share / 1e8)} from "
+        "a file server that gives each worker 100 MB/s. It takes no time once `X.persist()` holds "
+        f"the {size(whole)} in the workers' memory. The scheduler took {1e3 * task:.1f} ms a task "
+        f"here, on the same two cores as the workers. That is {duration(scheduled)} a pass, during "
+        f"most of which the workers work. With chunks of {size(SMALL)} it is "
+        f"{duration(scheduled * chunk / SMALL)}."
     )
 
 

@@ -77,16 +77,17 @@ README_LINES = (
 )
 INTRO = """# Benchmarks
 
-What `make bench` (two cores, about twelve minutes, more where slow peers are installed) and
-`make bench-gpu` (one CUDA device) measured. Every file in `benchmarks/` asks one question, names
-its baseline, checks that both sides compute the same, and then times them in turns in one run. This
-page, and the table in the README, are made from the results by `make bench-page`;
-`benchmarks/latest.jsonl` holds every figure with commit, versions and machine.
+These are the results of `make bench` and `make bench-gpu`. The first takes about twelve minutes
+on two cores, more where slow peers are installed. The second needs one CUDA device. Every file in
+`benchmarks/` asks one question and names its baseline. It checks that both sides compute the
+same, and then times them in turns in one run. `make bench-page` makes this page and the table in
+the README from the results. `benchmarks/latest.jsonl` holds every figure with commit, versions
+and machine.
 
-A ratio like 5× says how many times faster we are than the baseline; where a smaller number is
-better, the target says "≤". A target that was missed stays here, marked. A load above the number of
-cores means that other programs were at work too. [Performance](guides/performance.md) says where
-the time goes.
+A ratio like 5× says how many times faster we are than the baseline. Where a smaller number is
+better, the target says "≤". A target that was missed stays here, marked. A load above the number
+of cores means that other programs were at work too. [Performance](guides/performance.md) says
+where the time goes.
 """
 
 Record = dict[str, Any]

@@ -266,7 +266,8 @@ def draw_failures(drawn):
         score = f"{ari:.2f}".replace("-0.00", "0.00")
         noise = f" ({(labels < 0).mean():.0%} noise)" if (labels < 0).any() else ""
         verdict = (
-            f"On {shape!r} its best clustering is {name!r}{noise}; ARI with the right one {score}."
+            f"On {shape!r} its best clustering is {name!r}{noise}. "
+            f"Its ARI with the right one is {score}."
             if ari < RIGHT
             else f"It chose well on every flat shape; its lowest ARI is {score}, on {shape!r}."
         )

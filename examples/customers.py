@@ -3,12 +3,17 @@ Customers: how many segments, and what is in them?
 ==================================================
 
 A shop has a list of purchases: who bought when, and for how much. It wants groups of customers
-that it can write to. The usual three numbers of each customer are *recency* (days since the last
-purchase), *frequency* (number of purchases) and *monetary value* (mean amount): RFM.
+that it can write to. Three numbers per customer are usual. *Recency* is the days since the last
+purchase. *Frequency* is the number of purchases. *Monetary value* is the mean amount. Together
+they are called RFM.
 
-Newcomers begin here. Five steps answer the usual questions: how many groups (``choose_k``), who
-is in which (``labels_for``), would other customers of the same shop give the same groups
-(``stability``), what makes each group (``describe_clusters``), and how it looks.
+Newcomers begin here. Five steps answer the usual questions:
+
+* ``choose_k``: how many groups are there?
+* ``labels_for``: who is in which?
+* ``stability``: would other customers of the same shop give the same groups?
+* ``describe_clusters``: what makes each group?
+* ``plot``: how does it look?
 
 The purchases are generated, so that the truth is known: five kinds of customers. We print the
 truth, our pick, what simple rules pick, and how near each pick is to the truth.

@@ -3,14 +3,14 @@ A deep sweep with Optuna: what should the study maximise?
 =========================================================
 
 Optuna searches settings and needs one number per trial to maximise. Deep clustering has no
-validation labels, so that many studies return the silhouette of the trial in its own embedding.
-But networks can learn an embedding in which their own clusters look good, and the study then finds
-the settings that do so best.
+validation labels, so many studies return the silhouette of the trial in its own embedding. But
+networks can learn an embedding in which their own clusters look good. The study then finds the
+settings that do so best.
 
-Here the study returns the silhouette all the same, each trial leaves its embedding and labels, and
-afterwards `wellsep.judge` ranks the trials: in all embeddings, not each in its own. The same runs
-go to MLflow and come back from there. Small networks (k-means on the embedding of an autoencoder,
-and DEC) see handwritten digits.
+Here the study returns the silhouette all the same, and each trial leaves its embedding and labels.
+Afterwards `wellsep.judge` ranks the trials in all embeddings, not each in its own. The same runs
+go to MLflow and come back from there. The data are handwritten digits. The networks are small:
+k-means on the embedding of an autoencoder, and DEC.
 
 We print the truth, our pick, what simple rules pick, and how near each pick is to the truth. It
 needs PyTorch and Optuna, and uses MLflow where it is installed: ``pip install

@@ -3,9 +3,10 @@ A mixed table: numbers, categories and missing values
 =====================================================
 
 A table of people has ages and incomes, but also jobs, regions, yes/no answers and gaps. k-means
-takes none of these columns but the first two. Usual ways out: keep the numbers only, replace
-categories by codes 0, 1, 2, …, or make a column of zeros and ones for each category. Gower's
-distance is made for such tables: it takes each column as what it is and leaves gaps out.
+takes none of these columns but the first two. Three ways out are usual. One keeps the numbers only.
+One replaces categories by codes 0, 1, 2, …. One makes a column of zeros and ones for each
+category. Gower's distance is made for such tables: it takes each column as what it is and leaves
+gaps out.
 
 ``MixedTable`` (or ``metric="gower"``) gives that distance to every function that takes X. Here the
 four ways are clustered with several numbers of clusters: which way, and which number?
@@ -145,7 +146,7 @@ print(f"Mean ARI made in each: {', '.join(f'{s} {mean:.3f}' for s, mean in means
 # %%
 # Who won
 # -------
-# Gower's distance is better than numbers or codes, but not the best here: scaled zeros and ones
+# Gower's distance is better than numbers or codes, but not the best here. Scaled zeros and ones
 # give more weight to the categories, and in this table the categories tell more.
 ours = ari[judgement.ranking.best]
 ahead = [rule for rule, name in picks.items() if ari[name] > ours and "truth" not in rule]

@@ -50,8 +50,8 @@ FILLERS = "hello please could you i my the is was it for with and have not me ca
 # %%
 # Messages
 # --------
-# Words of one intent, two words that occur with any intent, words that everybody uses, a word of
-# another intent now and then, and a typing error in every fifth word.
+# A message has words of one intent, two words that occur with any intent, and words that everybody
+# uses. Now and then it has a word of another intent. Every fifth word has a typing error.
 def mistyped(word: str, rng: np.random.Generator) -> str:
     """The word with one letter left out, doubled, or exchanged with the next."""
     at = int(rng.integers(1, max(len(word) - 1, 2)))
@@ -171,9 +171,9 @@ print(f"Ahead of our pick: {'; '.join(ahead) or 'no rule'}.")
 # %%
 # All models, and the best clustering
 # -----------------------------------
-# Our pick is the second best model, and our clustering is a bad one. The verdict above warns of it:
-# the judges disagree, the first clustering stands alone and seldom comes first in the draws, and
-# the clusterings are little clearer than those of a cloud. Do not use the first one after such a
+# Our pick is the second best model, and our clustering is a bad one. The verdict above warns of it.
+# The judges disagree. The first clustering stands alone and seldom comes first in the draws. The
+# clusterings are little clearer than those of a cloud. Do not use the first one after such a
 # verdict; look at those that come first in more draws.
 print(f"\n{'model':<20}{'our rank':>10}{'mean ARI':>10}")
 for name in sorted(names, key=lambda name: embeddings.rank[embeddings.embeddings.index(name)]):

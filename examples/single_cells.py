@@ -6,16 +6,17 @@ A common analysis leaves one AnnData file with several embeddings of the same ce
 them a clustering for every resolution that was tried. Nobody knows the cell types yet. Which
 column of ``obs`` should be annotated?
 
-The cells are simulated, so that the truth is known: eight types in four lineages, from 30 % of the
-cells to 2 %, with a cell cycle, two batches and mostly zeros among the counts. Three embeddings
-are clustered at eight resolutions each, by Louvain's algorithm on the graph of nearest neighbours.
-We print the truth, our pick, what simple rules pick, and how near each pick is to the truth.
+The cells are simulated, so that the truth is known. There are eight types in four lineages, from
+30 % of the cells to 2 %. They have a cell cycle, two batches and mostly zeros among the counts.
+Three embeddings are clustered at eight resolutions each, by Louvain's algorithm on the graph of
+nearest neighbours. We print the truth, our pick, what simple rules pick, and how near each pick is
+to the truth.
 
 A caution: do not use the silhouette to judge how well *batches* were removed. It compares each cell
 with its nearest other batch alone, so that a bad correction can score well, and it prefers round
 cell types to real ones. Rautenstrauch and Ohler (2025, `Nature Biotechnology
 <https://doi.org/10.1038/s41587-025-02743-4>`_) show this and propose BRAS in its place. Here no
-label of a batch or cell type is scored: wellsep compares clusterings of the same cells, and an
+label of a batch or cell type is scored: wellsep compares clusterings of the same cells. An
 embedding that lost cell types during correction can still win. Look at marker genes as well.
 """
 

@@ -3,7 +3,7 @@ Time series: clusters from a matrix of DTW distances
 ====================================================
 
 Two machines may show the same pattern, one earlier or slower than the other. The Euclidean distance
-of the two series is then large; dynamic time warping (DTW) stretches time first and finds them
+of the two series is then large. Dynamic time warping (DTW) stretches time first and finds them
 close. But DTW gives distances only, no coordinates: k-means and most indices cannot use it.
 
 ``wellsep.Distances`` takes such a matrix in place of X, and ``KMedoids`` clusters it. Here series

@@ -86,10 +86,10 @@ def test_the_cluster_on_paper_is_the_measurement_multiplied():
         # 16 · 2,000 · 8 bytes a partial result
         "| 7.0 ns a distance | 140 s | 585 MB, and at most 4 GB of labels |",
         "| 8.0 ns a distance, 5 · 10¹⁷ of them | 463 days: take the estimate |",
-        "5.1 GB a worker and pass, 10 s from a local disk at 500 MB/s, 51 s from",
-        "0.7 ms a task were measured here, with scheduler and workers on the same two cores, "
-        "so 1.60 s a pass",
-        "with chunks of 16 MB, 26 s.",
+        "Each worker reads 5.1 GB in a pass. That takes 10 s from a local disk at 500 MB/s, and "
+        "51 s from",
+        "took 0.7 ms a task here, on the same two cores as the workers. That is 1.60 s a pass",
+        "With chunks of 16 MB it is 26 s.",
     ):
         assert part in page
 
@@ -99,7 +99,7 @@ def test_the_measured_times_stand_under_their_sizes():
     assert "|  | 50,000 rows | 200,000 | 800,000 | exponent |" in table
     assert "| a k-means iteration, 1 worker | 0.10 s | 0.40 s | 1.60 s | 1.00 |" in table
     assert "| 2 workers | 0.05 s | 0.20 s | 0.80 s | 1.00 |" in table
-    assert "14 kB a chunk for an iteration and 210 kB for the indices" in table
+    assert "14 kB a chunk for an iteration, 210 kB for the indices" in table
 
 
 def test_a_guide_without_its_marks_is_refused():

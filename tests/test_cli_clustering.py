@@ -55,6 +55,19 @@ def test_the_table_of_choose_k_shows_every_k_and_the_vote(files, capsys):
     assert "K = 4 is the median of 3 votes (2 to 5 tried, 2 repeats)." in shown
 
 
+def test_choose_k_prints_its_answer_before_its_table_and_each_sentence_once(files, capsys):
+    folder, X = files
+    assert main(["choose-k", str(folder / "data.csv"), "-k", "2:5"]) == 0
+    lines = " ".join(capsys.readouterr().out.split())
+    said = ws.choose_k(X, range(2, 6), random_state=0).explain().splitlines()
+    assert lines.startswith(said[0])
+    table = lines.index("votes silhouette ↑")
+    places = [lines.index(" ".join(sentence.split())) for sentence in said]
+    assert places == sorted(places)
+    assert sum(place < table for place in places) == 2
+    assert all(lines.count(" ".join(sentence.split())) == 1 for sentence in said)
+
+
 def test_choose_k_writes_the_labels_of_the_best_and_the_record(files, capsys):
     folder, _ = files
     shown = run_json(
@@ -127,6 +140,8 @@ def test_the_table_of_cluster_shows_sizes(files, capsys):
     shown = capsys.readouterr().out
     assert "cf-means: 4 clusters of 120 objects, inertia" in shown
     assert "Labels were not written" in shown
+    assert main(["cluster", str(folder / "data.csv"), "-k", "1"]) == 0
+    assert "cf-means: 1 cluster of 120 objects, inertia" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ def test_stability_prints_what_the_library_finds(files, capsys):
 def test_the_table_names_clusters_and_the_sentences_count_draws(files, capsys):
     code, out, err = run(capsys, "stability", "data.csv", "-k", 3, "--draws", 5, "--subsample", 0.5)
     assert code == 0
+    assert out.startswith("All 3 clusters are stable over 5 subsamples.")
+    assert out.count("are stable over") == 1
     assert "dissolved" in out
     assert "dissolves in 0 of 5 subsamples and is recovered in 5" in out
     assert "Stable does not mean true" in out

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -16,6 +19,7 @@ from wellsep.compute.engine import (
     effective_jobs,
     one_blas_thread,
     pair_rounds,
+    share_blocks,
     some_at_once,
 )
 
@@ -30,6 +34,44 @@ def _many(n=1300, d=5, seed=0, dtype=np.float64):
 PAIRWISE = ["silhouette", ("silhouette", {"metric": "manhattan"})]
 ALL = [*PAIRWISE, "silhouette_cosine", "simplified_silhouette", "calinski_harabasz",
        "davies_bouldin", "cfq"]  # fmt: skip
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_every_block_is_scanned_once_by_whoever_is_free(jobs):
+    blocks = [slice(i, i + 1) for i in range(37)]
+    for _ in range(100):
+        found: list[slice] = []
+        share_blocks(jobs, found.extend, blocks)
+        assert sorted(block.start for block in found) == list(range(37))
+
+
+@pytest.mark.parametrize("who", ["the caller", "another thread"])
+def test_an_error_of_a_thread_reaches_the_caller(who):
+    caller, both, scanned = threading.get_ident(), threading.Barrier(2, timeout=30), []
+
+    def scan(blocks):
+        for block in blocks:
+            if not scanned:
+                both.wait()
+            scanned.append(block)
+            if (threading.get_ident() == caller) == (who == "the caller"):
+                raise ValueError("no disk")
+            time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="no disk"):
+        share_blocks(2, scan, [slice(i, i + 1) for i in range(50)])
+    # The caller's own error ends the others; one of theirs is told when the work is done.
+    assert len(scanned) < 50 if who == "the caller" else len(scanned) == 50
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_scans_every_block():
+    X = np.random.default_rng(0).normal(size=(20000, 32))
+    model = ws.KMeans(20, random_state=0, n_init=1, max_iter=2).fit(X)
+    labels = model.predict(X)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        there = pool.apply_async(model.predict, (X,)).get(timeout=60)
+    np.testing.assert_array_equal(there, labels)
 
 
 @pytest.mark.parametrize("n_blocks", [1, 2, 3, 8, 9])

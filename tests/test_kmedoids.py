@@ -145,8 +145,16 @@ def test_what_cannot_be_predicted_says_why():
     for new, error, sentence in (
         (frame.drop(columns="age"), ValueError, "must have the columns .* without 'age'"),
         (frame.assign(pet="cat"), ValueError, "must have the columns .* with 'pet'"),
-        (frame.assign(colour=1.0), TypeError, "'colour' of X must hold categories as in fit, got"),
-        (frame.assign(age="old"), TypeError, "'age' of X must hold numbers as in fit, got cat"),
+        (
+            frame.assign(colour=1.0),
+            TypeError,
+            "'colour' of the new rows must hold categories as",
+        ),
+        (
+            frame.assign(age="old"),
+            TypeError,
+            "'age' of the new rows must hold numbers .*got cat",
+        ),
         (frame.assign(grade="top"), ValueError, "every level of the column, got none for 'top'"),
         (table, TypeError, "must be a frame with the columns of fit, got MixedTable"),
     ):

@@ -86,6 +86,10 @@ def test_undefined_and_bad_input_are_told(data):
     X, labels = data
     with pytest.raises(ws.UndefinedIndex, match="needs at least 2 clusters, got 1"):
         ws.silhouette_estimate(X, np.zeros(600, dtype=int))
+    for function in (ws.silhouette_samples, ws.margins):
+        for label, clusters in ((0, 1), (-1, 0)):
+            with pytest.raises(ws.UndefinedIndex, match=f"at least 2 clusters, got {clusters}"):
+                function(X, np.full(600, label))
     with pytest.raises(ws.UndefinedIndex, match="every one of the 600 objects"):
         ws.silhouette_estimate(X, np.arange(600))
     with pytest.raises(ValueError, match="n_sampled must be at least 2, got 1"):

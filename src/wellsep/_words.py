@@ -18,14 +18,14 @@ WORDS = {
     "mean_admitted": "Average score of a clustering over the embeddings that the dip test admits.",
     "mean_all": "Average score of a clustering over all embeddings.",
     "input": "Score of a clustering in the data that the runs were made from.",
-    "consensus": "Average agreement (adjusted Rand index) of a clustering with the other "
-    "clusterings; a clustering that ACE ranks high weighs more.",
+    "consensus": "Average agreement of a clustering with the other clusterings, by the adjusted "
+    "Rand index. A clustering that ACE ranks high weighs more.",
     "plain_consensus": "The same with all clusterings weighed alike.",
     "plain_consensus_nmi": "The same by normalised mutual information; it favours many clusters.",
     "support": "In a vote: the average agreement with the other clusterings, all weighed alike, as "
     "a share of the largest.",
-    "dip test": "A test whether the objects of an embedding form more than one heap. An embedding "
-    "with one heap only is not admitted.",
+    "dip test": "A test whether the objects of an embedding have more than one peak. An embedding "
+    "with one peak only is not admitted.",
     "half-sample": "Half of the objects, drawn at random. Ranking many of them shows how certain "
     "a rank is.",
     "rank_low": "Best rank in 90 % of the half-samples.",
@@ -38,6 +38,7 @@ WORDS = {
     "rival": "The other cluster that is nearest to an object.",
     "margin": "Distance of an object to the plane halfway between its cluster and the rival; "
     "negative on the wrong side.",
-    "width": "Silhouette width of an object: from -1 (nearer to another cluster) to 1.",
+    "width": "Silhouette width of an object, from -1 to 1. Below 0 it is nearer to another "
+    "cluster.",
     "layout": "A drawing of the objects in two dimensions, such as UMAP. It is not judged.",
 }

@@ -120,8 +120,8 @@ def load_dataset(
 ) -> Any:
     """Load a real data set by name.
 
-    The set is looked up in ``folder`` (default: the folder that the environment variable
-    ``WELLSEP_DATA`` names), then among the sets scikit-learn ships, then on OpenML.
+    The set is looked up in ``folder``, then among the sets scikit-learn ships, then on OpenML. The
+    default of ``folder`` is what the environment variable ``WELLSEP_DATA`` names.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class Partitions:
 
     @property
     def offsets(self) -> np.ndarray:
-        """Where each partition's clusters begin when all stand side by side; last: their total."""
+        """Where each partition's clusters begin in a list of all; the last is their total."""
         return np.concatenate([[0], np.cumsum(self.n_clusters)])
 
     @cached_property

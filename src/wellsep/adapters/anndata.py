@@ -30,9 +30,9 @@ def runs_from_anndata(
 ) -> Runs:
     """Load the labelings and embeddings of an AnnData object as runs.
 
-    From a file only what is asked for is read: label columns now, each space when it is opened
-    (memory-mapped where the file stores it in one piece), the expression matrix never unless it
-    is named. The names of the observations are the ids.
+    From a file only what is asked for is read: label columns now, each space when it is opened. A
+    space is memory-mapped where the file stores it in one piece. The expression matrix is read only
+    if it is named. The names of the observations are the ids.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep._display import count
 from wellsep.cli.files import (
     ColumnsOption,
     IdsOption,
@@ -63,7 +64,7 @@ def choose_k(
         typer.Option(
             "--k",
             "-k",
-            help="Numbers of clusters to try: 2:12 (both ends included), 2:20:2 or 3,5,8. By "
+            help="Numbers of clusters to try: 2:12, 2:20:2 or 3,5,8. Both ends are included. By "
             "default 2:15, extended to 25 if an index wants more.",
         ),
     ] = None,
@@ -84,8 +85,8 @@ def choose_k(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
-            "falls), exclude, cluster, singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. priced: not counted, "
+            "and the score falls. exclude: not counted. Also cluster, singletons or error."
         ),
     ] = "priced",
     repeats: Annotated[
@@ -188,6 +189,10 @@ def choose_k(
 
 
 def _print_chosen(chosen: ChosenK) -> None:
+    """Print the answer first, then the table, then the votes and what to be wary of."""
+    answer = chosen.answer()
+    for line in answer:
+        print_line(line)
     columns = chosen.columns()
     first: dict[str, Any] = {name: columns.pop(name) for name in ("k", "votes")}
     if columns.get("n_clusters") == first["k"]:
@@ -198,7 +203,7 @@ def _print_chosen(chosen: ChosenK) -> None:
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
     print_columns(dict(zip(heads, columns.values(), strict=True)))
-    for line in chosen.explain().splitlines():
+    for line in chosen.explain().splitlines()[len(answer) :]:
         print_line(line)
 
 
@@ -292,7 +297,8 @@ def cluster(
         ["cluster", "objects", "share"],
     )
     ends = "" if inertia is None else f", inertia {inertia:.6g}"
-    print_line(f"{method}: {len(labels)} clusters of {len(X)} objects{ends}.")
+    found, objects = count(len(labels), "cluster"), count(len(X), "object")
+    print_line(f"{method}: {found} of {objects}{ends}.")
     if output is None:
         print_line("Labels were not written. Name a file with --output.")
 

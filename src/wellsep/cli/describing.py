@@ -51,8 +51,8 @@ def describe(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat noise (labels -1, -2, -3): exclude (in no cluster), cluster, "
-            "singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. exclude: in no "
+            "cluster. Also cluster, singletons or error."
         ),
     ] = "exclude",
     space: SpaceOption = None,

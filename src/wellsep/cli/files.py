@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 IdsOption = Annotated[
     str | None,
-    typer.Option("--ids", help="Column of a table that names the objects; none: no column does."),
+    typer.Option("--ids", help="Column of a table that names the objects, or none."),
 ]
 NoHeaderOption = Annotated[
     bool, typer.Option("--no-header", help="The first row of a table is an object, not a header.")
@@ -29,7 +29,8 @@ NoHeaderOption = Annotated[
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
-        "--columns", help="Columns of a table to take: f1,f2 or 'f*'; numbers count from 1."
+        "--columns",
+        help="Columns of a table to take, by name, pattern or number from 1: f1,f2 or 'f*'",
     ),
 ]
 

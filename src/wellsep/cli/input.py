@@ -10,7 +10,7 @@ import typer
 DataArgument = Annotated[
     Path,
     typer.Argument(
-        help="Data file with one object per row: csv, tsv, parquet, npy, npz or h5ad (AnnData)."
+        help="Data file with one object per row: csv, tsv, parquet, npy, npz or AnnData's h5ad."
     ),
 ]
 SpaceOption = Annotated[

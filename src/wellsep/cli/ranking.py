@@ -51,8 +51,8 @@ def rank(
     source: Annotated[
         list[str],
         typer.Argument(
-            help="The runs: folders (with their subfolders), .npz, .h5ad, a table of label "
-            "columns, MLflow or Optuna stores."
+            help="The runs: folders with their subfolders, .npz, .h5ad, a table of label columns, "
+            "MLflow or Optuna stores."
         ),
     ],
     index: Annotated[
@@ -88,17 +88,13 @@ def rank(
     layout: Annotated[
         str,
         typer.Option(
-            help="How the page draws the objects: auto (UMAP where it is installed, else t-SNE), "
-            "umap, tsne or pca."
+            help="How the page draws the objects: auto, umap, tsne or pca. auto is UMAP where it "
+            "is installed, else t-SNE."
         ),
     ] = "auto",
     objects: ObjectsOption = None,
-    spaces: Annotated[
-        Pattern, typer.Option(help="Use only these embeddings (spaces): X_pca,X_scvi")
-    ] = None,
-    labels: Annotated[
-        Pattern, typer.Option(help="Rank only these clusterings (partitions): 'leiden_*'")
-    ] = None,
+    spaces: Annotated[Pattern, typer.Option(help="Use only these embeddings: X_pca,X_scvi")] = None,
+    labels: Annotated[Pattern, typer.Option(help="Rank only these clusterings: 'leiden_*'")] = None,
     pairs: Annotated[
         str | None,
         typer.Option(
@@ -122,15 +118,15 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat noise (labels -1, -2, -3): priced (not counted, and the score "
-            "falls), exclude (not counted), cluster, singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. priced: not counted, "
+            "and the score falls. exclude: not counted. Also cluster, singletons or error."
         ),
     ] = "priced",
     judge: Annotated[
         str,
         typer.Option(
-            help="Who decides: ace (the embeddings that agree), consensus (the clusterings vote "
-            "for each other), or auto (consensus where the number of clusters varies)."
+            help="Who decides. ace: the embeddings that agree. consensus: the clusterings vote for "
+            "each other. auto: consensus where the number of clusters varies, else ace."
         ),
     ] = "auto",
     consensus_run: Annotated[
@@ -144,12 +140,14 @@ def rank(
         int,
         typer.Option(
             "--draws",
-            help="Number of half-samples that show how certain the ranking is; 0: none.",
+            help="Number of half-samples that show how certain the ranking is, or 0.",
         ),
     ] = 100,
     max_spaces: Annotated[
         int | None,
-        typer.Option(help="Score in at most so many embeddings, drawn at random; default: all."),
+        typer.Option(
+            help="Score in at most so many embeddings, drawn at random; by default in all."
+        ),
     ] = None,
     dip: Annotated[
         bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
@@ -212,7 +210,7 @@ def rank(
     all_rows: AllOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank clusterings (partitions) without true labels; say why, and how certain it is.
+    """Rank clusterings without true labels; say why, and how certain the ranking is.
 
     All judges can be wrong together, and agreement between clusterings sees no
     number of clusters beyond those that were tried.

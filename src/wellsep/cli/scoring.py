@@ -144,8 +144,8 @@ def score(
     labels: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Label files. A column (csv, parquet), row (npy) or array (npz) is a clustering "
-            "(partition)."
+            help="Label files. Each column of a csv or parquet file, each row of an npy file and "
+            "each array of an npz file is a clustering."
         ),
     ] = None,
     partitions: Annotated[
@@ -168,8 +168,8 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat noise (labels -1, -2, -3): exclude (not counted), priced (not "
-            "counted, and the score falls), cluster, singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. exclude: not counted. "
+            "priced: not counted, and the score falls. Also cluster, singletons or error."
         ),
     ] = "exclude",
     convention: Annotated[

@@ -207,13 +207,16 @@ def _one(found: dict[str, Any]) -> Any:
 
 
 def print_stability(result: Stability) -> None:
+    """Print the answer first, then the table, then a sentence for each cluster."""
+    flags = flags_of("stability")
+    answer, *others = (in_shell_words(line, flags) for line in result.explain().splitlines())
+    print_line(answer)
     table = result.columns()
     if len(set(table["draws"])) == 1:
         table.pop("draws")
     print_columns(table)
-    flags = flags_of("stability")
-    for line in result.explain().splitlines():
-        print_line(in_shell_words(line, flags))
+    for line in others:
+        print_line(line)
 
 
 def stability_record(result: Stability) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def train(
         typer.Option(
             "--data",
             "-d",
-            help="Data file (npz with an array X, npy, csv, parquet), or a named set: digits.",
+            help="Data file (npz with an array X, npy, csv, parquet) or a named set like digits.",
         ),
     ],
     method: Annotated[

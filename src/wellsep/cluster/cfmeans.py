@@ -32,21 +32,22 @@ class CFMeans(StreamedClusterer):
     r"""k-means that looks for lower costs by moving badly placed centres.
 
     k-means from a start is computed first; a search then lowers its cost. A trial of the search
-    takes a centre that is hardly missed, because its points are nearly as close to their second
-    nearest centres, and puts it on a far point or into a cluster that two centres share with
-    gain. Lloyd steps of the centres concerned decide whether the trial is kept. When trials fail
-    in a row, single points go to their second nearest cluster where that pays (transfers), and
-    the next round begins from a kick of the best centres (at most 15 clusters: from a fresh
-    start). With 96 features or more a search on leading directions comes first. The inertia is
-    never above that of k-means from the same start.
+    takes a centre whose points are nearly as close to their second nearest centres. It puts this
+    centre on a far point, or into a cluster that gains most from two centres. Lloyd steps of the
+    centres concerned decide whether the trial is kept. When trials fail in a row, single points
+    go to their second nearest cluster where that lowers the cost (transfers). The next round
+    begins with several of the best centres moved, or with at most 15 clusters from a fresh start.
+    With 96 features or more a search on leading directions comes first. The inertia is never
+    above that of k-means from the same start.
 
-    What is the paper's: the counterfactual distance
-    :math:`\sqrt q = (‖x−μ_a‖² − ‖x−μ_c‖²) / (2‖μ_c−μ_a‖)` of a point x with nearest centre μ_c
-    and second nearest μ_a, and gradient steps on SSE + λ_t Σ_i w_i q_i before k-means. They are
-    taken if ``schedule`` names them: "attract" (λ > 0) draws each point's second nearest centre
-    to it, "repel" (λ < 0) drives it away, "oscillate" swings between the two. Departs from the
-    poster: its printed signs, its b, and its gradients do not agree with each other; the formulas
-    here are checked by finite differences. The search is ours; ``max_moves=0`` leaves it out.
+    The paper has the counterfactual distance
+    :math:`\sqrt q = (‖x−μ_a‖² − ‖x−μ_c‖²) / (2‖μ_c−μ_a‖)`
+    of a point x with nearest centre μ_c and second nearest μ_a. It also has gradient steps on
+    SSE + λ_t Σ_i w_i q_i before k-means, which are taken if ``schedule`` names them. With
+    "attract", λ > 0, each point draws its second nearest centre to it. With "repel", λ < 0, it
+    drives that centre away. "oscillate" does both in turn. Departs from the poster: its printed
+    signs, its b, and its gradients do not agree with each other. The formulas here are checked by
+    finite differences. The search is ours; ``max_moves=0`` leaves it out.
 
     Points in memory are followed as their centres move, so that a trial costs a fraction of a
     pass. Tensors of PyTorch stay on their device: a trial there is a batch of 64 proposals, of
@@ -73,7 +74,8 @@ class CFMeans(StreamedClusterer):
     safeguard : bool
         Whether the result may not be above that of k-means from the same start.
     init : {"k-means++", "random"}, array of shape (k, d) or function
-        Where centres start, as in ``KMeans``.
+        Where centres start: greedy k-means++, random points, the given centres, or
+        ``init(X, n_clusters, random_state=...)``.
     n_init : int
         Number of starts; the lowest inertia is kept.
     max_iter : int
@@ -82,7 +84,8 @@ class CFMeans(StreamedClusterer):
         A refinement ends once the summed squared shift of the centres is at most ``tol`` times
         the mean variance of the features.
     metric : {"euclidean", "cosine"}
-        Distance, as in ``KMeans``; gradient steps are for "euclidean" alone.
+        Distance. "cosine" brings rows and centres to unit length. Gradient steps are for
+        "euclidean" alone.
     batch_size : int, optional
         Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
         and passes over all rows in batches put each centre on the mean of what it caught. Only

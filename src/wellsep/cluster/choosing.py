@@ -96,11 +96,11 @@ def choose_k(
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one; by default
         ``KMeans(n_init=10)``. An agglomerative clustering is fitted once and its tree is cut.
     indices : sequence of str or (str, dict), optional
-        What votes: validity indices as in ``score_partitions``, and by name "elbow" (inertia and
-        its knee), "log_elbow" (the knee of its logarithm), "gap" (gap statistic),
-        "prediction_strength" and "mixture_bic" (least BIC of Gaussian mixtures with full, tied,
-        diagonal and spherical covariances). By default
-        "silhouette", "prediction_strength" and "mixture_bic".
+        What votes: names from ``wellsep.INDICES``, with parameters where needed, such as
+        ``("davies_bouldin", {"q": 2})``. Other names are "elbow" (inertia and its knee),
+        "log_elbow" (the knee of its logarithm), "gap" (gap statistic), "prediction_strength" and
+        "mixture_bic" (least BIC of Gaussian mixtures with full, tied, diagonal and spherical
+        covariances). By default "silhouette", "prediction_strength" and "mixture_bic".
     gate : bool
         Whether to test for one cluster. If False, the answer is the vote alone.
     n_repeats : int
@@ -120,9 +120,10 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring. Gap statistic and mixture have no weights.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
-        lowers the score, and an index that has no price for it is refused where a partition has
-        noise.
+        What noise (the labels -1, -2, -3) means. "priced": such objects are not counted and lower
+        the score; an index that has no price for them is refused. "exclude": they are not
+        counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
+        are refused.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and all that is drawn.
     n_jobs : int, optional

@@ -120,7 +120,7 @@ class ChosenK(Record):
 
     @property
     def structure(self) -> bool | None:
-        """Whether some K beats one cluster by more than 3 standard errors; None: not tested."""
+        """Whether some K beats one cluster by more than 3 standard errors; None if not tested."""
         if self.all_equal:
             return False
         return None if self.gain is None else self.gain[0] > GATE
@@ -197,7 +197,7 @@ class ChosenK(Record):
         raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row per K; per index its mean and, with repeats, its spread."""
+        """A pandas DataFrame with a row per K: the mean of each index, with repeats its spread."""
         try:
             import pandas as pd
         except ImportError:

@@ -27,17 +27,18 @@ from wellsep.compute.seeding import check_init, is_given, start_centers
 class KMeans(StreamedClusterer):
     """k-means: k centres that minimise the summed squared distance of points to them.
 
-    The inertia Σ_i w_i ‖x_i − μ_{c_i}‖² falls with every Lloyd iteration; the lowest of
-    ``n_init`` restarts is kept. With ``metric="cosine"`` (spherical k-means) rows and centres
-    have unit length and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})); a row of zeros is at
-    distance 1 from every centre, moves none and gets the first label.
+    The inertia Σ_i w_i ‖x_i − μ_{c_i}‖² falls with every Lloyd iteration. The lowest of
+    ``n_init`` restarts is kept. ``metric="cosine"`` is spherical k-means: rows and centres have
+    unit length, and the inertia is Σ_i w_i (1 − cos(x_i, μ_{c_i})). A row of zeros is at distance
+    1 from every centre, moves none and gets the first label.
 
-    scikit-learn's own ``KMeans`` is the better choice for plain fits of dense rows in memory: with
-    20 clusters or more its iterations take up to a fifth less time, and all of one runs on several
-    cores; here the sums have one. Take this one for cosine, tensors, Dask, memory maps, results
-    that do not depend on the number of threads, and ``predict``, which with the extra ``fast`` is
-    as fast or faster; and ``CFMeans`` where the lowest cost matters. An iteration computes all
-    distances: a bound (Hamerly) gained 1.9 times at most and lost half of the speed at worst.
+    scikit-learn's own ``KMeans`` is the better choice for plain fits of dense rows in memory. With
+    20 clusters or more its iterations take up to a fifth less time. All of an iteration runs on
+    several cores there; here the sums run on one. Take this one for cosine, tensors, Dask and
+    memory maps, and for results that do not depend on the number of threads. Its ``predict`` with
+    the extra ``fast`` is as fast or faster. Take ``CFMeans`` where the lowest cost matters. An
+    iteration computes all distances. Hamerly's bound made it 1.9 times as fast at best, and half
+    as fast at worst, so it is not used.
 
     Parameters
     ----------

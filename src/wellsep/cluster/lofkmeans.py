@@ -31,23 +31,23 @@ SEARCHES = ("exact", "approximate")
 
 
 class LOFKMeans(CentroidClusterer):
-    """k-means in which outlying points count *more*: the opposite of robust (LOFKM).
+    """k-means in which outlying points count *more*, the opposite of robust. Also called LOFKM.
 
     Every point is weighted by its local outlier factor. This is the paper's idea: sparsely
     surrounded points draw a centre near, and their neighbours support their place in its cluster.
     Take it where every object must be close to its prototype, such as a facility or an example
-    shown for it; take ``RobustKMeans`` where outliers should not move the centres. The paper's
-    measure, AvgLCD, is 0 (the best value) for a cluster of one object, which has no neighbours to
-    disagree: a centre on a lone outlier lowers the average over clusters for that reason alone.
+    shown for it. Take ``RobustKMeans`` where outliers should not move the centres. The paper's
+    measure, AvgLCD, is 0 for a cluster of one object, which has no neighbours to disagree. 0 is
+    its best value, so a centre on a lone outlier lowers the average for that reason alone.
 
-    W(x) = max(1, LOF_t(x)); then k-means on Σ_i W(x_i) w_i ‖x_i − μ_{c_i}‖²: points go to their
-    nearest centre, centres to the weighted mean of their points (see ``local_connectivity``).
-    Nothing but the weights differs from k-means, starts included.
+    The weights are W(x) = max(1, LOF_t(x)). k-means then minimises Σ_i W(x_i) w_i ‖x_i − μ_{c_i}‖².
+    Points go to their nearest centre, centres to the weighted mean of their points. Nothing but
+    the weights differs from k-means, starts included.
 
     LOF counts exactly t neighbours, as scikit-learn's does; the authors of LOF take all that tie
-    at the t-th place. Where more than t points coincide their density is all but infinite, and
-    points next to them get weights of up to 1e10: a warning says so; raise ``n_neighbors`` above
-    the multiplicity, or drop duplicates and pass their counts as ``sample_weight``.
+    at the t-th place. Where more than t points coincide, points next to them get weights of up to
+    1e10, and a warning says so. Raise ``n_neighbors`` above the multiplicity, or drop duplicates
+    and pass their counts as ``sample_weight``.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class LOFKMeans(CentroidClusterer):
         How neighbours are searched: trees or blocked brute force, or an inverted file (package
         faiss) that finds at least 95 % of them, for large or high-dimensional data.
     init : {"random", "k-means++"}, array of shape (k, d) or function
-        Where centres start, as in ``KMeans``; LOF plays no part in it.
+        Where centres start: random points, greedy k-means++, the given centres, or
+        ``init(X, n_clusters, random_state=...)``. LOF plays no part in it.
     n_init : int or "auto"
         Number of restarts; "auto" is 10 for random starts, else 1.
     max_iter : int

@@ -25,16 +25,18 @@ from wellsep.compute.space import open_space
 class KMedoids(ClusterMixin, BaseEstimator):
     """k-medoids: k objects that minimise the summed distance of all objects to them.
 
-    The cost Σ_i d(x_i, m_{c_i}) falls with every exchange of a medoid for another object; it ends
-    where no exchange lowers it. FasterPAM, with random starts; the lowest cost is kept.
+    The cost Σ_i d(x_i, m_{c_i}) falls with every exchange of a medoid for another object. The
+    algorithm, FasterPAM, ends where no exchange lowers it. Of several random starts the lowest
+    cost is kept.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters k.
     metric : str or callable
-        A distance as in `silhouette_score`. "precomputed": X is a matrix of distances. "gower": X
-        is a frame of mixed columns. Left at "euclidean" for `Distances` and `MixedTable`.
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows. "precomputed": X is a matrix of distances. "gower": X is a frame of mixed
+        columns. Left at "euclidean" for `Distances` and `MixedTable`.
     init : {"random", "build"}
         Where medoids start: at random objects, or one after the other at the object that lowers
         the cost most (PAM's BUILD), which needs no restarts.

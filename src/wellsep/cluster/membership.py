@@ -220,9 +220,9 @@ def membership_report(
 ) -> MembershipReport:
     """Find the borderline and the isolated objects, and where they would fit better.
 
-    Borderline: a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) / (2‖μ_j−μ_l‖), the
-    distance x of cluster j would have to move to become another's. Isolated: a high local
-    connectivity disagreement, see ``local_connectivity``.
+    A borderline object has a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) /
+    (2‖μ_j−μ_l‖). That is the distance x of cluster j would have to move to become another's. An
+    isolated object has a high local connectivity disagreement, see ``local_connectivity``.
 
     Parameters
     ----------
@@ -231,8 +231,8 @@ def membership_report(
     labels : array-like of shape (n,)
         Cluster of each object.
     centers : array-like of shape (K, d), or int of shape (K,), optional
-        Prototypes, as in ``local_connectivity``; by default the means. Where X holds distances,
-        positions of objects (``KMedoids.medoid_indices_``).
+        Prototypes of the clusters, in the order of the sorted labels; by default the means. Where
+        X holds distances, positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
         Neighbours that are asked.
     ids : array-like of shape (n,), optional

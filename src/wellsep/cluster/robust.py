@@ -34,10 +34,11 @@ LARGEST = 1e4  # factor that is not exceeded, next to spots of many equal points
 class RobustKMeans(CentroidClusterer):
     """k-means with little weight for outlying points, which then hardly move the centres.
 
-    M(x) is the greatest local outlier factor of x over t = s/4, s/2 and s neighbours, s =
-    ``min_cluster_size``: about 1 inside a cluster, greater for outliers and for groups of fewer
-    than t points. Starts and the search of ``CFMeans`` then use the weights w / max(1, M/1.5)⁴.
-    Every point gets the label of its nearest centre; ``outlier_`` marks those with M > 2.
+    M(x) is the greatest local outlier factor of x over t = s/4, s/2 and s neighbours, where s is
+    ``min_cluster_size``. It is about 1 inside a cluster, and greater for outliers and for groups
+    of fewer than t points. Starts and the search of ``CFMeans`` then use the weights
+    w / max(1, M/1.5)⁴. Every point gets the label of its nearest centre; ``outlier_`` marks those
+    with M > 2.
 
     No rule tells a clump of outliers from a true cluster of the same size: groups smaller than
     ``min_cluster_size`` lose weight, and may lose their centre. Lower it where small clusters
@@ -55,11 +56,14 @@ class RobustKMeans(CentroidClusterer):
         Share of the points that count nowhere: in every further Lloyd step those farthest from
         their centres. "auto" takes the share with M > 2. None trims nothing.
     max_moves : int, optional
-        Greatest number of trials of the search, as in ``CFMeans``.
+        Greatest number of trials from one start. Without ``max_moves`` and ``max_seconds`` it is
+        max(100, 5k), and the search also ends after three rounds that bring nothing.
     max_seconds : float, optional
-        Processor time of the search, as in ``CFMeans``.
+        Processor time after which no trial begins, for all starts together. Results are then not
+        repeatable; with ``max_moves`` they are.
     init : {"k-means++", "random"}, array of shape (k, d) or function
-        Where centres start, as in ``KMeans``; draws follow the weights.
+        Where centres start: greedy k-means++, random points, the given centres, or
+        ``init(X, n_clusters, random_state=...)``. Draws follow the weights.
     n_init : int
         Number of starts; the lowest inertia is kept.
     max_iter : int

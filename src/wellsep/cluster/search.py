@@ -65,20 +65,21 @@ def _best_has(name: str) -> Any:
 class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, BaseEstimator):
     """Fit a clusterer with every setting of a grid and keep the best by a validity index.
 
-    What ``GridSearchCV`` is for predictors, without folds: every setting is fitted once to all
-    of X, all partitions are scored by all indices in one pass, and the best fitted estimator is
-    kept as it is, so that its labels are the ones that were scored.
+    It is like ``GridSearchCV``, but without folds: every setting is fitted once to all of X. All
+    partitions are scored by all indices in one pass. The best fitted estimator is kept as it is,
+    so its labels are the ones that were scored.
 
     Parameters
     ----------
     estimator : clusterer
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one.
     param_grid : dict, list of dicts or iterable of settings
-        As for ``sklearn.model_selection.ParameterGrid``; an iterator of dicts, such as a
-        ``ParameterSampler``, is taken as it is.
+        Name of a parameter → values to try, all combined, as in scikit-learn's ``ParameterGrid``.
+        An iterator of dicts, such as a ``ParameterSampler``, is taken as it is.
     scoring : str, (str, dict), or a list of them
-        Indices as in ``score_partitions``. The sign is the index's own; better is what the index
-        says it is.
+        Names from ``wellsep.INDICES``, with parameters where needed:
+        ``("davies_bouldin", {"q": 2})``. Scores keep the sign of the index; whether larger or
+        smaller is better is the index's own, too.
     refit : bool, str or callable
         Which index decides: True the first, a name that one; or a function from ``results_`` to a
         row. False keeps no estimator.
@@ -86,9 +87,10 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means, as in ``score_partitions``. By default noise
-        lowers the score, and an index that has no price for it is refused where a partition has
-        noise.
+        What noise (the labels -1, -2, -3) means. "priced": such objects are not counted and lower
+        the score; an index that has no price for them is refused. "exclude": they are not
+        counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
+        are refused.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.

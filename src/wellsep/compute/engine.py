@@ -7,11 +7,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -202,6 +202,51 @@ def _as_here(task: Callable[..., Any], stopped: threading.Event) -> Callable[...
             return task(*item)
 
     return run
+
+
+class _Kept:
+    """Threads that wait for short work: a new one takes as long as half a million products."""
+
+    pool: ThreadPoolExecutor | None = None
+
+    @classmethod
+    def forget(cls) -> None:
+        cls.pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Kept.forget)  # the child has none of the threads
+
+
+def share_blocks(
+    jobs: int, scan: Callable[[Iterable[slice]], None], blocks: Sequence[slice]
+) -> None:
+    """Call ``scan`` with the blocks in so many threads, of which the caller is one.
+
+    Whoever is free takes the next block. After an error or Ctrl-C nothing new is begun.
+    """
+    if jobs == 1:
+        scan(blocks)
+        return
+    if _Kept.pool is None:
+        _Kept.pool = ThreadPoolExecutor(max(32, os.cpu_count() or 1))  # starts those it needs
+    stopped, left = threading.Event(), iter(blocks)
+
+    def until_stopped() -> Iterator[slice]:
+        return takewhile(lambda block: not stopped.is_set(), left)
+
+    with one_blas_thread():
+        others = [_Kept.pool.submit(scan, until_stopped()) for _ in range(jobs - 1)]
+        try:
+            scan(until_stopped())
+        except BaseException:
+            stopped.set()
+            raise
+        finally:
+            begun = [other for other in others if not other.cancel()]
+            wait(begun)
+    for other in begun:
+        other.result()
 
 
 @contextmanager

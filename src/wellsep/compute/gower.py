@@ -21,9 +21,10 @@ class MixedTable(PairSpace):
     .. math:: d(i,j)=\\frac{\\sum_c w_c\\,\\delta_c(i,j)\\,d_c(i,j)}{\\sum_c w_c\\,\\delta_c(i,j)}
 
     :math:`d_c` is the difference over the range of the column for numbers and ordered categories,
-    and 0 or 1 for others; :math:`\\delta_c` is 0 where either value is missing, and for an
-    asymmetric binary where both are absent, else 1. Between 0 and 1. Every function that takes a
-    space takes it in place of X; ``metric="gower"`` makes it from a frame with the defaults.
+    and 0 or 1 for others. :math:`\\delta_c` is 0 where either value is missing, and for an
+    asymmetric binary where both are absent. Otherwise it is 1. The distance is between 0 and 1.
+    Every function that takes a space takes a table in place of X. ``metric="gower"`` makes it from
+    a frame with the defaults.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep.compute.engine import one_openmp_thread, own_threads
-from wellsep.compute.nearest import THREADED, Nearest, NearestTwo
+from wellsep.compute.nearest import Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -34,6 +34,7 @@ from wellsep.compute.space import as_space, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
+LITTLE = 1 << 23  # products: scikit-learn's loop with one thread is faster than ours below
 
 
 class LloydResult(NamedTuple):
@@ -71,10 +72,10 @@ def lloyd(
 
         Σ_i w_i ‖x_i − μ_{c_i}‖²        (metric="cosine": Σ_i w_i (1 − cos(x_i, μ_{c_i})))
 
-    A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean
-    data are centred first; sparse data never are. For ``metric="cosine"`` (spherical k-means)
-    rows and centres have unit length; a row of zeros is at distance 1 from every centre, moves
-    none and gets the first label.
+    A cluster left empty is re-seeded with the point farthest from its centre. Dense Euclidean data
+    are centred first; sparse data never are. ``metric="cosine"`` is spherical k-means: rows and
+    centres have unit length. A row of zeros is at distance 1 from every centre, moves none and gets
+    the first label.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
-        and points.space.entries * len(centers) < THREADED
+        and points.space.entries * len(centers) < LITTLE
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 

@@ -59,8 +59,9 @@ def dc_fields(min_points: int) -> dict[str, Any]:
 def dc_metric(min_points: int = MIN_POINTS) -> Metric:
     """Return the metric "dc" with another number of objects in a core distance.
 
-    The distance of x and y is the smallest, over all paths from x to y, of the largest mutual
-    reachability max(core(x), core(y), ‖x − y‖) on the path.
+    Take all paths from x to y along objects. The length of a path is its longest step, measured as
+    mutual reachability max(core(x), core(y), ‖x − y‖). The distance is the length of the shortest
+    path.
 
     Parameters
     ----------

@@ -131,7 +131,9 @@ def check_columns(columns: Mapping[str, Any], reading: Reading) -> None:
     unknown = [name for name in columns if name not in reading.names]
     if missing or unknown:
         wrong = f"without {quoted(missing)}" if missing else f"with {quoted(unknown)}"
-        raise ValueError(f"X must have the columns {quoted(reading.names)}, got a table {wrong}.")
+        raise ValueError(
+            f"the new rows must have the columns {quoted(reading.names)}, got a table {wrong}."
+        )
     for name, column in columns.items():
         if name in reading.asymmetric or name in reading.ordered:
             continue
@@ -139,8 +141,8 @@ def check_columns(columns: Mapping[str, Any], reading: Reading) -> None:
         if numbers != before and not all(_is_missing(v) for v in column):
             kinds = ("numbers", "categories")
             raise TypeError(
-                f"column {name!r} of X must hold {kinds[not before]} as in fit, got "
-                f"{kinds[not numbers]}."
+                f"column {name!r} of the new rows must hold {kinds[not before]} as in the first, "
+                f"got {kinds[not numbers]}."
             )
 
 

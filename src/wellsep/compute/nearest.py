@@ -7,8 +7,6 @@ methods: arrays and sparse matrices take the functions for the host, others thos
 
 from __future__ import annotations
 
-import itertools
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import to_numpy
-from wellsep.compute.engine import effective_jobs, ending_threads, one_blas_thread
+from wellsep.compute.engine import effective_jobs, share_blocks
 from wellsep.compute.triton.fused import fused_usable
 from wellsep.compute.twins import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.units import SAFE
@@ -25,7 +23,8 @@ from wellsep.compute.units import SAFE
 # graphics card busy.
 HOST_BLOCK = 1 << 17
 DEVICE_BLOCK = 1 << 25
-THREADED = 1 << 23  # products that are worth several threads
+THREADED = 1 << 22  # products that are worth several threads
+SHARES = 8  # blocks at least, so that a few threads get equal shares
 MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
 TILED_WIDTH = 64  # entries of a row that stand for a block of 2048 rows, eight tiles
 WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
@@ -94,8 +93,11 @@ class _Tall:
         self.table = table
         self.starts = np.arange(0, table.size, table.shape[1])
 
+    def places(self) -> np.ndarray:
+        return self.table.argmax(axis=1)
+
     def largest(self) -> tuple[np.ndarray, np.ndarray]:
-        index = self.table.argmax(axis=1)
+        index = self.places()
         return index, self.flat.take(self.starts + index)
 
     def strike(self, index: np.ndarray) -> None:
@@ -107,7 +109,7 @@ class _Wide:
 
     def __init__(self, table: np.ndarray):
         self.table = table
-        self.places = np.arange(table.shape[1], dtype=np.int32)
+        self.columns = np.arange(table.shape[1], dtype=np.int32)
         self.codes = np.arange(len(table), 0, -1, dtype=np.uint8)[:, None]
 
     def largest(self) -> tuple[np.ndarray, np.ndarray]:
@@ -116,35 +118,26 @@ class _Wide:
         code = ((self.table == best).view(np.uint8) * self.codes).max(axis=0)
         return len(self.table) - code.astype(np.int32), best
 
+    def places(self) -> np.ndarray:
+        return self.largest()[0]
+
     def strike(self, index: np.ndarray) -> None:
-        self.table.reshape(-1)[index * len(self.places) + self.places] = -np.inf
+        self.table.reshape(-1)[index * len(self.columns) + self.columns] = -np.inf
 
 
 def _share_out(
     X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None], width: int | None = None
 ) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
-    width = max(len(centers), X.shape[1]) if width is None else width
+    n, d = X.shape
+    width = max(len(centers), d) if width is None else width
     # A product packs all centres again for each block: many centres want many rows.
     budget = max(HOST_BLOCK, min(MANY_ROWS * width, MOST_BYTES // X.dtype.itemsize))
-    blocks = list(row_blocks(X.shape[0], width, budget))
-    worth = X.shape[0] * X.shape[1] * len(centers) >= THREADED
-    jobs = min(effective_jobs(None), len(blocks)) if worth else 1
-    if jobs == 1:
-        scan(blocks)
+    if n * d * len(centers) < THREADED:
+        scan(row_blocks(n, width, budget))
         return
-    stopped = threading.Event()
-
-    def until_stopped(blocks: list[slice]) -> Iterator[slice]:
-        return itertools.takewhile(lambda block: not stopped.is_set(), blocks)
-
-    with one_blas_thread(), ending_threads(jobs) as pool:
-        try:
-            scans = [pool.submit(scan, until_stopped(blocks[job::jobs])) for job in range(jobs)]
-            for done in scans:
-                done.result()
-        finally:
-            stopped.set()
+    blocks = list(row_blocks(n, width, min(budget, -(-n // SHARES) * width)))
+    share_blocks(min(effective_jobs(None), len(blocks)), scan, blocks)
 
 
 class _Looked:
@@ -206,7 +199,7 @@ def label_blocks(
 ) -> None:
     """Write argmax_k xᵀμ_k + bias_k of each row into ``first``."""
     for rows, products in dense_products(X, centers, blocks, bias):
-        first[rows] = products.largest()[0]
+        first[rows] = products.places()
 
 
 def half_squares(X: Any, centers: np.ndarray) -> np.ndarray:

@@ -21,9 +21,9 @@ from wellsep.deep.training import Stage, Trainer, adam
 class DEC(LatentClusterer):
     """Deep embedded clustering: the encoder learns from its own confident assignments.
 
-    Memberships q_ik ∝ (1 + ‖z_i−μ_k‖²)⁻¹ are trained towards targets p_ik ∝ q_ik²/Σ_i q_ik,
-    refreshed every epoch, by minimising KL(P‖Q) over encoder and centres. It ends when fewer than
-    `tol` of the labels change in an epoch.
+    Memberships are q_ik ∝ (1 + ‖z_i−μ_k‖²)⁻¹. They are trained towards targets
+    p_ik ∝ q_ik²/Σ_i q_ik, refreshed every epoch, by minimising KL(P‖Q) over encoder and centres. It
+    ends when fewer than `tol` of the labels change in an epoch.
 
     Parameters
     ----------

@@ -65,9 +65,9 @@ def random_crops(x: Tensor, shift: int, flip: bool, generator: torch.Generator) 
 class DeepCluster(DeepClusterer):
     """Deep clustering for unsupervised learning of visual features.
 
-    Every epoch the features of all objects are whitened by PCA and brought to unit length,
-    k-means clusters them, and the network is trained for one pass to predict those clusters,
-    sampled uniformly, from augmented objects through a fresh linear layer.
+    Every epoch the features of all objects are whitened by PCA and brought to unit length, and
+    k-means clusters them. The network is then trained for one pass to predict those clusters from
+    augmented objects. Clusters are sampled uniformly, and the last linear layer is fresh.
 
     Parameters
     ----------

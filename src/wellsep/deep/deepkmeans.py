@@ -140,8 +140,8 @@ class DeepCFMeans(DeepKMeans):
         λ_rec·‖x − x̂‖²/d + λ_k·‖z − μ_c‖²/m ∓ λ_cf·d_ca(z)²/m
 
     where d_ca(z) = (‖z−μ_a‖² − ‖z−μ_c‖²)/(2‖μ_c−μ_a‖) is the distance to the plane between the
-    nearest centre c and the second nearest a: what a point would have to move to change its
-    cluster. "repel" subtracts the term (separation grows), "attract" adds it, as the loss is
+    nearest centre c and the second nearest a. A point would have to move that far to change its
+    cluster. "repel" subtracts the term, so separation grows; "attract" adds it, as the loss is
     printed on the poster. With λ_cf = 0 this is `DeepKMeans`.
 
     Parameters

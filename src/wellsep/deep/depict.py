@@ -47,10 +47,10 @@ class DEPICT(FromAutoencoder):
 
         rec = ‖x−x̂‖² + .1·‖h₁−ĥ₁‖² + .1·‖h₂−ĥ₂‖²        (means; h from the clean encoder)
 
-    Its embedding z, with one tanh unit per cluster, is clustered, and p = softmax(Wz + b), W the
-    clusters' unit centroids, is trained on balance·rec + CE(noisy p, those labels). Then targets
-    q ∝ p²/Σ_i p are taken from the clean encoder each epoch and balance·rec + CE(noisy p, q) is
-    minimised until the targets change no more. Labels are argmax p.
+    Its embedding z has one tanh unit per cluster and is clustered. p is softmax(Wz + b), where W
+    begins as the clusters' unit centroids. It is trained on balance·rec + CE(noisy p, those
+    labels). Then targets q ∝ p²/Σ_i p are taken from the clean encoder each epoch, and
+    balance·rec + CE(noisy p, q) is minimised until the targets change no more. Labels are argmax p.
 
     Parameters
     ----------

@@ -29,10 +29,10 @@ class JULE(DeepClusterer):
     """Joint unsupervised learning of representations and image clusters.
 
     Clusters start as 1-nearest-neighbour chains of the raw objects. In each period the network
-    learns for some epochs from triplets of its clusters, hinge(‖a−p‖² − ‖a−n‖² + margin), and
-    then ceil(η·number of clusters) pairs are merged by `degree_linkage` on the new features. When
-    `n_clusters` are reached, the agglomeration is redone from chains of the final features:
-    those are the labels.
+    learns for some epochs from triplets of its clusters, by hinge(‖a−p‖² − ‖a−n‖² + margin). Then
+    ceil(η·number of clusters) pairs are merged by `degree_linkage` on the new features. When
+    `n_clusters` are reached, the agglomeration is redone from chains of the final features: those
+    are the labels.
 
     Parameters
     ----------

@@ -70,9 +70,9 @@ def sweep(
     A trial is saved by `wellsep.save_run` when it ends, under a name that lists method, number of
     clusters and settings, so that several methods may share a folder. One that raises is recorded
     with its error in ``sweep.jsonl`` next to the runs. A repeated call with the same folder skips
-    finished trials, and failed ones if nothing was changed, not even the device; a second call at
-    the same time takes those that nobody trains. A damaged run is set aside and trained again.
-    `wellsep rank` then ranks them.
+    finished trials. It skips failed ones too if nothing was changed, not even the device. A second
+    call at the same time takes those that nobody trains. A damaged run is set aside and trained
+    again. `wellsep rank` then ranks them.
 
     Parameters
     ----------

@@ -90,18 +90,19 @@ def rank_confidence(
 ) -> RankConfidence:
     """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
 
-    Each draw takes half of the objects without replacement (the spread of half-samples is that of
-    the whole sample; drawing with replacement would make ties that the dip test takes for modes)
-    and leaves out some spaces at random. Half of the runs, at least five, choose in each draw which
+    Each draw takes half of the objects without replacement, and leaves out some spaces at random.
+    The spread of half-samples is that of the whole sample. Drawing with replacement would make ties
+    that the dip test takes for modes. Half of the runs, at least five, choose in each draw which
     spaces answer and how much each counts; every run is then scored by that answer. So every run
-    has a rank in every draw, and it varies with the company that the run was judged in. With fewer
+    has a rank in every draw, and it varies with the runs that choose. With fewer
     than five runs no agreement of spaces could be significant, so all of them choose.
 
-    The objects are split once into `n_groups` random groups, a half-sample is a choice of half of
-    them, and its scores follow from sums kept per group: the distances of a space are computed once
-    for all draws. For a silhouette of more than 480 objects, a half-sample's value is the mean of
-    the full sample's widths over its objects, plus the change of width that the half brings about,
-    estimated from 240 of them, or more where there are more than 20 clusters.
+    The objects are split once into `n_groups` random groups, and a half-sample is a choice of half
+    of them. Its scores follow from sums kept per group, so the distances of a space are computed
+    once for all draws. For a silhouette of more than 480 objects, a half-sample's value has two
+    parts. The first is the mean of the full sample's widths over its objects. The second is the
+    change of width that the half brings about. It is estimated from 240 of them, or more where
+    there are more than 20 clusters.
 
     Parameters
     ----------

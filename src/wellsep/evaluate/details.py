@@ -189,8 +189,8 @@ def _placed(X: Any) -> Any:
 def _margins(X: Any, partition: Partitions) -> np.ndarray:
     if not isinstance(X, PairSpace):
         return margins(X, partition)
-    if len(partition.classes[0]) < 2:
-        raise UndefinedIndex("margins need at least 2 clusters, got 1.")
+    if (k := len(partition.classes[0])) < 2:
+        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
     around, unit = open_around(X, partition, None)
     return around.planes(np.arange(X.n), partition.codes[0]).distances * unit
 

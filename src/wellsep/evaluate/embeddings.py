@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingRanking(Record):
-    """L embeddings (spaces), ranked and described; copies are counted once.
+    """The embeddings of a ranking, ranked and described. Copies are counted once.
 
     Attributes
     ----------
@@ -196,9 +196,9 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
 
     An embedding has a score for every clustering. The clusterings vote for each other without any
     embedding (:func:`wellsep.consensus`, by ARI). The order of the embeddings is that of the rank
-    correlation between these scores and the votes; where the votes are all the same, between
-    the scores and the ranking that was decided. The dip test does not change the order: it is
-    shown as `admitted`. Embeddings that agree can be wrong together.
+    correlation between these scores and the votes. Where the votes are all the same, the ranking
+    that was decided takes their place. The dip test does not change the order: it is shown as
+    `admitted`. Embeddings that agree can be wrong together.
 
     Parameters
     ----------

@@ -53,9 +53,9 @@ def judge(runs: Runs, options: Options) -> Judgement:
     """Rank runs without labels; say how certain the ranking is and why.
 
     Where the number of clusters varies, the partitions vote for each other and ACE weighs their
-    votes; else ACE decides (``judge=``). With labels alone, without any embedding, all votes weigh
-    the same. All judges can be wrong together, and agreement sees no number of clusters beyond
-    those that were tried.
+    votes. Elsewhere ACE decides. ``judge=`` chooses one of the two. With labels alone, without any
+    embedding, all votes weigh the same. All judges can be wrong together, and agreement sees no
+    number of clusters beyond those that were tried.
 
     Parameters
     ----------

@@ -86,11 +86,11 @@ class Agreement(Record):
 def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     """Compare ACE and every baseline with the true classes.
 
-    ARI, NMI (arithmetic mean) and clustering accuracy (best one-to-one match) of every partition
-    are compared with the scores by Spearman's r_s and Kendall's τ_b. Read ARI first: NMI favours
-    many clusters. Besides the baselines there are two rules that see the number of clusters alone:
-    "more_clusters" and "middle_k". Noise (-1) counts as one more cluster, so that leaving objects
-    out is no advantage.
+    ARI, NMI and clustering accuracy of every partition are compared with the scores, by Spearman's
+    r_s and Kendall's τ_b. NMI has the arithmetic mean, accuracy the best one-to-one match. Read ARI
+    first: NMI favours many clusters. Besides the baselines there are two rules that see the number
+    of clusters alone: "more_clusters" and "middle_k". Noise (-1) counts as one more cluster, so
+    that leaving objects out is no advantage.
 
     Parameters
     ----------

@@ -79,11 +79,11 @@ def cdbw_score(
 
     .. math:: \mathrm{CDbw}=\mathrm{Cohesion}\cdot\mathrm{Separation}\cdot\mathrm{Compactness}
 
-    Each cluster is represented by objects chosen farthest first. Compactness is the density
-    around representatives drawn towards the centre by 0.1 … 0.8, Cohesion discounts it by how
-    much it changes on the way, Separation is the distance of the mutually nearest
-    representatives of the nearest two clusters, discounted by the density at their midpoints.
-    Range [0, ∞), greater is better.
+    Each cluster is represented by objects chosen farthest first. Compactness is the density around
+    representatives drawn towards the centre by 0.1 … 0.8. Cohesion is lower the more that density
+    changes on the way. Separation is the distance of the mutually nearest representatives of the
+    nearest two clusters. It is lower the higher the density at their midpoints. Range [0, ∞),
+    greater is better.
 
     Its unit is 1/length: iris in millimetres has a tenth of its value in centimetres. Compare
     partitions of one space only.

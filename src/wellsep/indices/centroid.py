@@ -289,7 +289,8 @@ def margins(
     """Return the distance of each object to the nearest plane between its centre and another.
 
     A small margin means that the object is near the border, a negative one that it is nearer to
-    another centre. NaN: noise, or no other centre (one cluster, coinciding centres).
+    another centre. It is NaN for noise, and where there is no other centre: with one cluster, or
+    coinciding centres.
 
     Parameters
     ----------
@@ -315,8 +316,8 @@ def margins(
     [2.25, 2.25, 2.75, 1.75]
     """
     task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
-    if task.partitions.n_clusters[0] < 2:
-        raise UndefinedIndex("margins need at least 2 clusters, got 1.")
+    if (k := task.partitions.n_clusters[0]) < 2:
+        raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
     margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
     return margins
 
@@ -376,8 +377,8 @@ def simplified_silhouette_score(
     .. math:: s(x)=\frac{b-a}{\max(a,b)},\quad a=\lVert x-v_{own}\rVert,\quad
               b=\min_{l}\lVert x-v_l\rVert
 
-    Range [-1, 1], greater is better. O(nKd) instead of the silhouette's O(n²d), and a different
-    number: do not compare the two.
+    Range [-1, 1], greater is better. It takes O(nKd), the silhouette O(n²d). It is a different
+    number, so do not compare the two.
 
     Parameters
     ----------

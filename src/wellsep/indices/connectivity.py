@@ -85,8 +85,8 @@ def local_connectivity(
 ) -> LocalConnectivity:
     """Measure how far the neighbours of each object disagree with its cluster (LCD).
 
-    Let c be the prototype of x's cluster C and N(x) the up to t nearest other members s of C that
-    lie between x and c: dist(s, c) ≤ dist(x, c) and dist(x, s) < dist(x, c). Then
+    Let c be the prototype of x's cluster C. A member s of C lies between x and c if
+    dist(s, c) ≤ dist(x, c) and dist(x, s) < dist(x, c). N(x) are the up to t nearest of them. Then
 
         LCD(x) = Σ_{s ∈ N(x)} Dev(s) · ND(s)                         0 ≤ LCD(x) < t / 2
         Dev(s) = (dist(c, s) + dist(s, x)) / dist(x, c) − 1          aside from the line x – c
@@ -94,8 +94,8 @@ def local_connectivity(
 
     LCD(C) is the maximum over the objects of C, MaxLCD and AvgLCD are maximum and mean over the
     clusters. Lower is better. Of neighbours that tie at the t-th place the one with the smaller
-    term counts, so the order of the objects plays no part; distances that differ by less than
-    one part in 10¹² are the same distance. An object on its prototype has LCD 0. Fewer than t
+    term counts, so the order of the objects plays no part. Distances that differ by less than one
+    part in 10¹² are the same distance. An object on its prototype has LCD 0. Fewer than t
     neighbours mean a smaller sum, by design: compare clusters much larger than t.
 
     Exact, without an n × n matrix. The index "lcd" of ``score_partitions`` is AvgLCD or,

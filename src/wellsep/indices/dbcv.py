@@ -87,11 +87,12 @@ def dbcv_score(
               \frac{\min_{l\ne k}\mathrm{DSPC}(k,l)-\mathrm{DSC}(k)}
               {\max(\min_{l\ne k}\mathrm{DSPC}(k,l),\ \mathrm{DSC}(k))}
 
-    On the minimum spanning tree of each cluster under mutual reachability max(core(x), core(y),
-    ‖x−y‖), DSC is the longest edge between inner objects (those with two or more edges), and
-    DSPC the smallest reachability between inner objects of two clusters. The core distance of x
-    in its cluster is :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`.
-    Range [-1, 1], greater is better.
+    Mutual reachability is max(core(x), core(y), ‖x−y‖). Each cluster has a minimum spanning tree
+    under it. Inner objects are those with two or more edges. DSC is the longest edge between inner
+    objects. DSPC is the smallest reachability between inner objects of two clusters. The core
+    distance of x in its cluster is
+    :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
+    greater is better.
 
     n counts all objects: those labelled -1 belong to no cluster and lower the value.
 
@@ -184,12 +185,14 @@ def dbcv_clusters(
     labels : array-like of shape (n,)
         The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"distance", "hdbscan"}
-        Which of equally short trees is taken; see `dbcv_score`.
+        Which of equally short trees is taken: the one with the shortest plain distances, or the
+        one that hdbscan takes, which depends on the order of the rows.
     metric : str or callable
         "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
         of two rows; "precomputed": X is a matrix of distances.
     d : float, optional
-        The power in core distances, as in `dbcv_score`.
+        The power in core distances; by default the number of columns. Where X holds distances it
+        must be given.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means.
     device : str, optional

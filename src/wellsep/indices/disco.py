@@ -67,10 +67,11 @@ def disco_score(
 ) -> float:
     r"""Return DISCO: a silhouette with distances along dense paths, which scores noise, too.
 
-    Distances are dc-distances: the smallest, over all paths between two objects, of the largest
-    mutual reachability max(core(x), core(y), ‖x−y‖) on the path. The core distance of x reaches
-    its ``min_points``-th nearest object, x being the first. An object of a cluster counts its
-    silhouette width. A noise object x counts
+    Distances are dc-distances. The length of a path along objects is its longest step, measured as
+    mutual reachability max(core(x), core(y), ‖x−y‖). The dc-distance of two objects is the length
+    of the shortest path between them. The core distance of x reaches its ``min_points``-th nearest
+    object, x being the first. An object of a cluster counts its silhouette width. A noise object x
+    counts
 
     .. math:: \min_k\min\left(
               \frac{\mathrm{core}(x)-c_k}{\max(\mathrm{core}(x),\,c_k)},\

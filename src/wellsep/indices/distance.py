@@ -223,10 +223,10 @@ def silhouette_samples(
     task, entry, params = one_task(
         "silhouette", X, labels, sample_weight, noise, device, params=params
     )
-    if task.partitions.n_clusters[0] < 2:
+    if (k := task.partitions.n_clusters[0]) < 2:
         from wellsep._checks import UndefinedIndex
 
-        raise UndefinedIndex("silhouette needs at least 2 clusters, got 1.")
+        raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {k}.")
     wanted = entry.wants(**params)["widths"]
     widths: np.ndarray = values_of_objects(task, wanted)
     return widths

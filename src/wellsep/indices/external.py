@@ -171,9 +171,9 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
 
 def purity_score(labels_true: Any, labels_pred: Any) -> float:
-    """Return the share of objects in the commonest class of their cluster; in (0, 1].
+    """Return the share of objects in the commonest class of their cluster.
 
-    Grows with the number of clusters: n clusters are always pure.
+    Between 0 and 1. It grows with the number of clusters: n clusters are always pure.
 
     Parameters
     ----------

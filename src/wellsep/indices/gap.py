@@ -87,8 +87,8 @@ def gap_statistic(
     .. math:: \mathrm{Gap}(k)=\frac1B\sum_b\ln W_b(k)-\ln W(k),\qquad
               W(k)=\sum_j\sum_{x\in C_j}\lVert x-v_j\rVert^2
 
-    The choice is the smallest k with Gap(k) ≥ Gap(k') − s(k'), k' the next in the range and
-    s(k') the standard error of its references. k = 1 may win: there are no clusters then.
+    The choice is the smallest k with Gap(k) ≥ Gap(k') − s(k'). Here k' is the next in the range,
+    and s(k') the standard error of its references. k = 1 may win: there are no clusters then.
 
     Parameters
     ----------

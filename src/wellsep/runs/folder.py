@@ -47,9 +47,9 @@ def save_run(
 ) -> Path:
     """Save one run in a folder of its own under ``folder`` and return that folder.
 
-    The run is written under a temporary name, flushed to disk and renamed in one step: a
-    writer that is killed, or a disk that fills up, leaves no half run. What such a writer left
-    behind is never read, and removed by the next save.
+    The run is written under a temporary name, flushed to disk and renamed in one step. So a writer
+    that is killed, or a disk that fills up, leaves no half run. What such a writer left behind is
+    never read, and removed by the next save.
 
     Parameters
     ----------

@@ -37,18 +37,19 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
 
     A folder may hold, side by side:
 
-    * run folders, as `save_run` writes them, also in subfolders (the run's name then begins with
-      the path of the subfolder: ``dec/K=10``); a folder with only ``labels.npy`` and/or
-      ``embedding.npy`` (and ``ids.npy``) is a run called like the folder; ``embedding.npz`` is a
-      sparse matrix as ``scipy.sparse.save_npz`` writes it; in place of the embedding,
-      ``distances.npy`` is a square matrix or a condensed list of distances, and
-      ``distances.npz`` a sparse graph of neighbours;
+    * run folders, as `save_run` writes them, also in subfolders. The name of a run in a subfolder
+      begins with its path: ``dec/K=10``. A folder with only ``labels.npy`` or ``embedding.npy`` is
+      a run too, called like the folder; ``ids.npy`` may be there. ``embedding.npz`` is a sparse
+      matrix as ``scipy.sparse.save_npz`` writes it. In place of the embedding, ``distances.npy``
+      is a square matrix or a condensed list of distances, and ``distances.npz`` a sparse graph of
+      neighbours.
     * ``name.npz`` with entries ``embedding``, ``labels``, ``ids``, and ``params`` and ``metadata``
-      as JSON text; or, for many runs, ``a/embedding``, ``a/labels``, ``b/labels`` …;
-    * pairs ``name.embedding.csv`` (or ``name.distances.csv``) and ``name.labels.csv``, also
-      ``.tsv``, ``.parquet``, ``.npy`` and (arrays of the package zarr) ``.zarr``. A column without
-      a name or called id (or index), or one of words or barcodes that never come twice, names the
-      objects. A first row of numbers is a header only if it reads 0, 1, 2, …
+      as JSON text. A file of many runs has ``a/embedding``, ``a/labels``, ``b/labels`` ….
+    * pairs ``name.embedding.csv`` and ``name.labels.csv``. In place of the first,
+      ``name.distances.csv`` holds distances. ``.tsv``, ``.parquet``, ``.npy`` and arrays of the
+      package zarr, ``.zarr``, are read too. A column names the objects if it has no name, is
+      called id or index, or holds words or barcodes that never come twice. A first row of numbers
+      is a header only if it reads 0, 1, 2, …
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
     until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.

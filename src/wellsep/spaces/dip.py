@@ -51,8 +51,8 @@ def dip_statistic(x: Any) -> float:
     .. math:: D = \min_{G\ \text{unimodal}} \; \sup_t \, |F_n(t) - G(t)|
 
     Between 1/(2n) and 1/4; larger means further from one mode. Reversing, shifting or stretching
-    the values changes nothing. All values equal: 1/(2n), as in R (by the definition, where G may
-    jump at its mode, it would be 0). Sorting apart, the cost is a few sweeps over the sample.
+    the values changes nothing. If all values are equal it is 1/(2n), as in R. By the definition it
+    would be 0, as G may jump at its mode. Sorting apart, the cost is a few sweeps over the sample.
 
     Parameters
     ----------

@@ -88,8 +88,8 @@ def multimodality(
     r"""Test a space for more than one mode with the dip test.
 
     The space is brought to one dimension, :math:`z = Xw`, and the test answers
-    :math:`p = P(D_n \ge D(z))` (see :func:`dip_test`). Small p: the space has groups. A large p
-    does not prove the opposite, because one direction need not show all groups.
+    :math:`p = P(D_n \ge D(z))` (see :func:`dip_test`). A small p says that the space has
+    groups. A large p does not prove the opposite, because one direction need not show all groups.
 
     Parameters
     ----------
