@@ -143,15 +143,19 @@ def test_data_of_more_objects_than_were_clustered_are_refused():
         page_of(small_stability(), runs=np.concatenate([data(), data()]))
 
 
-@pytest.mark.parametrize("scale", [[], ["--scale"]])
-def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
+STABILITY = ["stability", "-k", "3", "--draws", "4", "--splits", "0"]
+
+
+@pytest.mark.parametrize(
+    "command", [["choose-k", "--k", "2:4", "--scale"], STABILITY, [*STABILITY, "--scale"]]
+)
+def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, command):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     file, page = tmp_path / "cells.h5ad", tmp_path / "page.html"
     cells = anndata.AnnData(sp.csr_matrix(data()[:60]))
     cells.write_h5ad(file)
-    given = [str(file), "--space", "X", "--report", str(page), *scale]
-    assert main(["choose-k", "--k", "2:4", *given]) == 0
-    assert main(["stability", "-k", "3", "--draws", "4", "--splits", "0", *given]) == 0
+    assert main([*command, str(file), "--space", "X", "--report", str(page)]) == 0
+    assert page.is_file()
     assert "60 objects" in capsys.readouterr().err
 
 
