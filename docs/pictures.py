@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
@@ -77,12 +78,22 @@ def large_page(folder: Path) -> Path:
     return ws.render_report(judgement, folder / "300.html", runs=runs)
 
 
-def stability_page(folder: Path) -> Path:
-    """The stability of five clusters of wines, of which there are three kinds."""
+def wines() -> pd.DataFrame:
     from sklearn.datasets import load_wine
 
     X = load_wine(as_frame=True).data
-    X = (X - X.mean()) / X.std()
+    return (X - X.mean()) / X.std()
+
+
+def chosen_page(folder: Path) -> Path:
+    """How many clusters of wines there are; three kinds were grown."""
+    X = wines()
+    return ws.render_report(ws.choose_k(X, random_state=0), folder / "k.html", runs=X)
+
+
+def stability_page(folder: Path) -> Path:
+    """The stability of five clusters of wines, of which there are three kinds."""
+    X = wines()
     found = ws.stability(ws.KMeans(5, n_init=2, random_state=0), X, random_state=0)
     return ws.render_report(found, folder / "stability.html", runs=X)
 
@@ -149,6 +160,8 @@ def photograph(browser: Browser, folder: Path) -> None:
     # The bar at the top would lie across a picture that is taller than the window.
     window.evaluate("document.querySelector('.top').style.position = 'static'")
     save(window.locator("#structure").screenshot(), "report-300")
+    window.goto(chosen_page(folder).as_uri())
+    save(window.screenshot(), "report-k")
     window.goto(stability_page(folder).as_uri())
     window.evaluate("document.querySelector('.top').style.position = 'static'")
     save(window.screenshot(), "report-stability")
