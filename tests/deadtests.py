@@ -7,6 +7,7 @@ NumPy (NPY002) are ruff's.
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 # `check` is what scikit-learn's parametrize_with_checks hands to a test.
@@ -23,18 +24,24 @@ ALWAYS_INSTALLED = {
 }  # fmt: skip
 
 
+@functools.cache
+def _nodes(source: str) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(source)))
+
+
 def defects(source: str) -> list[str]:
     """One sentence for each place of a test module that cannot fail."""
-    tree = ast.parse(source)
-    helpers = _asserting_functions(tree)
-    found = [f"line {line}: {what}" for line, what in _tests_without_checks(tree, helpers)]
+    nodes = _nodes(source)
+    checking = _calls_and_asserts(nodes)
+    helpers = _asserting_functions(checking)
+    found = [f"line {line}: {what}" for line, what in _tests_without_checks(checking, helpers)]
     inside_raises = {
         id(node)
-        for block in ast.walk(tree)
+        for block in nodes
         if isinstance(block, ast.With) and any(_is_raises(item) for item in block.items)
         for node in ast.walk(block)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Expr) and id(node) not in inside_raises:
             found += [f"line {node.lineno}: {what}" for what in _dropped(node.value)]
         elif isinstance(node, ast.Assert):
@@ -64,27 +71,34 @@ def _checks(node: ast.AST, helpers: set[str]) -> bool:
     return name in CHECKING_CALLS or name in helpers or name.startswith(CHECKING_PREFIXES)
 
 
-def _asserting_functions(tree: ast.Module) -> set[str]:
+Functions = list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, list[ast.AST]]]
+
+
+def _calls_and_asserts(nodes: list[ast.AST]) -> Functions:
+    """Each function with the nodes in it that may check something."""
+    return [
+        (function, [n for n in ast.walk(function) if isinstance(n, ast.Assert | ast.Call)])
+        for function in nodes
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def _asserting_functions(functions: Functions) -> set[str]:
     """Names of the module's own functions that assert, directly or through each other."""
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
     helpers: set[str] = set()
     while True:
-        more = {
-            function.name
-            for function in functions
-            if any(_checks(node, helpers) for node in ast.walk(function))
-        }
+        more = {f.name for f, inside in functions if any(_checks(n, helpers) for n in inside)}
         if more == helpers:
             return helpers
         helpers = more
 
 
-def _tests_without_checks(tree: ast.Module, helpers: set[str]) -> Iterator[tuple[int, str]]:
-    for function in ast.walk(tree):
+def _tests_without_checks(functions: Functions, helpers: set[str]) -> Iterator[tuple[int, str]]:
+    for function, inside in functions:
         if not isinstance(function, ast.FunctionDef) or not function.name.startswith("test"):
             continue
         others = helpers - {function.name}
-        if not any(_checks(node, others) for node in ast.walk(function)):
+        if not any(_checks(node, others) for node in inside):
             yield function.lineno, f"{function.name} asserts nothing"
         elif not any(_checks(node, others) for node in _unconditional(function.body)):
             yield function.lineno, f"{function.name} asserts only under a condition"
@@ -174,7 +188,7 @@ def _without_reason(node: ast.AST) -> Iterator[tuple[int, str]]:
 def unseeded(source: str) -> list[str]:
     """One sentence for each source of random numbers that has no seed."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in _nodes(source):
         if not isinstance(node, ast.Call):
             continue
         name = _name(node)

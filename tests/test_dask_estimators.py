@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -67,7 +68,7 @@ NAMES = list(estimators(np.zeros((K, D))))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_fit_ends_where_it_ends_in_memory(X, rows, name):
+def test_a_fit_ends_where_it_ends_in_memory_and_publishes_the_same(X, rows, name):
     here, there = estimators(X)[name], estimators(X)[name]
     here.fit(X)
     there.fit(rows)
@@ -75,6 +76,16 @@ def test_a_fit_ends_where_it_ends_in_memory(X, rows, name):
     assert there.inertia_ == pytest.approx(here.inertia_, rel=1e-9)
     assert there.n_iter_ == here.n_iter_
     np.testing.assert_array_equal(there.labels_.compute(), here.labels_)
+    if isinstance(here, ws.CFMeans):
+        assert there.n_moves_ == here.n_moves_
+        assert there.safeguarded_ == here.safeguarded_
+        assert there.cfq_ == pytest.approx(here.cfq_, rel=1e-9)
+        np.testing.assert_allclose(there.margins_.compute(), here.margins_, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(there.steps_["objective"], here.steps_["objective"], rtol=1e-9)
+    if isinstance(here, ws.LOFKMeans):
+        np.testing.assert_allclose(there.lof_scores_, here.lof_scores_, rtol=1e-9)
+        assert there.neighbors_method_ == "blocks"
+        assert there.neighbors_recall_ == 1.0
 
 
 @pytest.mark.parametrize("name", ["KMeans", "CFMeans", "LOFKMeans", "KMeans from random rows"])
@@ -89,22 +100,6 @@ def test_weights_on_dask_weigh_what_they_weigh_in_memory(X, name):
     assert there.score(rows, sample_weight=weights) == pytest.approx(
         here.score(X, sample_weight=weights), rel=1e-9
     )
-
-
-def test_cf_means_publishes_margins_and_quality(X, rows):
-    here, there = estimators(X)["CFMeans"].fit(X), estimators(X)["CFMeans"].fit(rows)
-    assert there.n_moves_ == here.n_moves_
-    assert there.safeguarded_ == here.safeguarded_
-    assert there.cfq_ == pytest.approx(here.cfq_, rel=1e-9)
-    np.testing.assert_allclose(there.margins_.compute(), here.margins_, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(there.steps_["objective"], here.steps_["objective"], rtol=1e-9)
-
-
-def test_lofkm_publishes_the_outlier_factors(X, rows):
-    here, there = estimators(X)["LOFKMeans"].fit(X), estimators(X)["LOFKMeans"].fit(rows)
-    np.testing.assert_allclose(there.lof_scores_, here.lof_scores_, rtol=1e-9)
-    assert there.neighbors_method_ == "blocks"
-    assert there.neighbors_recall_ == 1.0
 
 
 def test_lofkm_takes_no_approximate_neighbours_on_dask(X):
@@ -171,12 +166,13 @@ def test_the_number_of_features_is_compared(X):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_starts_do_not_depend_on_the_chunks(X, weighted):
-    weights = np.random.default_rng(1).random(N) if weighted else None
+    n = 60
+    weights = np.random.default_rng(1).random(n) if weighted else None
     found = [
         ws.KMeans(K, random_state=7)
-        .fit(da.from_array(X, chunks=(sizes, -1)), sample_weight=weights)
+        .fit(da.from_array(X[:n], chunks=(sizes, -1)), sample_weight=weights)
         .cluster_centers_
-        for sizes in CHUNKINGS.values()
+        for sizes in ((30, 1, 20, 9), (1,) * n, (n,))
     ]
     np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
     np.testing.assert_allclose(found[2], found[0], rtol=1e-9)
@@ -309,3 +305,14 @@ def test_k_means_parallel_draws_the_same_start_in_memory_and_in_chunks(X, rows):
         for points in (open_points(X), open_points(whole))
     )
     np.testing.assert_allclose(there, here, rtol=1e-9)
+
+
+def test_no_cluster_is_started_behind_the_users_back(X):
+    from wellsep.compute.dask.client import active_client
+
+    before = set(multiprocessing.active_children())
+    rows = da.from_array(X, chunks=(60, -1))
+    labels = ws.KMeans(3, random_state=0).fit(rows).labels_
+    ws.silhouette_score(rows, labels)
+    assert active_client() is None
+    assert set(multiprocessing.active_children()) <= before

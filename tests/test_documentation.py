@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import re
 import shlex
 import tomllib
@@ -88,9 +89,14 @@ def commands_of(path):
     return re.findall(r"^wellsep [a-z-]+ .*", "\n".join(fenced), re.M)
 
 
+@functools.cache
+def commands_of_the_program():
+    return typer.main.get_command(build_app()).commands
+
+
 @pytest.mark.parametrize("path", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=name_of)
 def test_the_program_takes_the_options_of_the_commands_that_a_page_shows(path):
-    commands = typer.main.get_command(build_app()).commands
+    commands = commands_of_the_program()
     lines = [shlex.split(line.split(" > ")[0], comments=True)[1:] for line in commands_of(path)]
     parsed = [commands[n].make_context(n, rest) for n, *rest in lines if "--help" not in rest]
     assert all(context.params for context in parsed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -93,6 +94,9 @@ BELOW["__main__"] = {"cli"}  # the door of `python -m wellsep`
 TORCH_ROOMS = {"deep", "compute"}
 
 
+parsed = functools.cache(ast.parse)
+
+
 def room_of(path: Path) -> str:
     first = path.relative_to(SOURCE).parts[0]
     return first.removesuffix(".py")
@@ -102,7 +106,7 @@ def imported_modules(source: str, package: str) -> list[tuple[int, str]]:
     """(line, absolute dotted name) of every import, at any depth; names imported from a
     package are appended, since they may be modules."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -143,7 +147,7 @@ def arrows_of(path: Path) -> list[str]:
 
 
 def imports_torch_at_the_top(path: Path) -> bool:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path.read_text(encoding="utf-8"))
     top = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     names = {alias.name.split(".")[0] for node in top for alias in node.names}
     names |= {(node.module or "").split(".")[0] for node in top if isinstance(node, ast.ImportFrom)}
@@ -206,7 +210,7 @@ def test_a_right_arrow_is_let_through(source, room):
 def private_imports(source: str) -> list[str]:
     """Imports of wellsep that go past its public doors: the package and its rooms."""
     wrong = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             wrong += [a.name for a in node.names if a.name.startswith("wellsep.") and "_" in a.name]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "wellsep":
@@ -260,7 +264,7 @@ DOOR_FUNCTIONS = re.compile(r"open_points|\w*usable")
 def questions(source: str) -> list[str]:
     """Lines that ask what an array is, outside functions that are doors."""
     inside: dict[int, str] = {}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.FunctionDef):
             inside |= dict.fromkeys(range(node.lineno, (node.end_lineno or 0) + 1), node.name)
     return [

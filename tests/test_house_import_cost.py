@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import subprocess
 import sys
 
 import pytest
 
 HEAVY = ("torch", "dask", "distributed", "numba", "matplotlib", "pandas", "polars", "faiss")
-NO_MORE = "import wellsep"
-EVERY_NAME = "import wellsep; [getattr(wellsep, name) for name in wellsep.__all__]"
+# Each step and what it may add; they follow each other in one process.
+STEPS = {
+    "the import": "import wellsep",
+    "the room that scores": "wellsep.score_partitions",
+    "every public name": "[getattr(wellsep, name) for name in wellsep.__all__]",
+    "the room that draws": "import wellsep.plot",
+}
 
 
 def python(code: str) -> str:
@@ -17,12 +24,22 @@ def python(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("code", [NO_MORE, EVERY_NAME], ids=["import", "every public name"])
-def test_nothing_heavy_is_loaded_beyond_what_scikit_learn_loads(code):
+@pytest.fixture(scope="module")
+def measure():
+    """Step → (heavy modules and processor time since scikit-learn was imported)."""
+    code = ["import json, sys, time, sklearn.base, sklearn.metrics"]
+    code += ["before, start, found = set(sys.modules), time.process_time(), {}"]
+    for name, step in STEPS.items():
+        heavy = f"sorted((set(sys.modules) - before) & set({HEAVY!r}))"
+        code += [step, f"found[{name!r}] = [{heavy}, time.process_time() - start]"]
+    code += ["print(json.dumps(found))"]
+    return functools.cache(lambda attempt: json.loads(python("\n".join(code))))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_nothing_heavy_is_loaded_beyond_what_scikit_learn_loads(measure, step):
     # scikit-learn itself imports pandas where it is installed.
-    before = "import sys, sklearn.base, sklearn.metrics; before = set(sys.modules);"
-    report = f"print(sorted((set(sys.modules) - before) & set({HEAVY!r})))"
-    assert python(f"{before}{code};{report}").strip() == "[]"
+    assert measure(0)[step][0] == []
 
 
 def test_the_bare_import_loads_nothing_heavy_at_all():
@@ -30,21 +47,10 @@ def test_the_bare_import_loads_nothing_heavy_at_all():
     assert python(report).strip() == "[]"
 
 
-def test_the_import_adds_less_than_half_a_second_to_scikit_learn():
-    code = (
-        "import time, sklearn, sklearn.metrics; start = time.process_time(); import wellsep;"
-        "print(time.process_time() - start)"
-    )
+@pytest.mark.parametrize("step", ["the import", "the room that scores"])
+def test_less_than_half_a_second_is_added_to_scikit_learn(measure, step):
     # Processor time, since others may share the cores; three attempts, since they share its caches.
-    assert any(float(python(code)) < 0.5 for _ in range(3))
-
-
-def test_the_scoring_room_adds_less_than_half_a_second_to_scikit_learn():
-    code = (
-        "import time, sklearn, sklearn.metrics; start = time.process_time(); import wellsep;"
-        "wellsep.score_partitions; print(time.process_time() - start)"
-    )
-    assert any(float(python(code)) < 0.5 for _ in range(3))
+    assert any(measure(attempt)[step][1] < 0.5 for attempt in range(3))
 
 
 def test_the_probe_would_see_a_heavy_module():

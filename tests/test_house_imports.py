@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -13,10 +14,11 @@ from golden import ROOT
 def pytest_on(folder, *options) -> subprocess.CompletedProcess[str]:
     """Run pytest on a folder with this repository's settings."""
     settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
-    quiet = ["-n", "0", "-p", "no:cacheprovider"]
+    settings += ["-p", "no:cacheprovider"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *settings, *quiet, *options, str(folder)],
+        [sys.executable, "-m", "pytest", *settings, *options, str(folder)],
         cwd=folder,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # their import takes longest
         capture_output=True,
         text=True,
     )

@@ -43,5 +43,5 @@ def test_axe_finds_no_violation(browser, pages, name, scheme, width):
         "(b) => [...b.rows].slice(20).forEach((row) => row.remove()))"
     )
     found = axe.Axe().run(seen.page).response["violations"]
-    seen.context.close()
+    seen.close()
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []

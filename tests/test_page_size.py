@@ -77,7 +77,7 @@ def test_the_first_hundred_rows_are_shown_until_the_others_are_asked_for(browser
     assert len(seen.rows()) == M
     assert more.is_hidden()
     assert seen.problems == []
-    seen.context.close()
+    seen.close()
 
 
 @pytest.mark.slow
@@ -90,4 +90,4 @@ def test_a_run_chosen_elsewhere_is_shown_though_its_row_was_not(browser, page):
     seen.page.wait_for_timeout(200)
     assert seen.chosen() == [name]
     assert len(seen.rows()) == 101
-    seen.context.close()
+    seen.close()

@@ -143,15 +143,19 @@ def test_data_of_more_objects_than_were_clustered_are_refused():
         page_of(small_stability(), runs=np.concatenate([data(), data()]))
 
 
-@pytest.mark.parametrize("scale", [[], ["--scale"]])
-def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
+STABILITY = ["stability", "-k", "3", "--draws", "4", "--splits", "0"]
+
+
+@pytest.mark.parametrize(
+    "command", [["choose-k", "--k", "2:4", "--scale"], STABILITY, [*STABILITY, "--scale"]]
+)
+def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, command):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     file, page = tmp_path / "cells.h5ad", tmp_path / "page.html"
     cells = anndata.AnnData(sp.csr_matrix(data()[:60]))
     cells.write_h5ad(file)
-    given = [str(file), "--space", "X", "--report", str(page), *scale]
-    assert main(["choose-k", "--k", "2:4", *given]) == 0
-    assert main(["stability", "-k", "3", "--draws", "4", "--splits", "0", *given]) == 0
+    assert main([*command, str(file), "--space", "X", "--report", str(page)]) == 0
+    assert page.is_file()
     assert "60 objects" in capsys.readouterr().err
 
 
@@ -160,7 +164,7 @@ def test_the_command_draws_a_sparse_x_of_anndata(tmp_path, capsys, scale):
 @pytest.mark.parametrize("name", ["with data", "alone"])
 def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, name):
     seen = Visit(browser, written[name])
-    seen.page.wait_for_timeout(100)
+    seen.frames()
     assert seen.problems == []
     axes = {"jaccard": "Jaccard similarity", "fates": "share of the draws"}
     axes |= {"found": "number of clusters", "strengths": "prediction strength"}
@@ -168,9 +172,9 @@ def test_the_page_opens_quietly_and_has_one_axis_per_figure(browser, written, na
         assert axis in seen.page.locator(f"#{figure} svg").text_content()
     for width in (390, 1440):
         seen.page.set_viewport_size({"width": width, "height": 900})
-        seen.page.wait_for_timeout(50)
+        seen.frames()
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
-    seen.context.close()
+    seen.close()
 
 
 @NEEDS_CHROMIUM[0]
@@ -186,4 +190,4 @@ def test_choosing_a_row_shows_that_cluster_alone(browser, written):
     seen.page.keyboard.press("Escape")
     assert seen.page.locator(pressed).count() == 0
     assert seen.problems == []
-    seen.context.close()
+    seen.close()

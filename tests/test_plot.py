@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -203,12 +202,6 @@ def test_a_heat_map_takes_its_letters_from_rc_params(name, plane):
             display = DISPLAYS[name](plane, None)
             sizes.append(display.ax_.get_yticklabels()[0].get_fontsize())
     assert sizes[1] == pytest.approx(2 * sizes[0])
-
-
-def test_importing_the_room_does_not_import_matplotlib():
-    code = "import sys, wellsep.plot; print('matplotlib.pyplot' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 def test_without_matplotlib_a_sentence_says_how_to_get_it(plane, monkeypatch):

@@ -6,9 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
@@ -393,26 +390,36 @@ def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path):
+def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path, capsys, monkeypatch):
+    from wellsep.evaluate import scoring
+
     rng = np.random.default_rng(0)
-    n = 2500
-    spaces = {f"s{i:02}": rng.normal(size=(n, 8)) for i in range(12)}
-    partitions = {f"p{k}": rng.integers(0, k, n) for k in range(3, 20)}
+    n = 60
+    spaces = {f"s{i:02}": rng.normal(size=(n, 3)) for i in range(12)}
+    partitions = {f"p{k}": rng.integers(0, k, n) for k in range(3, 6)}
     Runs.from_parts(spaces, partitions).save(tmp_path / "runs")
-    code = "import sys; from wellsep.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "rank", str(tmp_path / "runs"), "--draws", "0"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     cache = tmp_path / "cache"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and len(list(cache.glob("*/record.json"))) < 2:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=120)
-    assert child.returncode == 130
+    score, pressed = scoring._score_space, []
+
+    def press(*given):
+        if not pressed and len(list(cache.glob("*/record.json"))) >= 2:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+        return score(*given)
+
+    command = ["rank", tmp_path / "runs", "--draws", "0", "--jobs", "1"]
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as keyboard:
+            keyboard.setattr(scoring, "_score_space", press)
+            code, _, err = run(capsys, *command)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert code == 130
     assert f"Finished spaces are kept in {cache}. Repeat the command to continue." in err
     kept = set(cache.glob("*/record.json"))
-    assert 2 <= len(kept) < 12
+    assert len(kept) == 2
     before = {path: path.stat().st_mtime_ns for path in kept}
-    assert subprocess.run(command, capture_output=True).returncode == 0
+    assert run(capsys, *command)[0] == 0
     assert len(list(cache.glob("*/record.json"))) == 12
     assert {path: path.stat().st_mtime_ns for path in kept} == before

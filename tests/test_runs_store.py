@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import json
@@ -531,35 +532,30 @@ def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
         runs.save(tmp_path / "runs")
 
 
-WRITTEN = """
-import os, sys
-os.umask(0o027)
-import numpy as np
-from wellsep import Runs, save_run
-from wellsep.evaluate.scoring import SpaceScores
-from wellsep.table_writer import write_array, write_table
+def write_files_of_every_kind(folder):
+    from wellsep.evaluate.scoring import SpaceScores
+    from wellsep.table_writer import write_array, write_table
 
-folder = sys.argv[1]
-save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))
-Runs.from_parts({"s": np.ones((6, 2))}, {"p": np.arange(6)}).save(f"{folder}/all.npz")
-SpaceScores(("a",), np.ones((1, 1))).save(f"{folder}/record")
-write_array(f"{folder}/x.npy", np.ones(3))
-write_table(f"{folder}/t.csv", {"a": [1]})
-try:
-    import torch
-    from wellsep.deep.checkpoints import write_tensors
-except ImportError:
-    pass
-else:
-    write_tensors(__import__("pathlib").Path(folder) / "t.safetensors", {"a": torch.ones(3)}, {})
-"""
+    save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))
+    Runs.from_parts({"s": np.ones((6, 2))}, {"p": np.arange(6)}).save(folder / "all.npz")
+    SpaceScores(("a",), np.ones((1, 1))).save(folder / "record")
+    write_array(folder / "x.npy", np.ones(3))
+    write_table(folder / "t.csv", {"a": [1]})
+    with contextlib.suppress(ImportError):
+        import torch
+
+        from wellsep.deep.checkpoints import write_tensors
+
+        write_tensors(folder / "t.safetensors", {"a": torch.ones(3)}, {})
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX")
 def test_every_file_and_folder_gets_the_mode_of_the_umask(tmp_path):
-    source = os.path.dirname(os.path.dirname(sys.modules["wellsep"].__file__))
-    environment = {**os.environ, "PYTHONPATH": source}
-    subprocess.run([sys.executable, "-c", WRITTEN, str(tmp_path)], env=environment, check=True)
+    before = os.umask(0o027)
+    try:
+        write_files_of_every_kind(tmp_path)
+    finally:
+        os.umask(before)
     written = list(tmp_path.rglob("*"))
     assert len(written) >= 10
     modes = {str(p.relative_to(tmp_path)): oct(p.stat().st_mode & 0o777) for p in written}

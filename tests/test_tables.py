@@ -260,16 +260,19 @@ def test_reading_is_linear_in_the_number_of_columns(tmp_path, ending):
     def seconds(width):
         path = tmp_path / f"{width}{ending}"
         write_table(path, {f"gene {j}": [0.5, 1.5] for j in range(width)})
-        taken = []
-        for _ in range(3):
+
+        def attempt():
             start = time.process_time()
             assert read_matrix(path).shape == (2, width)
-            taken.append(time.process_time() - start)
-        return min(taken)
+            return time.process_time() - start
 
-    seconds(100)
-    # Quadratic would be 64 times as long.
-    assert seconds(16_000) < 25 * max(seconds(2_000), 0.005)
+        return attempt
+
+    seconds(100)()
+    narrow, wide = seconds(2_000), seconds(16_000)
+    # Quadratic would be 64 times as long. Others share the cores, hence several attempts.
+    limit = 25 * max(min(narrow() for _ in range(3)), 0.005)
+    assert any(wide() < limit for _ in range(3))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "txt"])

@@ -221,8 +221,7 @@ def test_truth_is_read_like_any_table(runs, capsys, head, rows):
     assert "Agreement with the true labels" in shown.out
 
 
-@pytest.mark.parametrize("gap", ["", "NA", "nan"])
-@pytest.mark.parametrize("words", [False, True])
+@pytest.mark.parametrize(("gap", "words"), [("", True), ("NA", False), ("nan", True)])
 def test_truth_may_be_known_for_some_objects_and_the_number_is_said(runs, capsys, gap, words):
     classes = [gap if i < 20 else ("abc"[y] if words else float(y)) for i, y in enumerate(Y)]
     (runs / "truth.csv").write_text(text_of("id,class", [[i, c] for i, c in enumerate(classes)]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -184,6 +185,7 @@ def _without_controls(value: Any) -> Any:
     return type(value)(re.sub(f"[{BIDI}]", "␣", value))
 
 
+@functools.cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True,
