@@ -115,7 +115,8 @@ def _scan(X, norms, centers, rows, first, second, near, far, third, slack):
     for begin in range(0, len(rows), BLOCK):
         size = min(BLOCK, len(rows) - begin)
         for u in range(size):
-            some[u] = X[rows[begin + u]]
+            for t in range(d):  # a whole row takes numba three seconds more to compile
+                some[u, t] = X[rows[begin + u], t]
         np.dot(some[:size], columns, table[:size])
         for u in range(size):
             i = rows[begin + u]
@@ -308,7 +309,8 @@ def _descend(
             way[j] = 0.0
             if gain[j] > least:
                 way[j] = np.sqrt(_square(places[j], centers[j]))
-                centers[j] = places[j]
+                for t in range(d):
+                    centers[j, t] = places[j, t]
                 touched[j] = True
                 codes[size] = j
                 size += 1
@@ -350,8 +352,8 @@ def _split(X, weights, first, near, code, center, share, steps, directions, one,
     left, right = np.empty(d), np.empty(d)
     for _ in range(steps + 1):
         m1, m2 = 0.0, 0.0
-        left[:] = 0.0
-        right[:] = 0.0
+        for t in range(d):
+            left[t], right[t] = 0.0, 0.0
         for u in range(size):
             i = rows[u]
             product = 0.0
