@@ -161,6 +161,7 @@ clean:
 $(VENV)/bin/python $(DEMO)/bin/python $(BASE)/bin/python $(FLOOR)/bin/python $(NEWEST)/bin/python $(SDIST)/bin/python:
 	@test -n "$(PYTHON)" || { echo "wellsep needs Python 3.11 or newer; name one with make PYTHON=..."; exit 2; }
 	$(PYTHON) -m venv $(patsubst %/bin/python,%,$@)
+	$@ $(PIP_INSTALL) pip
 
 $(TEST_STAMP): | $(VENV)/bin/python
 	$(BIN)/python $(PIP_INSTALL) -e '.[all,dev]'

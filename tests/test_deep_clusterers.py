@@ -347,9 +347,9 @@ def test_prediction_wants_objects_of_the_shape_that_was_fitted():
         model.predict(images().reshape(40, 9, 8, 1))
 
 
-# Checks of what the base of all methods does with input and output: DeepKMeans, DEPICT, JULE and
+# Checks of what the base of all methods does with input and output: DeepKMeans, JULE and
 # DeepCluster stand for those that differ from them in their losses only.
-ALIKE = (DeepCFMeans, DEC, IDEC)
+ALIKE = (DeepCFMeans, DEC, DEPICT, IDEC)
 CHECKS_OF_THE_BASE = (
     "check_clustering", "check_dtype_object", "check_estimators_dtypes",
     "check_estimators_nan_inf", "check_estimators_pickle", "check_f_contiguous_array_estimator",

@@ -23,6 +23,7 @@ STORIES = {  # story: what it cannot do without
     "time_series": None,
     "topics_with_noise": None,
 }
+QUICK = ("customers", "forty_deep_runs")  # the others: make test-slow
 JUDGED_RUNS = ("single_cells", "topics_with_noise", "forty_deep_runs")
 
 
@@ -79,7 +80,7 @@ def check_picture():
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if i < 3 else pytest.mark.slow) for i, name in enumerate(STORIES)],
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in STORIES],
 )
 def test_a_story_names_truth_pick_and_what_simple_rules_pick(name, monkeypatch, capsys):
     if "matplotlib.pyplot" in sys.modules:  # figures that other tests left open

@@ -138,8 +138,9 @@ def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
     assert _own_memory(tmp_path / "X.npy", (100_000, 640), whose, names) < 230
 
 
+@pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("whose", ["ours", pytest.param("users", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("whose", ["ours", "users"])
 def test_the_silhouette_of_a_memory_map_makes_no_copy_of_it(tmp_path, whose):
     # MB, of a file of 70 MB
     assert _own_memory(tmp_path / "X.npy", (5200, 3400), whose, "silhouette") < 60

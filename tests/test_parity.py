@@ -291,7 +291,7 @@ FIRST: dict[str, tuple[str, ...]] = {
     "float32 compiled sums": ("far",),
     "float32 tensor": ("far",),
     "float32 accelerator": ("far",),
-    "float32 dask": ("far",),
+    "float32 dask": ("priced, weighted",),
     "float32 sparse": tuple(CASES),
 }
 
