@@ -47,6 +47,19 @@ from wellsep.compute.seeding import center_distances
 from wellsep.compute.units import largest_entry, safe_unit
 
 
+def _nothing_to_do(X: Any, estimator: Any) -> bool:
+    """Whether scikit-learn's checks, which take 0.1 ms, would give back X as it is."""
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float32, np.float64)
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and X.shape[1] == estimator.n_features_in_
+        and not hasattr(estimator, "feature_names_in_")
+    )
+
+
 class CentroidClusterer(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -173,6 +186,8 @@ class CentroidClusterer(
 
         Without ``finite`` a NumPy array may have NaN and infinity.
         """
+        if not reset and not finite and _nothing_to_do(X, self):
+            return X
         if is_dask(X):
             from wellsep.compute.dask.chunks import open_chunks
 

@@ -16,7 +16,7 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep.compute.engine import one_openmp_thread, own_threads
-from wellsep.compute.nearest import Nearest, NearestTwo
+from wellsep.compute.nearest import THREADED, Nearest, NearestTwo
 from wellsep.compute.points import (
     METRICS,
     Points,
@@ -34,7 +34,6 @@ from wellsep.compute.space import as_space, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
-LITTLE = 1 << 23  # products: scikit-learn's loop with one thread is faster than ours below
 
 
 class LloydResult(NamedTuple):
@@ -193,7 +192,7 @@ def _compiled_usable(points: PointSet, centers: np.ndarray) -> bool:
         and not points.frame.directions
         and is_host(points.X)
         and len(centers) <= points.n
-        and points.space.entries * len(centers) < LITTLE
+        and points.space.entries * len(centers) < THREADED
         and (points.weights is None or bool((points.weights > 0.0).all()))
     )
 

@@ -23,7 +23,7 @@ from wellsep.compute.units import SAFE
 # graphics card busy.
 HOST_BLOCK = 1 << 17
 DEVICE_BLOCK = 1 << 25
-THREADED = 1 << 22  # products that are worth several threads
+THREADED = 1 << 23  # products that are worth several threads
 SHARES = 8  # blocks at least, so that a few threads get equal shares
 MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
 TILED_WIDTH = 64  # entries of a row that stand for a block of 2048 rows, eight tiles
