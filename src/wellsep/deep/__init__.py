@@ -4,10 +4,11 @@ from __future__ import annotations
 
 try:
     import torch  # noqa: F401 (all of the package needs it)
-except ImportError:
-    raise ImportError(
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(
         "wellsep.deep needs the package torch, which is not installed. "
-        "Install it with: pip install 'wellsep[deep]'."
+        "Install it with: pip install 'wellsep[deep]'.",
+        name="torch",
     ) from None
 
 from wellsep.deep.checkpoints import load
