@@ -115,8 +115,9 @@ def _scan(X, norms, centers, rows, first, second, near, far, third, slack):
     for begin in range(0, len(rows), BLOCK):
         size = min(BLOCK, len(rows) - begin)
         for u in range(size):
-            for t in range(d):  # a whole row takes numba three seconds more to compile
-                some[u, t] = X[rows[begin + u], t]
+            row, into = X[rows[begin + u]], some[u]
+            for t in range(d):  # into[:] = row takes numba three seconds more to compile
+                into[t] = row[t]
         np.dot(some[:size], columns, table[:size])
         for u in range(size):
             i = rows[begin + u]
