@@ -30,8 +30,6 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "documented; n_init is then not used and nobody is warned.",
         "test_warning_elkan_1_cluster": "One loop serves 'lloyd' and 'elkan', also for one "
         "cluster, so there is nothing to warn of.",
-        "test_float_precision[KMeans-sparse": "Sparse float32 data are worked on in float64, and "
-        "so are their centres.",
     },
 }
 
