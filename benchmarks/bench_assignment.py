@@ -90,21 +90,32 @@ def fitted(dtype: type, n: int, d: int, k: int) -> tuple[np.ndarray, ws.KMeans, 
 
 def bench_cores(dtype: type, d: int, k: int) -> list[bool]:
     X, model, theirs = fitted(dtype, 20_000, d, k)
-    ways: dict[str, Callable[[], object]] = {
+    ways = predictions(X, model, theirs)
+    taken = in_batches(ways)
+    facts = {f"{way}_ms": 1000 * seconds for way, seconds in taken.items()}
+    cores, name = f" on {os.cpu_count()} cores", f"{np.dtype(dtype).name}, 20,000 × {d}, K = {k}"
+    return against_sklearn(cores, name, taken, facts)
+
+
+def predictions(X: np.ndarray, model: ws.KMeans, theirs: KMeans) -> dict[str, Callable[[], object]]:
+    return {
         "compiled": lambda: model.predict(X),
         "numpy": plain(lambda: model.predict(X)),
         "sklearn": lambda: theirs.predict(X),
     }
-    taken = in_batches(ways)
+
+
+def against_sklearn(
+    cores: str, name: str, taken: dict[str, float], facts: dict[str, float]
+) -> list[bool]:
     return [
         report(
-            f"predict on {os.cpu_count()} cores, {way}, {np.dtype(dtype).name}, 20,000 × {d}, "
-            f"K = {k}: time over scikit-learn's",
+            f"predict{cores}, {way}, {name}: time over scikit-learn's",
             taken[way] / taken["sklearn"],
             baseline="scikit-learn's KMeans.predict",
             target=1.0,
             smaller_is_better=True,
-            **{f"{way}_ms": 1000 * seconds for way, seconds in taken.items()},
+            **facts,
         )
         for way in ("compiled", "numpy")
     ]
@@ -113,11 +124,7 @@ def bench_cores(dtype: type, d: int, k: int) -> list[bool]:
 def bench(dtype: type, d: int, k: int, rate: float) -> list[bool]:
     n = 20_000 if k < 1000 else 8_000
     X, model, theirs = fitted(dtype, n, d, k)
-    ways: dict[str, Callable[[], object]] = {
-        "compiled": lambda: model.predict(X),
-        "numpy": plain(lambda: model.predict(X)),
-        "sklearn": lambda: theirs.predict(X),
-    }
+    ways = predictions(X, model, theirs)
     agreed = min(float(np.mean(ways[way]() == theirs.predict(X))) for way in ("compiled", "numpy"))
     if agreed < 0.999:
         raise SystemExit(f"labels must agree but for ties, got {agreed:.4f}")
@@ -128,17 +135,7 @@ def bench(dtype: type, d: int, k: int, rate: float) -> list[bool]:
     name = f"{np.dtype(dtype).name}, {n:,} × {d}, K = {k}"
     facts = {f"{way}_ms": 1000 * seconds for way, seconds in taken.items()}
     facts |= {"agreed": agreed, "limit_ms": 1000 * 2 * n * k * d / rate}
-    met = [
-        report(
-            f"predict, {way}, {name}: time over scikit-learn's",
-            taken[way] / taken["sklearn"],
-            baseline="scikit-learn's KMeans.predict",
-            target=1.0,
-            smaller_is_better=True,
-            **facts,
-        )
-        for way in ("compiled", "numpy")
-    ]
+    met = against_sklearn("", name, taken, facts)
     if faiss is not None:
         met.append(
             report(

@@ -47,7 +47,7 @@ from wellsep.compute.seeding import center_distances
 from wellsep.compute.units import largest_entry, safe_unit
 
 
-def _nothing_to_do(X: Any, estimator: Any) -> bool:
+def _valid_as_it_is(X: Any, estimator: Any) -> bool:
     """Whether scikit-learn's checks, which take 0.1 ms, would give back X as it is."""
     return (
         type(X) is np.ndarray
@@ -186,7 +186,7 @@ class CentroidClusterer(
 
         Without ``finite`` a NumPy array may have NaN and infinity.
         """
-        if not reset and not finite and _nothing_to_do(X, self):
+        if not reset and not finite and _valid_as_it_is(X, self):
             return X
         if is_dask(X):
             from wellsep.compute.dask.chunks import open_chunks

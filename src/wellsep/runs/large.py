@@ -103,7 +103,8 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
 
         with pq.ParquetFile(path) as file:
             schema, n = file.schema_arrow, file.metadata.num_rows
-    except Exception:  # no pyarrow, or not a table: reading it says what is wrong
+    except (ImportError, OSError, NotImplementedError, ValueError):
+        # No pyarrow, or not a table: reading it says what is wrong.
         return _read_now(path, what)
     names = schema.names
     places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
