@@ -788,6 +788,96 @@ def deep() -> Results:
     return found
 
 
+# --------------------------------------------------------------------------- Dask and tensors
+
+
+def _taken(value: Any) -> Any:
+    """A lazy array computed, a tensor as an array; anything else as it is."""
+    if hasattr(value, "compute"):
+        return value.compute()
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _library(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _fitted_elsewhere(model: Any, X: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What a fit of data on Dask or of tensors publishes, and of which library it is."""
+    model.fit(X, **options)
+    names = ("labels_", "cluster_centers_", "inertia_", "n_iter_", "n_moves_", "safeguarded_")
+    names += ("cfq_", "margins_", "lof_scores_", "weights_", "medoid_indices_")
+    facts = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    facts["predict"] = model.predict(X)
+    if hasattr(model, "transform"):
+        facts["transform"] = model.transform(X[:3])
+    if hasattr(model, "score"):
+        facts["score"] = model.score(X)
+    libraries = {name: _library(value) for name, value in facts.items() if np.ndim(value)}
+    return {**{name: _taken(value) for name, value in facts.items()}, "libraries": libraries}
+
+
+def _made_groups() -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Five groups of unequal size, 90 objects, with the groups and a worse partition."""
+    rng = np.random.default_rng(31)
+    truth = np.sort(rng.integers(0, 10, 90) ** 2 // 20)
+    X = rng.normal(size=(90, 3)) + 5 * rng.normal(size=(5, 3))[truth]
+    order = rng.permutation(90)
+    worse = np.where(rng.random(90) < 0.2, rng.integers(-1, 4, 90), truth)
+    return X[order], {"groups": truth[order], "worse": worse[order]}
+
+
+def estimators() -> Results:
+    """Estimators and indices on Dask arrays of three chunks and on tensors in host memory."""
+    import dask
+    import dask.array as da
+    import torch
+
+    kinds: dict[str, Callable[[np.ndarray], Any]] = {
+        "dask": lambda X: da.from_array(X, chunks=((len(X) // 2, 5, len(X) - len(X) // 2 - 5), -1)),
+        "tensor": torch.tensor,
+    }
+    ugly = DATA["all"]
+    few = {name: ugly.partitions[name] for name in ("three", "noisy and lone")}
+    sets = {"all": (ugly.X, few), "groups": _made_groups()}
+    found: Results = {}
+    with dask.config.set(scheduler="synchronous"):
+        for data, (X, y) in sets.items():
+            weights = np.random.default_rng(32).integers(0, 5, len(X)) / 4.0
+            models = {
+                "KMeans": lambda: ws.KMeans(4, n_init=3, random_state=0),
+                "KMeans/init": lambda X=X: ws.KMeans(5, init=X[:5].copy()),
+                "CFMeans": lambda: ws.CFMeans(4, random_state=0),
+                "CFMeans/init": lambda X=X: ws.CFMeans(
+                    5, init=X[:5].copy(), schedule="oscillate", max_moves=8, random_state=1
+                ),
+                "KMedoids": lambda: ws.KMedoids(3, random_state=0),
+                "LOFKMeans": lambda: ws.LOFKMeans(3, n_init=2, n_neighbors=6, random_state=0),
+                "RobustKMeans": lambda: ws.RobustKMeans(3, min_cluster_size=9, random_state=0),
+            }
+            if data != "all":  # which has rows of zeros
+                models["KMeans/cosine"] = lambda: ws.KMeans(
+                    3, n_init=2, metric="cosine", random_state=0
+                )
+            for kind, turn in kinds.items():
+                space = turn(X)
+                for name, made in models.items():
+                    ways: dict[str, dict[str, Any]] = {"": {}}
+                    if name != "KMedoids":  # which takes no weights
+                        ways["/weighted"] = {"sample_weight": weights}
+                    for case, options in ways.items():
+                        found[f"{name}/{kind}/{data}{case}"] = attempt(
+                            lambda made=made, X=space, options=options: _fitted_elsewhere(
+                                made(), X, options
+                            )
+                        )
+                for name in ("silhouette", "dunn", "c_index", "cfq", "dbcv"):
+                    case = f"{name}/{kind}/{data}"
+                    found[f"one/{case}"] = one_by_one(space, y, name, {})
+                    found[f"many/{case}"] = many(space, y, name, {})
+    return found
+
+
 # --------------------------------------------------------------------------- command line
 
 # Prose, paths and times.
@@ -907,6 +997,7 @@ GROUPS: dict[str, tuple[Callable[[], Results], tuple[str, ...]]] = {
     "stored_runs": (stored_runs, ("pandas", "pyarrow")),
     "external": (external, ()),
     "deep": (deep, ("torch",)),
+    "estimators": (estimators, ("dask", "torch")),
     "cli": (cli, ("typer", "pandas", "pyarrow")),
     "mended": (mended, ("typer",)),
 }
