@@ -62,3 +62,12 @@ def assert_as_recorded(group, later):
 def test_a_different_value_is_noticed(found, kept):
     assert record.differences(found, kept, 1e-9)
     assert not record.differences(kept, kept, 1e-9)
+
+
+@pytest.mark.parametrize("kind", [float, int, str])
+def test_an_exchange_of_two_values_in_a_long_list_is_noticed(kind):
+    values = [kind(i * i) for i in range(2 * record.MOST_VALUES)]
+    exchanged = [values[1], values[0], *values[2:]]
+    kept = record.briefly(values)
+    assert not isinstance(kept, list)
+    assert record.differences(record.briefly(exchanged), kept, 1e-6)
