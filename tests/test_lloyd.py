@@ -11,7 +11,7 @@ from libraries import converter
 from sklearn.cluster import KMeans as TheirKMeans
 from sklearn.datasets import make_blobs
 
-from wellsep._checks import to_numpy
+from wellsep._checks import is_torch, to_numpy
 from wellsep.cluster import lloyd
 from wellsep.compute import loop as module
 from wellsep.compute.points import assign, inertia, prepare
@@ -196,10 +196,18 @@ def test_bad_input_is_named(change, sentence):
 
 
 @pytest.mark.parametrize(
-    ("library", "usable"), [("numpy", True), ("csr_array", True), ("torch", False)]
+    ("library", "card", "usable"),
+    [
+        ("numpy", False, True),
+        ("csr_array", False, True),
+        ("torch", False, True),
+        ("torch", True, False),
+    ],
 )
-def test_the_compiled_loop_is_used_for_plain_arrays_only(blobs, library, usable):
+def test_the_compiled_loop_is_used_in_host_memory_only(blobs, monkeypatch, library, card, usable):
     X = converter(library)(blobs[0])
+    if card:
+        monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
     assert module._compiled_usable(prepare(X), np.zeros((2, 4))) is usable
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from libraries import converter
 
 import wellsep as ws
-from wellsep._checks import to_numpy
+from wellsep._checks import is_torch, to_numpy
 from wellsep.compute.nearest import WIDE, host_labels
 from wellsep.compute.space import open_space
 
@@ -19,8 +19,11 @@ def _table(X, centers):
     return ((X[:, None, :] - centers[None, :, :]) ** 2).sum(axis=2)
 
 
-@pytest.fixture(params=["numpy", "csr_array", "torch", "array_api_strict"])
-def convert(request):
+@pytest.fixture(params=["numpy", "csr_array", "torch", "on a card"])
+def convert(request, monkeypatch):
+    if request.param == "on a card":
+        monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+        return converter("torch")
     return converter(request.param)
 
 

@@ -50,7 +50,7 @@ class CFMeans(StreamedClusterer):
     finite differences. The search is ours; ``max_moves=0`` leaves it out.
 
     Points in memory are followed as their centres move, so that a trial costs a fraction of a
-    pass. Tensors of PyTorch stay on their device: a trial there is a batch of 64 proposals, of
+    pass. Tensors on a GPU stay there: a trial there is a batch of 64 proposals, of
     which those that touch different clusters are made together. With Dask, and for arrays of
     other libraries, trials cost passes over all points: 100 relocations at most.
 

@@ -30,7 +30,7 @@ from wellsep.compute.points import (
     prepare,
 )
 from wellsep.compute.preparing import unit_rows
-from wellsep.compute.space import as_space, is_host
+from wellsep.compute.space import as_space, host_view, in_library_of, is_host
 from wellsep.compute.twins import TWINS, Twin, choose
 
 _ROUNDING = 1e-9  # relative
@@ -142,7 +142,8 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
     like = points.like
-    return as_space(like).asarray(points.frame.leave(centers), dtype=like.dtype)
+    space = as_space(host_view(like))
+    return in_library_of(like, space.asarray(points.frame.leave(centers), dtype=space.X.dtype))
 
 
 def _loop(

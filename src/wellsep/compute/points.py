@@ -20,7 +20,7 @@ from wellsep._checks import is_dask, to_numpy
 from wellsep.compute.metrics import COSINE, Prepared
 from wellsep.compute.nearest import DEVICE_BLOCK, Nearest, NearestTwo, row_blocks
 from wellsep.compute.preparing import unit_rows
-from wellsep.compute.space import Space, as_space, is_host
+from wellsep.compute.space import Space, as_space, host_view, in_library_of, is_host
 from wellsep.compute.units import unit_of
 
 METRICS = ("euclidean", COSINE)
@@ -184,8 +184,11 @@ class Points(PointSet):
     @property
     def like(self) -> Any:
         # Sparse rows are worked on in float64; results have the type that was given.
-        same = self.source.dtype == self.X.dtype
-        return self.X if same else np.empty((0, self.X.shape[1]), self.source.dtype)
+        return (
+            np.empty((0, self.X.shape[1]), self.source.dtype)
+            if sp.issparse(self.X)
+            else self.source
+        )
 
     @property
     def any_zero(self) -> bool:
@@ -211,7 +214,7 @@ class Points(PointSet):
         return RowValues(run_block(function, self, beside, given))
 
     def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        return values.known
+        return in_library_of(self.source, values.known)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self.space.dense(np.asarray(rows))
@@ -241,7 +244,7 @@ def prepare(
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     weights = uneven(weights)
-    zero = None
+    given, X, zero = X, host_view(X), None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
         unit = 1.0
@@ -257,12 +260,12 @@ def prepare(
     made = Frame(metric, offset, spread, unit)
     norms, there = as_space(values).norms(), _beside(weights, values)
     if zero is None:
-        return Points(values, weights, there, norms, made, None, weights, there, X, start)
+        return Points(values, weights, there, norms, made, None, weights, there, given, start)
     # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
     norms = norms + _beside(to_numpy(zero).astype(np.float64), values)
     pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
     pulled = _beside(pull, values)
-    return Points(values, weights, there, norms, made, zero, pull, pulled, X, start)
+    return Points(values, weights, there, norms, made, zero, pull, pulled, given, start)
 
 
 def uneven(weights: np.ndarray | None) -> np.ndarray | None:

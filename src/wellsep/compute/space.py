@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from array_api_compat import array_namespace
 
 from wellsep._arguments import check_device
 from wellsep._checks import is_torch, to_numpy
@@ -376,6 +377,19 @@ def on_device(X: Any) -> bool:
     return is_torch(X) and X.device.type != "cpu"
 
 
+def host_view(X: Any) -> Any:
+    """X as NumPy, without a copy where it lies in host memory; a tensor on a card stays."""
+    return X if is_host(X) or on_device(X) else to_numpy(X)
+
+
+def in_library_of(given: Any, values: Any) -> Any:
+    """Results on the host in the array library of the given data."""
+    if is_host(given) or not isinstance(values, np.ndarray):
+        return values
+    xp = array_namespace(given)
+    return xp.asarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
+
+
 def device_of(X: Any) -> Any:
     """The accelerator that a tensor lies on; None for anything on the host."""
     return X.device if on_device(X) else None
@@ -390,7 +404,7 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
         return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
-    X, unit = in_safe_units(X)
+    X, unit = in_safe_units(host_view(X))
     return as_space(X, effective_jobs(n_jobs), unit)
 
 
@@ -405,9 +419,9 @@ def as_space(X: Any, n_jobs: int = 1, unit: float = 1.0) -> Space:
         return SparseSpace(X.astype(np.float64, copy=False), n_jobs, unit=unit)
     if isinstance(X, np.ndarray):
         return Space(X, n_jobs, unit=unit)
-    from wellsep.compute.tensors import DeviceSpace, TensorSpace
+    from wellsep.compute.tensors import DeviceSpace
 
-    return DeviceSpace(X, 1, unit=unit) if on_device(X) else TensorSpace(X, 1, unit=unit)
+    return DeviceSpace(X, 1, unit=unit)
 
 
 def to_torch(X: Any, device: str) -> Any:

@@ -1,4 +1,4 @@
-"""Spaces of tensors: any library of the array standard, and torch on an accelerator."""
+"""Torch tensors on an accelerator."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from wellsep.compute.space import Space, code_columns, host
 from wellsep.compute.twins import choose
 
 
-class TensorSpace(Space):
-    """An array of any library of the array standard; its library shares out the work."""
+class DeviceSpace(Space):
+    """A torch tensor on an accelerator, with the passes of ``compute/device``."""
 
+    on_device = True
     one_caller = True
     block_rows = TENSOR_ROWS
     most_rows = 1 << 20
@@ -149,12 +150,6 @@ class TensorSpace(Space):
 
     def running_sum(self, values: Any) -> Any:
         return self.xp.cumulative_sum(values)
-
-
-class DeviceSpace(TensorSpace):
-    """A torch tensor on an accelerator, with the passes of ``compute/device``."""
-
-    on_device = True
 
     def own_pass(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         from wellsep.compute.device.passes import PASSES
