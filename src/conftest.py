@@ -12,7 +12,6 @@ SOURCE = Path(__file__).parent
 # package → where it comes from; any other import that fails is an error
 OPTIONAL = {
     "numba": "the extra fast",
-    "faiss": "the extra faiss",
     "torch": "the extra deep",
     "safetensors": "the extra deep",
     "triton": "torch for CUDA",

@@ -84,8 +84,6 @@ def test_a_fit_ends_where_it_ends_in_memory_and_publishes_the_same(X, rows, name
         np.testing.assert_allclose(there.steps_["objective"], here.steps_["objective"], rtol=1e-9)
     if isinstance(here, ws.LOFKMeans):
         np.testing.assert_allclose(there.lof_scores_, here.lof_scores_, rtol=1e-9)
-        assert there.neighbors_method_ == "blocks"
-        assert there.neighbors_recall_ == 1.0
 
 
 @pytest.mark.parametrize("name", ["KMeans", "CFMeans", "LOFKMeans", "KMeans from random rows"])
@@ -100,12 +98,6 @@ def test_weights_on_dask_weigh_what_they_weigh_in_memory(X, name):
     assert there.score(rows, sample_weight=weights) == pytest.approx(
         here.score(X, sample_weight=weights), rel=1e-9
     )
-
-
-def test_lofkm_takes_no_approximate_neighbours_on_dask(X):
-    rows = da.from_array(X, chunks=(60, -1))
-    with pytest.raises(ValueError, match="neighbors must be 'exact' where X is a dask collection"):
-        ws.LOFKMeans(K, neighbors="approximate").fit(rows)
 
 
 def test_predict_and_transform_are_lazy_and_cut_like_the_rows(X):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "dask", "distributed", "numba", "matplotlib", "pandas", "polars", "faiss")
+HEAVY = ("torch", "dask", "distributed", "numba", "matplotlib", "pandas", "polars")
 # Each step and what it may add; they follow each other in one process.
 STEPS = {
     "the import": "import wellsep",

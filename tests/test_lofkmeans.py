@@ -64,7 +64,7 @@ def test_hand_arithmetic_of_lof():
 
 def test_with_all_weights_one_it_is_k_means(monkeypatch):
     X = scattered()
-    ones = lofkmeans.OutlierWeights(np.ones(len(X)), np.ones(len(X)), "kd-tree", 1.0)
+    ones = lofkmeans.OutlierWeights(np.ones(len(X)), np.ones(len(X)))
     monkeypatch.setattr(lofkmeans, "outlier_weights", lambda *args, **options: ones)
     model = ws.LOFKMeans(4, random_state=3, n_init=3).fit(X)
     plain = ws.KMeans(4, init="random", random_state=3, n_init=3).fit(X)
@@ -147,17 +147,6 @@ def test_the_same_seed_gives_the_same_labels_and_inertia_for_any_number_of_threa
     assert one.inertia_ == pytest.approx(two.inertia_, rel=1e-9)
 
 
-def test_an_approximate_search_says_so_and_how_much_it_found():
-    pytest.importorskip("faiss", reason="the approximate search is the extra faiss")
-    X = scattered(6000, 8)
-    exact = ws.LOFKMeans(4, random_state=0, n_init=1).fit(X)
-    rough = ws.LOFKMeans(4, neighbors="approximate", random_state=0, n_init=1).fit(X)
-    assert (exact.neighbors_method_, exact.neighbors_recall_) == ("kd-tree", 1.0)
-    assert rough.neighbors_method_ == "faiss-ivf"
-    assert 0.95 <= rough.neighbors_recall_ <= 1.0
-    assert np.median(np.abs(rough.weights_ - exact.weights_)) < 0.01
-
-
 def test_coinciding_points_are_told():
     X = np.vstack([scattered(50), np.ones((8, 4))])
     with pytest.warns(UserWarning, match="8 points coincide with at least n_neighbors = 5 others"):
@@ -178,7 +167,6 @@ def test_too_many_neighbours_are_cut_and_told():
         ({"n_clusters": 31}, ValueError, "n_clusters must not exceed the number of objects"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1, got 0"),
         ({"n_neighbors": 2.5}, TypeError, "n_neighbors must be an integer, got 2.5"),
-        ({"neighbors": "fast"}, ValueError, "neighbors must be one of 'exact', 'approximate'"),
         ({"init": "best"}, ValueError, "init must be one of"),
     ],
 )

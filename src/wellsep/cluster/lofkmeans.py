@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from wellsep._arguments import check_random_state
 from wellsep._callbacks import with_callbacks
 from wellsep._checks import (
-    check_choice,
     check_count,
     check_number,
     to_numpy,
@@ -26,8 +25,6 @@ from wellsep.compute.points import open_points
 from wellsep.compute.seeding import check_init, start_centers
 from wellsep.compute.space import on_device
 from wellsep.compute.units import in_safe_units
-
-SEARCHES = ("exact", "approximate")
 
 
 class LOFKMeans(CentroidClusterer):
@@ -55,9 +52,6 @@ class LOFKMeans(CentroidClusterer):
         Number of clusters k.
     n_neighbors : int
         t, the neighbours of LOF; cut to n - 1 with a warning.
-    neighbors : {"exact", "approximate"}
-        How neighbours are searched: trees or blocked brute force, or an inverted file (package
-        faiss) that finds at least 95 % of them, for large or high-dimensional data.
     init : {"random", "k-means++"}, array of shape (k, d) or function
         Where centres start: random points, greedy k-means++, the given centres, or
         ``init(X, n_clusters, random_state=...)``. LOF plays no part in it.
@@ -87,10 +81,6 @@ class LOFKMeans(CentroidClusterer):
         LOF of each point; NaN for points of weight 0, which are as good as absent.
     weights_ : ndarray of shape (n,)
         max(1, LOF) times ``sample_weight``.
-    neighbors_method_ : str
-        The search used: "kd-tree", "brute", "faiss-flat" or "faiss-ivf".
-    neighbors_recall_ : float
-        Share of the true neighbours found, estimated on 256 points; 1 for an exact search.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : array of shape (d,)
@@ -117,7 +107,6 @@ class LOFKMeans(CentroidClusterer):
         n_clusters: int = 8,
         *,
         n_neighbors: int = 5,
-        neighbors: str = "exact",
         init: Any = "random",
         n_init: int | str = "auto",
         max_iter: int = 300,
@@ -127,7 +116,6 @@ class LOFKMeans(CentroidClusterer):
     ):
         self.n_clusters = n_clusters
         self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -163,12 +151,11 @@ class LOFKMeans(CentroidClusterer):
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
         t = check_count("n_neighbors", self.n_neighbors)
-        search = check_choice("neighbors", self.neighbors, SEARCHES)
 
         # Starts are drawn as k-means draws them, so that both may be compared from the same start.
         plain = open_points(X, given)
         weigh_points = chunked_outlier_weights if plain.in_chunks else outlier_weights
-        outliers = weigh_points(X, t, given, method=search, n_jobs=self.n_jobs)
+        outliers = weigh_points(X, t, given, n_jobs=self.n_jobs)
         points = open_points(X, outliers.weights)
 
         def start(_: Any, n_clusters: int, random_state: Any) -> np.ndarray:
@@ -188,8 +175,6 @@ class LOFKMeans(CentroidClusterer):
 
         self.lof_scores_ = outliers.scores
         self.weights_ = outliers.weights
-        self.neighbors_method_ = outliers.method
-        self.neighbors_recall_ = outliers.recall
         self.cluster_centers_ = publish(points, best.centers)
         self.labels_ = points.publish(best.labels, np.int32)
         self.inertia_ = points.frame.squared(best.inertia)
@@ -217,8 +202,6 @@ class OutlierWeights(NamedTuple):
 
     scores: np.ndarray
     weights: np.ndarray
-    method: str
-    recall: float
 
 
 def outlier_weights(
@@ -226,7 +209,6 @@ def outlier_weights(
     n_neighbors: int,
     sample_weight: np.ndarray | None = None,
     *,
-    method: str = "exact",
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
@@ -235,18 +217,16 @@ def outlier_weights(
     return weigh(
         given,
         n_neighbors,
-        lambda counted, t: nearest_neighbours(X[counted], t, method=method, n_jobs=n_jobs),
+        lambda counted, t: nearest_neighbours(X[counted], t, n_jobs=n_jobs),
     )
 
 
 def chunked_outlier_weights(
-    X: Any, n_neighbors: int, sample_weight: Any, *, method: str, n_jobs: int | None
+    X: Any, n_neighbors: int, sample_weight: Any, *, n_jobs: int | None
 ) -> OutlierWeights:
     """The same on Dask; the graph, 16 bytes a neighbour, and the weights are gathered, X is not."""
     from wellsep.compute.dask.neighbours import neighbours_of
 
-    if method != "exact":
-        raise ValueError(f"neighbors must be 'exact' where X is a dask collection, got {method!r}.")
     X = X.in_safe_units()
     given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())
     return weigh(given, n_neighbors, lambda counted, t: neighbours_of(X, given > 0, t))
@@ -268,7 +248,7 @@ def weigh(
         )
     if t == 0:
         scores[counted] = 1.0
-        return OutlierWeights(scores, given.copy(), "none", 1.0)
+        return OutlierWeights(scores, given.copy())
     graph = search(counted, t)
     scores[counted] = local_outlier_factor(graph)
     buried = int((graph.distances[:, -1] == 0).sum())
@@ -282,4 +262,4 @@ def weigh(
         )
     weights = given.copy()
     weights[counted] *= np.maximum(scores[counted], 1.0)
-    return OutlierWeights(scores, weights, graph.method, graph.recall)
+    return OutlierWeights(scores, weights)

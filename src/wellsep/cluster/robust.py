@@ -261,7 +261,7 @@ def robust_weights(
     if most < 1:
         scores[counted] = 1.0
         return RobustWeights(scores, given.copy())
-    graph = nearest_neighbours(X[counted], most, method="exact", n_jobs=n_jobs)
+    graph = nearest_neighbours(X[counted], most, n_jobs=n_jobs)
     factor = np.maximum.reduce(
         [local_outlier_factor(_first(graph, t)) for t in {max(1, most // 4), most // 2 or 1, most}]
     )

@@ -13,13 +13,10 @@ from wellsep._arguments import check_jobs
 from wellsep._checks import check_choice, check_count, to_numpy
 from wellsep.compute.space import as_space
 
-METHODS = ("exact", "kd-tree", "brute", "approximate")
+METHODS = ("exact", "kd-tree", "brute")
 # A kd-tree visits most of its points beyond this many features.
 TREE_FEATURES = 14
 _ROWS = 1 << 14
-_PROBED = 8  # cells the approximate method searches at first
-_RECALL = 0.95  # share of the neighbours an approximate search must find
-_SAMPLE = 256  # objects whose true neighbours tell the recall of an approximate graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,22 +27,13 @@ class NeighbourGraph:
     ----------
     indices : ndarray of shape (n, k)
     distances : ndarray of shape (n, k), float64
-        Euclidean or as given, rising in every row, whatever the search: an approximate search may
-        miss a neighbour, it never misstates a distance.
-    method : {"kd-tree", "brute", "blocks", "given", "faiss-ivf", "faiss-flat"}
-    recall : float
-        Share of the true neighbours found: 1 for an exact search, otherwise estimated on 256
-        objects.
+        Euclidean or as given, rising in every row.
+    method : {"kd-tree", "brute", "blocks", "given"}
     """
 
     indices: np.ndarray
     distances: np.ndarray
     method: str = "brute"
-    recall: float = 1.0
-
-    @property
-    def exact(self) -> bool:
-        return self.method != "faiss-ivf"
 
     @classmethod
     def merged(cls, parts: list[NeighbourGraph]) -> NeighbourGraph:
@@ -82,10 +70,8 @@ def nearest_neighbours(
     n_neighbors : int, at most n - 1
     rows : int array, optional
         The objects whose neighbours are wanted; all by default.
-    method : {"exact", "kd-tree", "brute", "approximate"}
-        "exact" takes the tree up to 14 features and blocked brute force beyond. "approximate"
-        searches as many cells of an inverted file (package faiss) as it takes to find 95 % of
-        the neighbours of a sample.
+    method : {"exact", "kd-tree", "brute"}
+        "exact" takes the tree up to 14 features and blocked brute force beyond.
     n_jobs : int, optional
         Threads.
 
@@ -110,16 +96,12 @@ def find_graph(
     if method == "exact":
         method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
     wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
-    workers = effective_n_jobs(check_jobs(n_jobs))
-    recall = 1.0
     if method == "kd-tree":
-        found = _tree(X, wanted, n_neighbors, workers)
-    elif method == "brute":
-        found = _brute(X, wanted, n_neighbors, n_jobs)
+        found = _tree(X, wanted, n_neighbors, effective_n_jobs(check_jobs(n_jobs)))
     else:
-        found, method, recall = _cells(X, wanted, n_neighbors, workers)
+        found = _brute(X, wanted, n_neighbors, n_jobs)
     indices, distances = _measured(X, wanted, found)
-    return NeighbourGraph(indices, distances, method, recall)
+    return NeighbourGraph(indices, distances, method)
 
 
 def _in_parts(search, wanted, k):
@@ -173,68 +155,6 @@ def _brute(X, wanted, k, n_jobs):
     return _in_parts(
         lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
     )
-
-
-def _cells(X, wanted, k, workers):
-    faiss = _import_faiss()
-    n, d = X.shape
-    points = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64), dtype=np.float32)
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(workers)
-    try:
-        # 40 objects per cell are the fewest that a cell's centre can be learnt from.
-        n_cells = min(int(4 * np.sqrt(n)), n // 40)
-        flat = faiss.IndexFlatL2(d)
-        flat.add(points)
-        index, method, recall = flat, "faiss-flat", 1.0
-        if n_cells >= 4 * _PROBED:
-            cells = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_cells)
-            cells.cp.niter = 10
-            cells.train(points)
-            cells.add(points)
-            found_share = _probe_until_good(cells, flat, points, k)
-            if found_share >= _RECALL:
-                index, method, recall = cells, "faiss-ivf", found_share
-        found = _in_parts(
-            lambda rows: _fill_missing(index.search(points[rows], k + 1)[1]), wanted, k
-        )
-    finally:
-        faiss.omp_set_num_threads(threads)
-    return found, method, recall
-
-
-def _probe_until_good(cells, flat, points, k):
-    """Search twice as many cells until a sample finds 95 % of its neighbours; that recall."""
-    rows = np.random.default_rng(0).choice(len(points), min(_SAMPLE, len(points)), replace=False)
-    true = _without_self(flat.search(points[rows], k + 1)[1], rows)
-    recall, probed = 0.0, _PROBED
-    # Beyond a quarter of all cells looking everywhere is as fast.
-    while recall < _RECALL and probed <= cells.nlist // 4:
-        cells.nprobe = probed
-        got = _without_self(_fill_missing(cells.search(points[rows], k + 1)[1]), rows)
-        hits = sum(len(np.intersect1d(a, b)) for a, b in zip(true, got, strict=True))
-        recall, probed = hits / true.size, 2 * probed
-    return recall
-
-
-def _import_faiss() -> Any:
-    try:
-        import faiss
-    except ImportError:
-        raise ImportError(
-            "method 'approximate' must have the package faiss, got none; "
-            "install it with pip install 'wellsep[faiss]', or choose method='exact'."
-        ) from None
-    return faiss
-
-
-def _fill_missing(indices):
-    """Cells with fewer than k + 1 objects leave -1: put any other objects there."""
-    for row in np.flatnonzero((indices < 0).any(axis=1)):
-        missing = indices[row] < 0
-        others = np.setdiff1d(np.arange(2 * len(missing)), indices[row][~missing])
-        indices[row, missing] = others[: missing.sum()]
-    return indices
 
 
 def _without_self(indices, rows):

@@ -102,7 +102,7 @@ class Search:
 def find_graph(
     X: torch.Tensor, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
 ) -> NeighbourGraph:
-    """By brute force; trees and approximate searches are for the host."""
+    """By brute force; trees are for the host."""
     if method not in ("exact", "brute"):
         return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
     return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
