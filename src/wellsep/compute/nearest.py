@@ -26,7 +26,6 @@ DEVICE_BLOCK = 1 << 25
 THREADED = 1 << 23  # products that are worth several threads
 SHARES = 8  # blocks at least, so that a few threads get equal shares
 MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
-TILED_WIDTH = 64  # entries of a row that stand for a block of 2048 rows, eight tiles
 WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
 
 
@@ -125,12 +124,10 @@ class _Wide:
         self.table.reshape(-1)[index * len(self.columns) + self.columns] = -np.inf
 
 
-def _share_out(
-    X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None], width: int | None = None
-) -> None:
+def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None]) -> None:
     """Scan all rows, in threads where there is work for them; blocks are the same either way."""
     n, d = X.shape
-    width = max(len(centers), d) if width is None else width
+    width = max(len(centers), d)
     # A product packs all centres again for each block: many centres want many rows.
     budget = max(HOST_BLOCK, min(MANY_ROWS * width, MOST_BYTES // X.dtype.itemsize))
     if n * d * len(centers) < THREADED:
@@ -190,7 +187,7 @@ def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.nd
             find(looked, centers, blocks, bias, first)
         safe.append(looked.safe)
 
-    _share_out(X, centers, scan, TILED_WIDTH if find is _tiled else None)
+    _share_out(X, centers, scan)
     return first if all(safe) else None
 
 
@@ -244,34 +241,6 @@ def _swept(
 
 def _sweep_usable(X: Any, centers: np.ndarray) -> bool:
     return compiled_pays(float(X.shape[0]) * centers.size)
-
-
-def _tiled(
-    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
-) -> None:
-    from wellsep.compute.compiled_nearest import tile_labels
-
-    tile_labels(X, centers, blocks, bias, first)
-
-
-def _dotted(
-    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
-) -> None:
-    from wellsep.compute.compiled_nearest import dot_labels
-
-    dot_labels(X, centers, blocks, bias, first)
-
-
-def _dots_usable(X: Any, centers: np.ndarray) -> bool:
-    """Where packing rows for a matrix product costs more than the products: few centres."""
-    k, d = centers.shape
-    return k <= 16 and d * X.dtype.itemsize >= 512 and compiled_pays(0.0)
-
-
-def _tiles_usable(X: Any, centers: np.ndarray) -> bool:
-    """Where a table of products costs more than the products: few features, many centres."""
-    k, d = centers.shape
-    return k > WIDE and 8 < d <= 16 and compiled_pays(0.0)
 
 
 def sparse_products(
@@ -385,13 +354,9 @@ def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.n
     return to_numpy(sum(parts[1:], parts[0]))
 
 
-# Only for labels of new rows: products round otherwise in these, and a fit must not depend on
-# whether numba has been loaded.
-TWINS[label_blocks] = (
-    Twin(_tiled, _tiles_usable),
-    Twin(_dotted, _dots_usable),
-    Twin(_swept, _sweep_usable),
-)
+# Only for labels of new rows: sums round otherwise here, and a fit must not depend on whether
+# numba has been loaded.
+TWINS[label_blocks] = (Twin(_swept, _sweep_usable),)
 TWINS[tensor_nearest] = (Twin(_one_fused, _one_usable),)
 TWINS[tensor_nearest_two] = (Twin(_two_fused, fused_usable),)
 TWINS[tensor_code_sums] = (Twin(_code_sums_fused, fused_usable),)
