@@ -80,11 +80,8 @@ def test_every_index_is_the_one_in_memory(data, rows, on_cluster):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_every_estimator_ends_where_it_ends_in_memory(data, rows, on_cluster, model, monkeypatch):
+def test_every_estimator_ends_where_it_ends_in_memory(data, rows, on_cluster, model):
     from sklearn.base import clone
-
-    # CFMeans on Dask relocates by passes over all points; in memory it would search faster.
-    monkeypatch.setattr("wellsep.cluster.one_start.searchable", lambda points: False)
 
     X, _ = data
     here, there = clone(model).fit(X), clone(model).fit(rows)

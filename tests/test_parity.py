@@ -522,9 +522,7 @@ def fit(way: Way, data: str, model: str, weighted: bool) -> tuple[np.ndarray, fl
     if model == "cf-means":
         options = {"schedule": "oscillate", "n_steps": 3, "max_moves": 5}
     estimator = ws.CFMeans if model == "cf-means" else ws.KMeans
-    # Relocations are the moves that every way has; the faster search is for points in memory.
-    relocated = mock.patch("wellsep.cluster.one_start.searchable", return_value=False)
-    with way.during(), relocated:
+    with way.during():
         fitted = estimator(5, init=X[STARTS], n_init=1, random_state=0, **options).fit(
             way.turn(X), sample_weight=weights if weighted else None
         )

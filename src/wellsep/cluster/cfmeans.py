@@ -51,8 +51,8 @@ class CFMeans(StreamedClusterer):
 
     Points in memory are followed as their centres move, so that a trial costs a fraction of a
     pass. Tensors on a GPU stay there: a trial there is a batch of 64 proposals, of
-    which those that touch different clusters are made together. With Dask, and for arrays of
-    other libraries, trials cost passes over all points: 100 relocations at most.
+    which those that touch different clusters are made together. With Dask a sample is searched,
+    of 20,000 points or 1,000 for each cluster; passes of k-means over all points follow.
 
     Parameters
     ----------

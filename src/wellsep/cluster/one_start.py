@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import is_torch
 from wellsep.cluster.base import NoProgress
 from wellsep.cluster.counterfactual import step, weights_of
 from wellsep.cluster.device_search import device_search
 from wellsep.cluster.local_search import Budget, History, open_budget
-from wellsep.cluster.moves import relocate
 from wellsep.cluster.sketch import search_from
+from wellsep.compute.engine import budget_bytes
 from wellsep.compute.loop import Ended, lower, run
-from wellsep.compute.points import Points, PointSet, RowValues, assign, inertia, labels_of
-from wellsep.compute.seeding import start_centers
+from wellsep.compute.points import (
+    Frame,
+    Points,
+    PointSet,
+    RowValues,
+    assign,
+    inertia,
+    labels_of,
+    prepare,
+)
+from wellsep.compute.seeding import random_rows, start_centers
 from wellsep.compute.space import is_host
 
 SEARCH = "search"
-RELOCATIONS = 100  # most moves where each costs passes over all points
+SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least
 
 
 class CFMeansResult(NamedTuple):
@@ -121,45 +129,39 @@ def _moved(
     if budget.max_moves == 0 or progress.stopped:
         refined = _refine(points, centers, max_iter, tol, progress)
         return refined, refined.n_iter, 0
-    if searchable(points) and is_torch(points.X):
-        options: Any = {"random_state": random_state, "progress": progress, "history": history}
-        found = device_search(points, centers, budget=budget, **options)
-        refined = _refine(points, found.centers, max_iter, tol, progress)
-        passes = int(np.ceil(found.work / (points.n * len(centers))))
-        return refined, passes + refined.n_iter, found.n_moves
-    if searchable(points):
+    options: Any = {
+        "budget": budget,
+        "random_state": random_state,
+        "progress": progress,
+        "history": history,
+    }
+    if isinstance(points, Points) and not is_host(points.X):
+        found = device_search(points, centers, **options)
+    else:
+        searched = points if isinstance(points, Points) else _sample(points, centers, random_state)
         again = init if isinstance(init, str) else "k-means++"
 
         def restart() -> np.ndarray:
-            return start_centers(points, len(centers), again, random_state)
+            return start_centers(searched, len(centers), again, random_state)
 
-        found = search_from(
-            points,
-            centers,
-            restart=restart,
-            budget=budget,
-            random_state=random_state,
-            progress=progress,
-            history=history,
-        )
-        passes = int(np.ceil(found.work / (points.n * len(centers))))
+        found = search_from(searched, centers, restart=restart, **options)
+    passes = int(np.ceil(found.work / (points.n * len(centers))))
+    if isinstance(points, Points) and is_host(points.X):
         return _ended(points, found.centers, passes), passes, found.n_moves
-    search = relocate(
-        points,
-        centers,
-        n_moves=int(min(budget.max_moves, RELOCATIONS)),
-        random_state=random_state,
-        progress=progress,
-        budget=budget,
-        history=history,
-    )
-    refined = _refine(points, search.centers, max_iter, tol, progress)
-    return refined, search.n_iter + refined.n_iter, search.n_moves
+    refined = _refine(points, found.centers, max_iter, tol, progress)
+    return refined, passes + refined.n_iter, found.n_moves
 
 
-def searchable(points: PointSet) -> TypeGuard[Points]:
-    """Whether the state of a search can follow the centres as they move."""
-    return isinstance(points, Points) and (is_host(points.X) or is_torch(points.X))
+def _sample(points: PointSet, centers: np.ndarray, random_state: np.random.RandomState) -> Points:
+    """Some points of chunks in memory, in their frame; all of them where they are few."""
+    most = int(budget_bytes() / (32 * centers.shape[1]))  # a few copies of them fit the budget
+    size = min(max(SEARCHED, PER_CLUSTER * len(centers)), points.n, max(most, len(centers)))
+    if size == points.n:
+        rows, weights = np.arange(points.n), points.pulls()
+    else:
+        rows, weights = np.sort(random_rows(points, size, random_state)), None
+    frame = Frame(points.metric, None, points.spread)
+    return prepare(points.take(rows), weights, points.metric, frame)
 
 
 def _ended(points: PointSet, centers: np.ndarray, n_iter: int) -> Ended:
