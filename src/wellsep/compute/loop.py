@@ -142,6 +142,8 @@ def run(points: PointSet, centers: np.ndarray, *, max_iter: int = 300, tol: floa
 def publish(points: PointSet, centers: np.ndarray) -> Any:
     """Centres of prepared points as centres of the data, in their library and float type."""
     like = points.like
+    if isinstance(like, np.ndarray):
+        return points.frame.leave(centers).astype(like.dtype, copy=False)
     space = as_space(host_view(like))
     return in_library_of(like, space.asarray(points.frame.leave(centers), dtype=space.X.dtype))
 

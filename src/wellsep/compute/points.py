@@ -214,7 +214,8 @@ class Points(PointSet):
         return RowValues(run_block(function, self, beside, given))
 
     def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        return in_library_of(self.source, values.known)
+        given = self.source
+        return values.known if isinstance(given, np.ndarray) else in_library_of(given, values.known)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self.space.dense(np.asarray(rows))
@@ -244,7 +245,8 @@ def prepare(
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     weights = uneven(weights)
-    given, X, zero = X, host_view(X), None
+    given, zero = X, None
+    X = X if isinstance(X, np.ndarray) else host_view(X)
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
         unit = 1.0

@@ -384,7 +384,7 @@ def host_view(X: Any) -> Any:
 
 def in_library_of(given: Any, values: Any) -> Any:
     """Results on the host in the array library of the given data."""
-    if is_host(given) or not isinstance(values, np.ndarray):
+    if isinstance(given, np.ndarray) or sp.issparse(given) or not isinstance(values, np.ndarray):
         return values
     xp = array_namespace(given)
     return xp.asarray(values.astype(np.int64) if values.dtype.kind == "i" else values)
@@ -404,7 +404,7 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
         return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
-    X, unit = in_safe_units(host_view(X))
+    X, unit = in_safe_units(X if isinstance(X, np.ndarray) else host_view(X))
     return as_space(X, effective_jobs(n_jobs), unit)
 
 
