@@ -13,6 +13,7 @@ from wellsep._display import count, html_box, html_table
 from wellsep._labels import NOISE
 from wellsep._records import Record
 from wellsep.runs import Run, Runs
+from wellsep.runs.names import best_first
 
 MADE_RUN = "consensus"  # the run's name where it is ranked with the others
 
@@ -118,9 +119,14 @@ class ConsensusPartition(Record):
             "runs, so a high place by agreement is no proof of quality."
         )
 
+    @property
+    def order(self) -> np.ndarray:
+        """Positions of the runs, the one that agrees best first; ties by name."""
+        return best_first(-self.agreement, self.partitions)
+
     def table(self) -> dict[str, list[Any]]:
         """Columns by run: agreement with the consensus partition, weight, number of clusters."""
-        order = np.argsort(-self.agreement, kind="stable")
+        order = self.order
         return {
             "partition": [self.partitions[m] for m in order],
             "agreement": self.agreement[order].tolist(),
@@ -170,7 +176,7 @@ def _chosen(found: ConsensusPartition) -> Iterator[str]:
         yield f"Mean agreement (ARI) with the runs by number of clusters: {listed}."
     else:
         yield f"Mean agreement (ARI) with the runs: {found.mean_agreement:.3f}."
-    best, worst = int(np.argmax(found.agreement)), int(np.argmin(found.agreement))
+    best, worst = found.order[[0, -1]]
     yield (
         f"The closest run is {found.partitions[best]!r} ({found.agreement[best]:.3f}), the "
         f"farthest {found.partitions[worst]!r} ({found.agreement[worst]:.3f})."

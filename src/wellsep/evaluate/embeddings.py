@@ -13,6 +13,7 @@ from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.votes import first_of_class
+from wellsep.runs.names import best_first
 
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement
@@ -48,7 +49,7 @@ class EmbeddingRanking(Record):
     dip, dip_pvalue, dip_adjusted : ndarray of shape (L,)
         Dip statistic, p-value and Holm's; NaN where the test is undefined or was not run.
     group : ndarray of shape (L,)
-        Its group in ACE, from 1; 0 for none.
+        Its group in ACE, from 1, the one with the best mean score first; 0 for none.
     weight : ndarray of shape (L,)
         Its share in ACE's answer.
     favourite : tuple of str
@@ -106,8 +107,7 @@ class EmbeddingRanking(Record):
     @property
     def order(self) -> np.ndarray:
         """Positions, best first; ties by name."""
-        by_name = sorted(range(len(self.embeddings)), key=self.embeddings.__getitem__)
-        return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
+        return best_first(self.rank, self.embeddings)
 
     @property
     def best(self) -> str:
@@ -270,7 +270,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
         dip=freeze(unknown if dip is None else dip.statistic),
         dip_pvalue=freeze(unknown if dip is None else dip.pvalue),
         dip_adjusted=freeze(unknown if result.dip_adjusted is None else result.dip_adjusted),
-        group=freeze(_groups(result)),
+        group=freeze(result.group_of),
         weight=freeze(_weights(result)),
         favourite=tuple(
             scores.partitions[first[m]] if known[i].any() else "" for i, m in enumerate(liked)
@@ -303,13 +303,6 @@ def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[st
         else:
             why.append(f"the dip test finds more than one mode (adjusted p = {adjusted[i]:.3g})")
     return np.array([name not in out for name in scores.spaces]), tuple(why)
-
-
-def _groups(result: AceResult) -> np.ndarray:
-    group = np.zeros(len(result.spaces), dtype=np.intp)
-    for number, members in enumerate(result.groups, 1):
-        group[list(members)] = number
-    return group
 
 
 def _weights(result: AceResult) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._display import cell, count, html_box, html_table, listing
 from wellsep.evaluate.result import AceResult
-from wellsep.runs.names import natural_key
+from wellsep.runs.names import best_first, natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.confidence import RankConfidence
@@ -308,9 +308,7 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
     place = answer.ranks_by(answer.defined_scores)
-    often = sorted(
-        range(len(chance)), key=lambda i: (-chance[i], natural_key(answer.partitions[i]))
-    )
+    often = best_first(-chance, answer.partitions)
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
     also = " that also leave out spaces" if confidence.spaces_left_out else ""

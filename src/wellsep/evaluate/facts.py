@@ -121,11 +121,9 @@ class Facts:
                 return []
             often = self.sure.probability_best
             other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
-        names, rank = self.ranking.names, self.ranking.rank
+        other = other & ~self.alike
         found: dict[int, int] = {}
-        for i in sorted(
-            np.flatnonzero(other & ~self.alike), key=lambda i: (rank[i], natural_key(names[i]))
-        ):
+        for i in self.ranking.order[other[self.ranking.order]]:
             found.setdefault(int(self.ranking.class_of[i]), int(i))
         return list(found.values())
 

@@ -20,7 +20,7 @@ from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
 from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.voting import VOTES
 from wellsep.evaluate.voting_result import Consensus
-from wellsep.runs.names import natural_key
+from wellsep.runs.names import best_first
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +150,7 @@ class Ranking(Record):
     @property
     def order(self) -> np.ndarray:
         """Positions, best first; ties by name."""
-        by_name = sorted(range(len(self.names)), key=lambda i: natural_key(self.names[i]))
-        return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
+        return best_first(self.rank, self.names)
 
     @property
     def first_of_each(self) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from wellsep._records import Record
 from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.options import AceOptions
-from wellsep.runs.names import natural_key
+from wellsep.runs.names import best_first, natural_key
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +136,17 @@ class AceResult(Record):
         return found
 
     @property
+    def group_of(self) -> np.ndarray:
+        """(L,) number of each space's group, from 1, the best mean score first; 0 for none."""
+        means = [-np.inf] * len(self.groups)
+        for subgroup in self.subgroups:
+            means[subgroup.group] = max(means[subgroup.group], subgroup.mean)
+        found = np.zeros(len(self.spaces), dtype=np.intp)
+        for number, group in enumerate(np.argsort(np.negative(means), kind="stable"), 1):
+            found[list(self.groups[group])] = number
+        return found
+
+    @property
     def untested(self) -> tuple[str, ...]:
         """Spaces that stay because their dip test is undefined, by name."""
         if self.dip_adjusted is None:
@@ -147,8 +158,8 @@ class AceResult(Record):
     def heaviest_spaces(self) -> tuple[tuple[str, ...], np.ndarray]:
         """Spaces that give the answer and their weights, heaviest first; equal ones by name."""
         names = [self.spaces[i] for i in self.winning_spaces]
-        weights = np.round(self.weights, 9).tolist()
-        order = sorted(range(len(names)), key=lambda i: (-weights[i], natural_key(names[i])))
+        weights = np.round(self.weights, 9)
+        order = best_first(-weights, names)
         return tuple(names[i] for i in order), self.weights[order]
 
     def explain(self) -> str:

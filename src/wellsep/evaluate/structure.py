@@ -24,6 +24,7 @@ from wellsep.evaluate.sharing import over_spaces, over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
+from wellsep.runs.names import natural_key
 from wellsep.spaces.scaling import coordinates, has_columns
 
 # The thresholds of the verdict were chosen with these sizes.
@@ -83,7 +84,7 @@ def structure_of(
     }
     filled = [space for space, which in per_space.items() if len(which)]
     # Those with the first names, whatever the order of the runs.
-    chosen = tuple(sorted(filled)[:SPACES])
+    chosen = tuple(sorted(filled, key=natural_key)[:SPACES])
     own = {space: (per_space[space], _known(scores, space, per_space[space])) for space in chosen}
     quiet = replace(options.part(Calling), progress=None)
     draws = DRAWS if len(chosen) < MANY else 1

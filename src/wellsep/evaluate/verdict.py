@@ -23,7 +23,6 @@ from wellsep.evaluate.facts import (
     NOTHING,
     Facts,
 )
-from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement
@@ -318,11 +317,10 @@ class _Words(Facts):
                 f"{self.best!r} has rank 1, but ranks {low:g} to {high:g} in "
                 f"{self.sure.level:.0%} of the draws."
             )
-        rivals = np.flatnonzero(~self.alike)
-        if len(rivals):
+        if not self.alike.all():
             chance = self.sure.probability_best
-            rank, names = self.ranking.rank, self.ranking.names
-            rival = min(rivals, key=lambda i: (-chance[i], rank[i], natural_key(names[i])))
+            names, order = self.ranking.names, self.ranking.order
+            rival = max(order[~self.alike[order]], key=chance.__getitem__)
             if chance[rival] > chance[self.at]:
                 yield (
                     f"{names[rival]!r} comes first in more draws "

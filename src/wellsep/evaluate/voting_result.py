@@ -19,7 +19,7 @@ from wellsep.evaluate.votes import (
     voters_among,
     weights_of_voters,
 )
-from wellsep.runs.names import natural_key
+from wellsep.runs.names import best_first
 
 MEASURES = {
     "ari": "adjusted Rand index",
@@ -103,18 +103,17 @@ class Consensus(Record):
     @property
     def order(self) -> np.ndarray:
         """Positions, best first; ties by name."""
-        by_name = sorted(range(len(self.partitions)), key=self.partitions.__getitem__)
-        return np.array(sorted(by_name, key=lambda i: self.rank[i]), dtype=np.intp)
+        return best_first(self.rank, self.partitions)
 
     @property
     def winners(self) -> tuple[str, ...]:
-        """All partitions on rank 1."""
-        return tuple(self.partitions[i] for i in np.flatnonzero(self.rank == 1))
+        """All partitions on rank 1, by name."""
+        return tuple(self.partitions[i] for i in self.order if self.rank[i] == 1)
 
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
-        return min(self.winners, key=natural_key)
+        return self.winners[0]
 
     @property
     def n_distinct(self) -> int:

@@ -174,8 +174,7 @@ class SpacesDisplay(Display):
             labels = rank(answer).best
         if isinstance(labels, str):
             labels = runs.partitions[labels]
-        heavy = np.argsort(-np.asarray(answer.weights), kind="stable")
-        wins = [answer.winning_spaces[i] for i in heavy][:n_each]
+        wins = [answer.spaces.index(name) for name in answer.heaviest_spaces[0][:n_each]]
         fate = fates(answer)
         others = [int(i) for i in space_order(answer)[::-1] if fate[i] != "wins"][:n_each]
         objects = drawn_objects(runs.n_objects, n_drawn)

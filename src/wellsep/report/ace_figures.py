@@ -10,6 +10,7 @@ from wellsep._display import count
 from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
+from wellsep.runs.names import best_first
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen
@@ -27,7 +28,7 @@ def steps_figure(result: AceResult) -> Steps:
     [('spaces', 2), ('in a group', 2), ('give the answer', 2)]
     """
     n = len(result.spaces)
-    fate, group = fates(result), groups(result)
+    fate, group = fates(result), result.group_of - 1
     weight = np.zeros(n)
     weight[list(result.winning_spaces)] = result.weights
     steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
@@ -85,7 +86,7 @@ def heat_map(result: AceResult) -> HeatMap | None:
         values=result.agreement[np.ix_(rows, rows)],
         adjusted=None if result.adjusted is None else result.adjusted[np.ix_(rows, rows)],
         linked=result.edges[np.ix_(rows, rows)] > 0,
-        group=groups(result)[places],
+        group=result.group_of[places] - 1,
         wins=np.array([fate[i] == "wins" for i in places]),
         correlation=result.options.correlation,
     )
@@ -239,41 +240,27 @@ def fates(result: AceResult) -> tuple[str, ...]:
     return tuple(fate)
 
 
-def groups(result: AceResult) -> np.ndarray:
-    """Phase-1 group of each space, numbered by rank of its best mean; -1 = none."""
-    found = np.full(len(result.spaces), -1)
-    means: dict[int, float] = {}
-    for subgroup in result.subgroups:
-        means[subgroup.group] = max(means.get(subgroup.group, -np.inf), subgroup.mean)
-    for number, group in enumerate(sorted(means, key=lambda g: -means[g])):
-        found[list(result.groups[group])] = number
-    return found
-
-
 def space_order(result: AceResult) -> np.ndarray:
     """Spaces by group, the winner first, inside by weight; then those in none, then the rest."""
     last = len(result.subgroups)
-    fate, group = fates(result), groups(result)
+    fate, group = fates(result), result.group_of
     rank = {"wins": 0, "group": 0, "outlier": 1, "constant": 2, "dip": 3}
     subgroup, weight = np.full(len(result.spaces), last), np.zeros(len(result.spaces))
     by_mean = sorted(range(last), key=lambda i: -result.subgroups[i].mean)
     for number, i in enumerate(by_mean):
         members = list(result.subgroups[i].members)
         subgroup[members], weight[members] = number, result.subgroups[i].weights
-    return np.array(
-        sorted(
-            range(len(fate)),
-            key=lambda i: (
-                rank[fate[i]],
-                group[i] if group[i] >= 0 else last,
-                subgroup[i],
-                fate[i] != "wins",
-                -round(float(weight[i]), 9),
-                result.spaces[i],
-            ),
-        ),
-        dtype=np.intp,
-    )
+    keys = [
+        (
+            rank[fate[i]],
+            group[i] or last + 1,
+            subgroup[i],
+            fate[i] != "wins",
+            -round(float(weight[i]), 9),
+        )
+        for i in range(len(fate))
+    ]
+    return best_first(keys, result.spaces)
 
 
 def _winning(result: AceResult) -> str:

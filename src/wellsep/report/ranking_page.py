@@ -42,6 +42,7 @@ from wellsep.report.table import (
     truth_panels,
     truth_payload,
 )
+from wellsep.runs.names import best_first
 from wellsep.spaces.planes import plane
 
 
@@ -257,7 +258,9 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
     own = evidence.made_in[evidence.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
-    selected = sorted(weight, key=lambda s: (-round(weight[s], 9), s != own, result.spaces[s]))
+    keys = [(-round(weight[s], 9), s != own) for s in weight]
+    names = [result.spaces[s] for s in weight]
+    selected = [list(weight)[i] for i in best_first(keys, names)]
     others = [int(i) for i in space_order(result)[::-1] if i not in set(selected)]
     return {"selected": selected, "excluded": others}
 
@@ -268,7 +271,7 @@ def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     if evidence.verdict is not None:
         words = evidence.verdict.headline
     else:
-        winners = listing(map(repr, sorted(ranking.winners)), most=4)
+        winners = listing(map(repr, ranking.winners), most=4)
         verb = "is" if len(ranking.winners) == 1 else "are"
         words = f"{winners} {verb} ranked first of {count(len(ranking.names), 'run')}."
     before, name, after = words.partition(repr(ranking.best))

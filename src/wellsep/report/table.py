@@ -42,7 +42,9 @@ def ranking_table(
     >>> table.columns[1].values
     ('partition 1', 'partition 2', 'partition 0')
     """
-    order = np.array(sorted(ranking.order, key=lambda i: (ranking.rank[i], ranking.class_of[i])))
+    # Equal runs one after the other; the page folds them into one row.
+    place = np.argsort(ranking.class_of[ranking.first_of_each])
+    order = ranking.order[np.argsort(place[ranking.class_of[ranking.order]], kind="stable")]
     columns = [
         Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
         Column("name", "run", "name", tuple(ranking.names[i] for i in order), WORDS["run"]),

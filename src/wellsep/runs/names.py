@@ -1,12 +1,15 @@
-"""Names of runs: what a name may be, and the safe folder name it gets."""
+"""Names of runs: what a name may be, the safe folder name it gets, the order of names."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
+
+import numpy as np
 
 from wellsep._display import shown
 
@@ -58,3 +61,15 @@ def natural_key(name: str) -> tuple[Any, ...]:
         (len(number), number) if i % 2 else (-1, part)
         for i, (part, number) in enumerate(zip(parts, numbers, strict=True))
     ), name
+
+
+def best_first(ranks: Sequence[Any] | np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return positions by rank, smallest first; equal ranks in the natural order of their names.
+
+    Examples
+    --------
+    >>> best_first([1, 1, 2], ["k10", "k2", "a"]).tolist()
+    [1, 0, 2]
+    """
+    order = sorted(range(len(names)), key=lambda i: (ranks[i], natural_key(names[i])))
+    return np.array(order, dtype=np.intp)
