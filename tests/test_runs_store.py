@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wellsep as ws
 from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
+from wellsep._files import Stored
 from wellsep.runs import folder as folder_module
 from wellsep.runs.names import natural_key, safe_name
 
@@ -561,3 +563,25 @@ def test_every_file_and_folder_gets_the_mode_of_the_umask(tmp_path):
     modes = {str(p.relative_to(tmp_path)): oct(p.stat().st_mode & 0o777) for p in written}
     wanted = {str(p.relative_to(tmp_path)): "0o750" if p.is_dir() else "0o640" for p in written}
     assert modes == wanted
+
+
+def test_a_label_file_is_read_once_however_often_a_judgement_and_a_page_ask(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 3
+    ws.save_run(tmp_path / "runs", rng.normal(size=(60, 2)) + 5 * np.eye(3, 2)[truth], name="space")
+    for i in range(12):
+        labels = np.where(rng.random(60) < i / 20, rng.integers(0, 3, 60), truth)
+        ws.save_run(tmp_path / "runs", None, labels, name=f"run {i}", space="space")
+    opened = []
+    read = Stored.open
+
+    def counted(stored):
+        opened.append(stored)
+        return read(stored)
+
+    monkeypatch.setattr(Stored, "open", counted)
+    runs = ws.load_runs(tmp_path / "runs")
+    judgement = ws.judge(runs, n_draws=3)
+    ws.render_report(judgement, tmp_path / "page.html", runs=runs, truth=truth)
+    assert len([stored for stored in opened if stored.ndim == 1]) == 12
+    assert not runs["run 0"].labels.flags.writeable

@@ -24,8 +24,9 @@ from wellsep.runs.space_files import StoredDistances, digest_space
 class Part:
     """Labels, embedding or ids of one run: checked by shape and type now, by content when opened.
 
-    An opened array is shared while something refers to it, and released afterwards: an open
-    memory map costs a file handle, and a folder may hold thousands of runs.
+    Labels are read once and kept. Another opened array is shared while something refers to it, and
+    released afterwards: an open memory map costs a file handle, and a folder may hold thousands of
+    runs.
     """
 
     def __init__(self, kind: str, value: Any, run: str):
@@ -63,7 +64,8 @@ class Part:
         if array is None:
             array = self._read()
             self._shared = weakref.ref(array)
-            if isinstance(array, PairSpace):  # its check reads all of it: kept, and done once
+            # The check of distances reads all of them, and labels are asked for again and again.
+            if isinstance(array, PairSpace) or self.kind == "labels":
                 self._array = array
         else:
             with self._told():
@@ -91,6 +93,8 @@ class Part:
             )
         if self.kind != "embedding":
             array = _COERCE[self.kind](array, self.what)
+        if self.kind == "labels":
+            array = np.array(array)  # in memory, where they need no file handle
         return _read_only(array)
 
     def digest(self) -> str:
