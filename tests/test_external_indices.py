@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import wellsep as ws
+from wellsep.compute.contingency import count_pairs
+from wellsep.indices.external import (
+    AVERAGES,
+    adjusted_information,
+    adjusted_rand,
+    normalized_information,
+)
 
 labellings = st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 5)), min_size=2, max_size=40)
 
@@ -44,6 +51,26 @@ def test_purity_lies_between_accuracy_and_one(pairs):
     truth, found = map(list, zip(*pairs, strict=True))
     purity = ws.purity_score(truth, found)
     assert ws.clustering_accuracy(truth, found) <= purity <= 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_one_cluster_shares_exactly_no_information_with_any_other_partition(n_jobs):
+    for n in range(2, 201):
+        i = np.arange(n)
+        counts = count_pairs(np.stack([0 * i, i % 2, i % 7, i < 1, i]), n_jobs=n_jobs)
+        tables = [adjusted_rand(counts)]
+        for average in AVERAGES:
+            tables.append(normalized_information(counts, average=average))
+            tables.append(adjusted_information(counts, average=average))
+        for table in tables:
+            assert table[0].tolist() == table[:, 0].tolist() == [1, 0, 0, 0, 0], n
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("n", [23, 39, 43])
+def test_one_cluster_scores_zero_with_every_average(n, average):
+    assert ws.nmi_score([0] * n, np.arange(n) % 2, average_method=average) == 0
+    assert ws.ami_score([0] * n, np.arange(n) % 2, average_method=average) == 0
 
 
 def test_purity_of_the_information_retrieval_books_example():

@@ -196,17 +196,18 @@ def count_pairs(
 
 
 def entropies(counts: PairCounts) -> np.ndarray:
-    """(M,) entropy of each partition, in nats."""
-    found: np.ndarray = np.maximum(0.0, np.log(counts.n) - np.diag(counts.logs) / counts.n)
-    return found
+    """(M,) entropy of each partition, in nats; exactly 0 for one cluster, which integers decide."""
+    entropy = np.maximum(0.0, np.log(counts.n) - np.diag(counts.logs) / counts.n)
+    entropy[np.diag(counts.squares) == counts.n**2] = 0.0
+    return entropy
 
 
 def information(counts: PairCounts) -> np.ndarray:
-    """(M, M) mutual information of each pair, in nats; at least 0."""
+    """(M, M) mutual information of each pair, in nats; at least 0, and 0 with one cluster."""
     entropy = entropies(counts)
     joint = np.log(counts.n) - counts.logs / counts.n
-    found: np.ndarray = np.maximum(0.0, entropy[:, None] + entropy - joint)
-    return found
+    shared = np.maximum(0.0, entropy[:, None] + entropy - joint)
+    return np.where(np.minimum.outer(entropy, entropy) > 0, shared, 0.0)
 
 
 def chance_information(counts: PairCounts) -> np.ndarray:
