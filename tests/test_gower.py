@@ -120,6 +120,68 @@ def test_frames_of_other_libraries_have_the_same_distances(library):
     np.testing.assert_allclose(np.asarray(ws.MixedTable(other)), np.asarray(ws.MixedTable(frame)))
 
 
+NAMES = {
+    "numbers": [0, 1, 2],
+    "numbers in another order": [2, 0, 1],
+    "tuples": pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]),
+    "none": [None, "x", "y"],
+    "not a number": [np.nan, "x", 1.5],
+    "dates": pd.date_range("2020-01-01", periods=3),
+    "booleans": [True, False, "x"],
+    "empty text": ["", " ", "x"],
+    "names of methods": ["dtype", "shape", "columns"],
+}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("case", NAMES)
+def test_names_of_columns_change_nothing(case, library):
+    frame, y = mixed(60)
+    frame = frame.iloc[:, [0, 1, -1]]
+    named = frame.set_axis(pd.Index(NAMES[case], tupleize_cols=False), axis=1)
+    if case == "tuples":
+        named = frame.set_axis(NAMES[case], axis=1)
+    if library == "polars":
+        polars = pytest.importorskip("polars", reason="polars is not installed")
+        columns = zip(map(str, NAMES[case]), frame.to_numpy(object).T, strict=True)
+        named = polars.DataFrame({c: [None if v != v else v for v in col] for c, col in columns})
+    if library == "pyarrow":
+        pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+        texts = frame.set_axis([str(name) for name in NAMES[case]], axis=1)
+        named = pyarrow.Table.from_pandas(texts, preserve_index=False)
+    expected = ws.MixedTable(frame)
+    np.testing.assert_allclose(np.asarray(ws.MixedTable(named)), np.asarray(expected))
+    assert ws.silhouette_score(named, y, metric="gower") == ws.silhouette_score(expected, y)
+    fitted = ws.KMedoids(2, metric="gower", random_state=0).fit(named)
+    assert (fitted.labels_ == ws.KMedoids(2, random_state=0).fit(expected).labels_).all()
+    assert (fitted.predict(named) == fitted.labels_).all()
+
+
+def test_options_name_columns_as_the_frame_does():
+    frame = pd.DataFrame([[1.0, "x", 1], [2.0, "y", 0], [3.0, "x", 0]])
+    given = ws.MixedTable(frame, weights={0: 2.0}, ordered={1: ["x", "y"]}, asymmetric=[2])
+    texts = frame.set_axis(list("abc"), axis=1)
+    options = {"weights": {"a": 2.0}, "ordered": {"b": ["x", "y"]}, "asymmetric": "c"}
+    np.testing.assert_array_equal(np.asarray(given), np.asarray(ws.MixedTable(texts, **options)))
+
+
+@pytest.mark.parametrize("names", [["a", "a"], [None, None], [0, 0], [1, "1"]])
+def test_columns_of_one_name_are_refused_in_a_sentence(names):
+    frame = pd.DataFrame([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0], [4.0, 4.0]], columns=names)
+    for call in (
+        lambda: ws.MixedTable(frame),
+        lambda: ws.silhouette_score(frame, [0, 0, 1, 1], metric="gower"),
+        lambda: ws.KMedoids(2, metric="gower").fit(frame),
+    ):
+        with pytest.raises(ValueError, match=r"frame must have columns of different names.*\.$"):
+            call()
+    if names[0] == names[1]:
+        with pytest.raises(ValueError, match=r"X must have columns of different names.*\.$"):
+            ws.silhouette_score(frame, [0, 0, 1, 1])
+        with pytest.raises(ValueError, match=r"labels must have columns of different names.*\.$"):
+            ws.consensus(frame)
+
+
 def test_ranges_stay_those_of_all_objects():
     table = table_of(CASES["subset_of_ten"]["columns"])
     part = table.take(range(5))

@@ -178,18 +178,25 @@ def _refuse_sparse_tensor(array: Any, name: str) -> None:
         )
 
 
-def column_names(X: Any) -> list[str] | None:
-    if not is_frame(X):
-        return None
+def open_frame(X: Any, name: str = "X") -> Any:
+    """A frame as narwhals reads it, which wants names of columns that differ."""
     import narwhals.stable.v2 as nw
 
-    return [str(c) for c in nw.from_native(X, eager_only=True).columns]
+    try:
+        return nw.from_native(X, eager_only=True)
+    except ValueError as error:
+        text = " ".join(str(error).split())
+        raise ValueError(f"{name} must have columns of different names. {text}.") from None
+
+
+def column_names(X: Any) -> list[str] | None:
+    return [str(c) for c in open_frame(X).columns] if is_frame(X) else None
 
 
 def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, eager_only=True)
+    frame = open_frame(X, name)
     for column, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise TypeError(

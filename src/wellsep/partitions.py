@@ -15,6 +15,7 @@ from wellsep._checks import (
     check_positions,
     is_frame,
     is_series,
+    open_frame,
     to_numpy,
 )
 from wellsep._display import count, listing, shown
@@ -215,10 +216,8 @@ def encode(
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
     if is_frame(labels):
-        import narwhals.stable.v2 as nw
-
-        frame = nw.from_native(labels, eager_only=True)
-        return {str(c.name): as_labels(c.to_native(), str(c.name)) for c in frame.iter_columns()}
+        columns = open_frame(labels, "labels").iter_columns()
+        return {str(c.name): as_labels(c.to_native(), str(c.name)) for c in columns}
     if isinstance(labels, Mapping):
         return {str(k): as_labels(v, str(k)) for k, v in labels.items()}
     if _is_one_vector(labels):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._arguments import check_mapping, check_names
+from wellsep._arguments import check_items, check_mapping
 from wellsep._checks import check_number, check_positions
 from wellsep._display import quoted, shown
 from wellsep._matrices import PairSpace
@@ -75,11 +75,9 @@ class MixedTable(PairSpace):
         n = len(next(iter(columns.values()))) if columns else 0
         if n < 1:
             raise ValueError("frame must have at least one row and one column, got none.")
-        asymmetric = tuple(check_names("asymmetric", asymmetric))
-        ordered = {} if ordered is None else ordered
-        given = {} if weights is None else weights
-        check_mapping("ordered", ordered)
-        check_mapping("weights", given)
+        several = [asymmetric] if isinstance(asymmetric, str) else asymmetric
+        asymmetric = tuple(map(str, check_items("asymmetric", several, "names")))
+        ordered, given = _by_text("ordered", ordered), _by_text("weights", weights)
         for what, names in (("asymmetric", asymmetric), ("ordered", ordered), ("weights", given)):
             for name in names:
                 if name not in columns:
@@ -173,6 +171,14 @@ class MixedTable(PairSpace):
         c = self._columns
         arrays = [c.numbers, c.known, c.codes, c.asymmetric, c.number_weights, c.code_weights]
         return [f"gower {self._unit}", *arrays]
+
+
+def _by_text(what: str, options: Any) -> dict[str, Any]:
+    """Options of columns by the text of their names, which may be numbers."""
+    if options is None:
+        return {}
+    check_mapping(what, options)
+    return {str(name): value for name, value in options.items()}
 
 
 def _weighed(a: Columns, b: Columns) -> np.ndarray:

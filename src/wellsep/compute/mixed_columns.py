@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import is_frame, to_numpy
+from wellsep._checks import is_frame, open_frame, to_numpy
 from wellsep._display import quoted, shown
 from wellsep._matrices import PairSpace
 
@@ -158,10 +158,13 @@ def read_columns(frame: Any) -> dict[str, Any]:
                 f"{shown(frame)}."
             )
         return {str(c): array[:, c].astype(np.float64) for c in range(array.shape[1])}
-    import narwhals.stable.v2 as nw
-
-    table = nw.from_native(frame, eager_only=True)
-    return {str(name): _read_column(table[name], str(name)) for name in table.columns}
+    columns: dict[str, Any] = {}
+    for series in open_frame(frame, "frame").iter_columns():  # by position: a name may be a number
+        name = str(series.name)
+        if name in columns:
+            raise ValueError(f"frame must have columns of different names, got {name!r} twice.")
+        columns[name] = _read_column(series, name)
+    return columns
 
 
 def _is_missing(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import is_frame
+from wellsep._checks import is_frame, open_frame
 from wellsep._display import count
 from wellsep._matrices import PairSpace
 from wellsep._records import freeze
@@ -151,9 +151,7 @@ def _columns(space: Any, rows: Any, X: Any, feature_names: Any, objects: np.ndar
         names = [f"column {i}" for i in range(rows.shape[1])]
         return read_columns(rows, names, len(objects), "space")
     if is_frame(X):
-        import narwhals.stable.v2 as nw
-
-        table = nw.from_native(X, eager_only=True)[objects.tolist()].to_native()
+        table = open_frame(X)[objects.tolist()].to_native()
     elif sp.issparse(X):
         table = X.tocsr()[objects].toarray()
     else:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from wellsep._arguments import check_names
-from wellsep._checks import check_data, column_names, is_frame, to_numpy
+from wellsep._checks import check_data, column_names, is_frame, open_frame, to_numpy
 from wellsep._display import count, listing, shown
 from wellsep.compute.clusters import one_hot
 
@@ -71,7 +71,7 @@ def read_columns(table: Any, names: Any, n: int, what: str) -> Columns:
 def _of_frame(table: Any, what: str, notes: list[str]) -> tuple[np.ndarray, list[str], list[bool]]:
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(table, eager_only=True)
+    frame = open_frame(table, what)
     columns, names, shares, left_out = [], [], [], []
     for series, name in zip(frame.iter_columns(), column_names(table) or (), strict=True):
         values = series.to_numpy()
