@@ -9,7 +9,6 @@ distances are 2(1 − cos) and the same bounds hold; centres then stand on norma
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.spatial.distance import cdist
 from wellsep.compute.loop import means
 from wellsep.compute.nearest import HOST_BLOCK, half_squares, row_blocks
 from wellsep.compute.points import Points
-from wellsep.compute.twins import TWINS, Twin, choose
+from wellsep.compute.twins import TWINS, Twin, choose, numba_works
 
 COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
 LOCAL = 0.02  # a centre moves if it gains more than this share of the mean gain
@@ -393,7 +392,7 @@ def _compiled_usable(points: Points, n_clusters: int) -> bool:
     # By size alone, never by what was imported before: the same call gives the same result.
     size = float(points.n) * points.X.shape[1] * n_clusters
     dense = isinstance(points.X, np.ndarray)
-    return dense and size >= COMPILED_FROM and importlib.util.find_spec("numba") is not None
+    return dense and size >= COMPILED_FROM and numba_works()
 
 
 TWINS[CentreState] = (Twin(_compiled, _compiled_usable),)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import importlib.util
 import operator
 import sys
+import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._checks import kernels_wanted
+from wellsep._display import shown
 from wellsep.compute.blocks import PairPart, finish_widths, pair_block, widths_from_sums
 from wellsep.compute.metrics import Metric, Rows, half, numpy_squares, root, same_objects
 
@@ -83,11 +86,31 @@ def numba_pays(n: int, d: int, m: int) -> bool:
 
 
 def compiled_pays(additions: float) -> bool:
-    """Whether numba is there and, with these additions and all before them, worth loading."""
+    """Whether numba works and, with these additions and all before them, worth loading."""
     global _additions_so_far
     _additions_so_far += additions
     pays = "numba" in sys.modules or _additions_so_far >= PAYS_FROM
-    return pays and importlib.util.find_spec("numba") is not None
+    return pays and numba_works()
+
+
+@cache
+def numba_works() -> bool:
+    """Whether numba can be imported and used; imports it, so ask only where it would pay."""
+    if importlib.util.find_spec("numba") is None:
+        return False
+    try:
+        import numba
+
+        numba.njit(cache=True)(is_numpy)  # refused where no folder can be written to
+    except Exception as error:  # one built for another NumPy raises what it likes
+        warnings.warn(
+            f"numba is installed but cannot be used ({type(error).__name__}: "
+            f"{shown(str(error))}); NumPy is used in its place, which is slower.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
 
 
 def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:

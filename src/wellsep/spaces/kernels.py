@@ -6,7 +6,6 @@ off.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -14,6 +13,7 @@ from functools import cache
 import numpy as np
 
 from wellsep._checks import kernels_wanted
+from wellsep.compute.twins import numba_works
 
 PAYS_FROM = 40_000_000  # units of work; below, loading the compiled code costs more than it saves
 PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values
@@ -23,7 +23,7 @@ _spent = 0  # units of work that NumPy has had with single samples
 
 def usable(n_rows: int, n: int) -> bool:
     """Say whether the compiled twin exists and pays for so many samples."""
-    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and _installed()
+    return n_rows * (PER_SAMPLE + n) >= PAYS_FROM and numba_works()
 
 
 def many_dips(rows: np.ndarray) -> np.ndarray:
@@ -43,14 +43,9 @@ def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:
         return None
     if not _compiled.cache_info().currsize and "numba" not in sys.modules:
         _spent += PER_SAMPLE + n
-        if _spent < PAYS_FROM or not _installed():
+        if _spent < PAYS_FROM:
             return None
-    return _compiled()
-
-
-@cache
-def _installed() -> bool:
-    return importlib.util.find_spec("numba") is not None
+    return _compiled() if numba_works() else None
 
 
 @cache
