@@ -6,6 +6,7 @@ import io
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -13,6 +14,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from golden import ROOT
 
 import wellsep as ws
 from wellsep._files import members, read_json, stored_member, stored_npy
@@ -108,6 +110,80 @@ def test_an_h5ad_that_takes_values_from_another_file_is_refused(tmp_path, kind):
             file["obsm"].create_virtual_dataset("X_pca", layout)
     with pytest.raises(ValueError, match="source must hold its own data.*obsm/X_pca"):
         runs_from_anndata(path, labels="k")
+
+
+# HDF5 itself ends the process (SIGSEGV) or does not end on some damaged files, and no caller can
+# catch that: each file is read in a process of its own, with a time limit.
+READ_DAMAGED = """
+import json, os, signal, sys, warnings
+import numpy as np
+from wellsep.adapters import runs_from_anndata
+
+def read(path):
+    try:
+        for run in runs_from_anndata(path, labels="leiden_*", spaces="X_*,X"):
+            run.labels, run.embedding
+    except Exception as error:
+        return [type(error).__name__, str(error)]
+
+warnings.simplefilter("ignore")
+path, seeds = sys.argv[1], range(int(sys.argv[2]))
+sound = open(path, "rb").read()
+assert read(path) is None  # also imports all that the children need
+for seed in seeds:
+    r, w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        rng = np.random.default_rng(seed)
+        data = bytearray(sound)
+        for place in rng.integers(len(data), size=rng.integers(1, 20)):
+            data[place] = rng.integers(256)
+        open(path, "wb").write(bytes(data))
+        os.write(w, json.dumps(read(path)).encode())
+        os._exit(0)
+    os.close(w)
+    told = open(r, "rb").read()
+    os.waitpid(child, 0)
+    print(json.dumps("ended" if not told else json.loads(told)))
+"""
+
+
+def read_damaged(path, n_files):
+    done = subprocess.run(
+        [sys.executable, "-c", READ_DAMAGED, str(path), str(n_files)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process for each file is forked")
+@pytest.mark.parametrize(
+    "n_files", [24, pytest.param(300, marks=pytest.mark.slow, id="more files")]
+)
+def test_a_damaged_h5ad_is_refused_by_a_sentence_that_names_it(tmp_path, n_files):
+    anndata = pytest.importorskip("anndata", reason="needs the extra anndata")
+    import pandas as pd
+
+    obs = {f"leiden_{k}": pd.Categorical((np.arange(12) % k).astype(str)) for k in (2, 3)}
+    obs = pd.DataFrame({**obs, "size": np.arange(12.0)}, index=[f"c{i}" for i in range(12)])
+    cells = anndata.AnnData(X, obs, obsm={"X_pca": X, "X_umap": X[:, :2]})
+    cells.uns["leiden_2"] = {"params": {"resolution": 1.0}}
+    cells.write_h5ad(tmp_path / "cells.h5ad", compression="gzip")
+    outcomes = read_damaged(tmp_path / "cells.h5ad", n_files)
+    assert len(outcomes) == n_files
+    refusals = [outcome for outcome in outcomes if outcome not in (None, "ended")]
+    assert len(refusals) > n_files / 3
+    assert outcomes.count("ended") <= 1 + n_files // 20
+    for kind, sentence in refusals:
+        assert kind in ("ValueError", "TypeError")
+        of_run = sentence.startswith(("embedding of run", "labels of run"))
+        assert "cells.h5ad" in sentence or of_run, sentence
+        assert "\n" not in sentence
 
 
 # -- sizes ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._arguments import check_names, check_path
-from wellsep._display import listing, quoted
+from wellsep._display import listing, printable, quoted
 from wellsep._files import Stored, to_json
 from wellsep._mapped import Version, map_file
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
@@ -127,10 +127,12 @@ def opened_anndata(source: Any) -> Iterator[Parts]:
         if not path.exists():
             raise FileNotFoundError(f"source must be an .h5ad file or .zarr folder, got {path}.")
         if path.is_file():
-            with _opened_file(path) as parts:
+            with _naming(path), _opened_file(path) as parts:
                 yield parts
             return
-        source = require("anndata", "anndata").read_zarr(path)
+        anndata = require("anndata", "anndata")
+        with _sound(path):
+            source = anndata.read_zarr(path)
     if not (hasattr(source, "obsm") and hasattr(source, "obs_names")):
         raise TypeError(f"source must be AnnData or a path, got {type(source).__name__}.")
     yield _parts_of(source)
@@ -154,69 +156,97 @@ def _parts_of(adata: Any) -> Parts:
 
 
 @contextlib.contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    """Say which file is damaged: h5py and anndata raise errors of any type over one."""
+    try:
+        yield
+    except Exception as error:
+        why = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+        kind = "a readable .zarr folder" if path.is_dir() else "a readable .h5ad file"
+        raise ValueError(
+            f"source must be {kind}, got {path.name}: {printable(why.strip().rstrip('.'), 200)}. "
+            "Copy or write it again."
+        ) from None
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Add the name of the file to a refusal that does not have it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if path.name in str(error):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{error} The file is {path.name}.") from None
+
+
+@contextlib.contextmanager
 def _opened_file(path: Path) -> Iterator[Parts]:
     anndata = require("anndata", "anndata")
     h5py = require("h5py", "anndata")
-    read = anndata.io.read_elem
-    try:
-        file = h5py.File(path, "r")
-    except OSError as error:
-        raise ValueError(
-            f"source must be a readable .h5ad file, got {path.name}: {error}."
-        ) from None
-    with file:
-        refuse_links(file, path)
-        if "obs" not in file:
-            raise ValueError(f"source must hold AnnData, got {quoted(file)} in {path.name}.")
-        if isinstance(file["obs"], h5py.Dataset):
-            # Files of anndata before 0.7 keep obs as one table.
-            yield _parts_of(anndata.read_h5ad(path))
-            return
-        obs, obsm = file["obs"], file.get("obsm", {})
-        uns = file.get("uns", {})
 
-        def open_space(key: str) -> Any:
-            if key.startswith(OBSP):
-                pairs = file.get("obsp", {})
-                return _distances(key, read(pairs[_pairs_key(key, pairs)]))
-            element = file["X"] if key == "X" else obsm[key]
-            return _stored(path, element) if isinstance(element, h5py.Dataset) else read(element)
+    def read(place: str) -> Any:
+        with _sound(path):
+            return anndata.io.read_elem(file[place])
 
-        def open_params(column: str) -> Any:
-            place = f"{column}/params"
-            return read(uns[place]) if place in uns else None
+    def open_space(key: str) -> Any:
+        if key.startswith(OBSP):
+            return _distances(key, read(OBSP + _pairs_key(key, pairs)))
+        place = key if key == "X" else f"obsm/{key}"
+        with _sound(path):
+            element = file[place]
+            if isinstance(element, h5py.Dataset):
+                return _stored(path, element)
+        return read(place)
 
-        yield Parts(
-            keys=list(obsm),
-            columns=[str(column) for column in obs.attrs["column-order"]],
-            open_space=open_space,
-            open_labels=lambda column: read(obs[column]),
-            open_params=open_params,
-            ids=np.asarray(read(obs[obs.attrs["_index"]]), dtype=np.str_),
-        )
+    def open_params(column: str) -> Any:
+        place = f"uns/{column}/params"
+        with _sound(path):
+            present = place in file
+        return read(place) if present else None
+
+    with contextlib.ExitStack() as stack:
+        with _sound(path):
+            file = stack.enter_context(h5py.File(path, "r"))
+            foreign, names = next(_foreign(file, set()), None), list(file)
+        if foreign is not None:
+            raise ValueError(f"source must hold its own data, got {foreign} in {path.name}.")
+        if "obs" not in names:
+            raise ValueError(f"source must hold AnnData, got {quoted(names)} in {path.name}.")
+        with _sound(path):
+            obs, obsm, pairs = (file.get(name, {}) for name in ("obs", "obsm", "obsp"))
+            if isinstance(obs, h5py.Dataset):
+                # Files of anndata before 0.7 keep obs as one table.
+                parts = _parts_of(anndata.read_h5ad(path))
+            else:
+                ids = anndata.io.read_elem(obs[obs.attrs["_index"]])
+                parts = Parts(
+                    keys=list(obsm),
+                    columns=[str(column) for column in obs.attrs["column-order"]],
+                    open_space=open_space,
+                    open_labels=lambda column: read(f"obs/{column}"),
+                    open_params=open_params,
+                    ids=np.asarray(ids, dtype=np.str_),
+                )
+        yield parts
 
 
-def refuse_links(group: Any, path: Path, seen: set[Any] | None = None) -> None:
-    """Refuse a file that takes its values from other files: it could show any file's bytes."""
+def _foreign(group: Any, seen: set[Any]) -> Iterator[str]:
+    """What a file takes from other files, by which it could show any file's bytes."""
     import h5py
 
-    seen = set() if seen is None else seen
     for key in group:
         name = f"{group.name.rstrip('/')}/{key}"
         if isinstance(group.get(key, getlink=True), h5py.ExternalLink):
-            raise ValueError(
-                f"source must hold its own data, got a link to another file at {name!r} in "
-                f"{path.name}."
-            )
+            yield f"a link to another file at {name!r}"
+            continue
         item = group.get(key)
         if isinstance(item, h5py.Dataset) and (item.external or item.is_virtual):
-            raise ValueError(
-                f"source must hold its own data, got values of another file at {name!r} in "
-                f"{path.name}."
-            )
+            yield f"values of another file at {name!r}"
         if isinstance(item, h5py.Group) and item.id not in seen:
             seen.add(item.id)
-            refuse_links(item, path, seen)
+            yield from _foreign(item, seen)
 
 
 def _assemble(parts: Parts, spaces: Any, labels: Any, pairs: Any) -> Runs:
@@ -354,5 +384,5 @@ def _stored(path: Path, dataset: Any) -> Stored:
 def _read(path: str, name: str) -> np.ndarray:
     import h5py
 
-    with h5py.File(path, "r") as file:
+    with _sound(Path(path)), h5py.File(path, "r") as file:
         return file[name][...]
