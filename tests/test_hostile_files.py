@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -20,7 +22,7 @@ import wellsep as ws
 from wellsep._files import members, read_json, stored_member, stored_npy
 from wellsep._reading import inside
 from wellsep.cli.main import main
-from wellsep.tables import read_matrix, read_table
+from wellsep.tables import read_labels, read_matrix, read_table
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 LABELS = np.arange(12) % 3
@@ -189,6 +191,14 @@ def test_a_damaged_h5ad_is_refused_by_a_sentence_that_names_it(tmp_path, n_files
 # -- sizes ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def peak():
+    """Bytes of Python's memory at its highest since the test began."""
+    tracemalloc.start()
+    yield lambda: tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+
 def header(shape, version=(2, 0)):
     buffer = io.BytesIO()
     facts = {"descr": "<f8", "fortran_order": False, "shape": shape}
@@ -203,13 +213,52 @@ def test_the_shape_of_an_array_is_compared_with_its_file(tmp_path, shape):
         read_matrix(tmp_path / "x.npy")
 
 
-def test_a_long_header_is_not_read(tmp_path):
+DESCRIPTIONS = [
+    "|V0", "<U0", "|S0", [], [("a", "<f8", (0,))], ("<f8", (0,)), "<f8", "<f2", "<i8", "|b1", "<U1",
+    "<c16", "<M8[s]", "|V8", "|O", ("<f8", (3,)), [("a", "<f8")], "<U1000000", "<U-1", "x", "",
+]  # fmt: skip
+SIZES = [0, 3, 10**6, 10**30, -1, True]
+SHAPES = [
+    (),
+    *((n,) for n in SIZES),
+    *itertools.product(SIZES, SIZES),
+    (2**31, 2**31, 4),
+    (1,) * 70,
+]
+
+
+@pytest.mark.parametrize("descr", DESCRIPTIONS, ids=str)
+def test_a_header_never_brings_more_values_than_its_file_has_bytes(tmp_path, peak, descr):
+    vague = []
+
+    def size_of(read, name):
+        try:
+            values = read(tmp_path / name)
+        except ValueError as error:
+            vague.extend([] if name in str(error) else [f"{shape}: {error}"])
+            return 0
+        arrays = list(values.values()) if isinstance(values, dict) else [values]
+        return sum(array.size for array in arrays) + len(arrays)
+
+    for shape in SHAPES:
+        facts = f"{ {'descr': descr, 'fortran_order': False, 'shape': shape} }\n".encode()
+        data = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(facts)) + facts + bytes(64)
+        (tmp_path / "x.npy").write_bytes(data)
+        with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("X.npy", data)
+        assert size_of(read_matrix, "x.npy") <= len(data)
+        assert size_of(read_matrix, "x.npz") <= len(data)
+        assert size_of(read_labels, "x.npy") <= len(data)
+    assert vague == []
+    assert peak() < 3e6
+
+
+def test_a_long_header_is_not_read(tmp_path, peak):
     (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x02\x00" + b"\xff\xff\xff\xff" + bytes(1 << 20))
-    tracemalloc.start()
+    tracemalloc.reset_peak()
     with pytest.raises(ValueError, match="x must be a plain .npy array"):
         stored_npy(tmp_path / "x.npy", "x")
-    assert tracemalloc.get_traced_memory()[1] < 1 << 19
-    tracemalloc.stop()
+    assert peak() < 1 << 19
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

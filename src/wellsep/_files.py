@@ -9,6 +9,7 @@ import math
 import numbers
 import os
 import struct
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -303,8 +304,10 @@ def _header(stream: IO[bytes], what: str) -> tuple[tuple[int, ...], str, np.dtyp
 
 
 def _check_complete(got: int, shape: tuple[int, ...], dtype: np.dtype, what: str) -> None:
-    if any(size < 0 for size in shape):
+    if any(type(size) is not int or not 0 <= size <= sys.maxsize for size in shape):
         raise ValueError(f"{what} must have a shape of sizes, got {shape}; the file is damaged.")
+    if dtype.itemsize == 0:  # any number of items would fit any file
+        raise ValueError(f"{what} must hold numbers or text, got items of no bytes ({dtype.str}).")
     wanted = dtype.itemsize * math.prod(shape)
     if got < wanted:
         raise ValueError(

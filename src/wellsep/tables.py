@@ -173,7 +173,7 @@ def read_matrix(
         matrix = read_table(path, None, choice).matrix(path.name).astype(np.float64)
     if matrix.dtype.kind not in "fiub":
         raise ValueError(f"{path.name} must hold numbers, got dtype {matrix.dtype}.")
-    if matrix.ndim < 2:
+    if matrix.ndim < 2 or 0 in matrix.shape:
         raise ValueError(
             f"{path.name} must hold a matrix with one object per row, got shape {matrix.shape}."
         )
@@ -228,7 +228,7 @@ def read_labels(
         found = {name: array for name, array in arrays.items() if array.ndim == 1}
         tables = _LABEL_KEYS if kind == ".npz" else (path.stem,)
         if not found and (both := [name for name in tables if name in arrays]):
-            found = _rows(both[0], arrays[both[0]])
+            found = _rows(both[0], arrays[both[0]], path.name)
     else:
         table = read_table(path, None, choice, gaps=gaps)
         found = dict(zip(table.names, table.columns, strict=True))
@@ -333,10 +333,10 @@ def _not_numpy(path: Path, error: Exception) -> ValueError:
     return ValueError(f"{path.name} must be a NumPy file without Python objects: {error}")
 
 
-def _rows(name: str, array: np.ndarray) -> dict[str, np.ndarray]:
-    if array.ndim == 2:
+def _rows(name: str, array: np.ndarray, what: str) -> dict[str, np.ndarray]:
+    if array.ndim == 2 and 0 not in array.shape:
         return {f"{name}[{i}]": row for i, row in enumerate(array)}
-    raise ValueError(f"{name} must be a vector or an (M, n) array, got shape {array.shape}.")
+    raise ValueError(f"{what} must hold a vector or an (M, n) array, got shape {array.shape}.")
 
 
 def _read_parquet(path: Path, what: str, gaps: bool) -> tuple[list[str], list[np.ndarray]]:
