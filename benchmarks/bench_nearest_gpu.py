@@ -14,7 +14,7 @@ import numpy as np
 import wellsep as ws
 from benchmarks.device import device_seconds, half_precision_rate, memory_rate, require_cuda
 from benchmarks.harness import report
-from wellsep.compute import space
+from wellsep.compute.data import opening as space
 
 N, D, K = 10_000_000, 64, 1_000
 CHECKED = 100_000

@@ -17,7 +17,7 @@ import numpy as np
 import wellsep as ws
 from benchmarks.device import device_seconds, half_precision_rate, require_cuda
 from benchmarks.harness import report
-from wellsep.compute import neighbours
+from wellsep.compute.statistics import neighbour_graph as neighbours
 
 N, D, K, M = 100_000, 64, 20, 8
 CHECKED, PLAIN = 5_000, 20_000  # what is compared with the host, and timed without kernels

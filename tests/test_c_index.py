@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist, pdist
 
 import wellsep as ws
 from wellsep._checks import is_torch
-from wellsep.compute import selection
+from wellsep.compute.statistics import ranked_sums as selection
 
 CLAIMS = {
     "clusterSim.index.C": ws.c_index_score,
@@ -90,7 +90,7 @@ def test_bins_resolve_the_directions_of_data_far_from_the_origin(offset, way, mo
     monkeypatch.setattr(selection, "SORTABLE", 0)
     if way == "card":
         torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-        monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
         X = torch.asarray(X)
     if way == "dask":
         reason = "Dask is not installed"

@@ -7,9 +7,9 @@ import pytest
 from golden import labelled_cases, read_arrays, read_case, read_json
 
 import wellsep as ws
-from wellsep.compute.gather import gather
-from wellsep.compute.space import open_space
-from wellsep.compute.wants import Task, want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Task, want
 from wellsep.indices.ccc import cubic
 from wellsep.partitions import Partitions
 

@@ -8,7 +8,7 @@ from golden import labelled_cases, read_case, read_json
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
-from wellsep.compute.representatives import farthest_first
+from wellsep.compute.statistics.cluster_representatives import farthest_first
 
 # Two objects of iris tie for a representative; rounding decides, and decided otherwise there.
 TIED = {("iris", "true")}
@@ -169,7 +169,7 @@ def test_whole_numbers_give_the_value_of_fpc_wherever_they_lie(case, offset):
 
 def test_equal_distances_stay_equal_on_an_accelerator(monkeypatch):
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    import wellsep.compute.space as space
+    import wellsep.compute.data.opening as space
 
     monkeypatch.setattr(space, "on_device", space.is_torch)
     for case in INTEGERS:

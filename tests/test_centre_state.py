@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wellsep.cluster.local_search import Budget, History, Parts, search
-from wellsep.compute.moved import CentreState
-from wellsep.compute.points import prepare
-from wellsep.compute.seeding import start_centers
+from wellsep.compute.kmeans.prepared_points import prepare
+from wellsep.compute.kmeans.search_state import CentreState
+from wellsep.compute.kmeans.starts import start_centers
 
 pytest.importorskip("numba", reason="the compiled state needs the extra fast")
-from wellsep.compute.compiled_moves import CompiledState
+from wellsep.compute.kernels.numba_search import CompiledState
 
 STATES = (CentreState, CompiledState)
 few = settings(max_examples=12, deadline=None)

@@ -10,10 +10,10 @@ from sklearn.datasets import load_digits, make_blobs
 
 import wellsep as ws
 from wellsep.cluster.counterfactual import SCHEDULES, pull, step, two_nearest, weights_of
-from wellsep.compute.loop import update
-from wellsep.compute.moved import CentreState
-from wellsep.compute.nearest import Nearest
-from wellsep.compute.points import assign, prepare
+from wellsep.compute.kmeans.lloyd import update
+from wellsep.compute.kmeans.nearest_centres import Nearest
+from wellsep.compute.kmeans.prepared_points import assign, prepare
+from wellsep.compute.kmeans.search_state import CentreState
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 import wellsep as ws
 from wellsep.cluster.cfmeans import separation
 from wellsep.cluster.sketch import leading_directions
-from wellsep.compute.points import prepare
+from wellsep.compute.kmeans.prepared_points import prepare
 
 
 @pytest.fixture(scope="module")

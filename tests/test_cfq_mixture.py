@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 import wellsep as ws
-from wellsep.compute.quadrics import equal_density, signed_distances
+from wellsep.compute.statistics.gaussian_borders import equal_density, signed_distances
 
 
 def _log_ratio(y, means, covariances, shares):

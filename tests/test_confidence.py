@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.compute import half_sums
+from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate import (
     NothingToRank,
     RankConfidence,
@@ -320,7 +320,7 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
 
 def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
-    from wellsep.compute.contingency import count_pairs
+    from wellsep.compute.statistics.contingency import count_pairs
     from wellsep.evaluate.options import Options
     from wellsep.evaluate.plans import draw_plan
     from wellsep.evaluate.vote_draws import confidence_of_vote

@@ -11,7 +11,7 @@ from scipy.spatial.distance import squareform
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute.coassociation import (
+from wellsep.compute.statistics.coassociation import (
     Profiles,
     cut_tree,
     draw_profiles,

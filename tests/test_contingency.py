@@ -10,9 +10,9 @@ import pytest
 from sklearn import metrics
 
 import wellsep as ws
-from wellsep.compute import contingency
-from wellsep.compute.contingency import count_labels, count_pairs
-from wellsep.compute.half_counts import count_by_group
+from wellsep.compute.statistics import contingency
+from wellsep.compute.statistics.contingency import count_labels, count_pairs
+from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.indices.external import AGREEMENTS, adjusted_rand
 from wellsep.partitions import Partitions
 
@@ -88,7 +88,7 @@ def test_threads_and_sorting_change_no_count(n_jobs, monkeypatch):
 @pytest.mark.parametrize("wide", [16, 4096])
 def test_a_device_counts_the_same(noise, wide, monkeypatch):
     pytest.importorskip("torch", reason="needs the extra deep")
-    from wellsep.compute.device import contingency as on_device
+    from wellsep.compute.engine.device import contingency as on_device
 
     monkeypatch.setattr(on_device, "WIDE", wide)
     monkeypatch.setattr(on_device, "budget_bytes", lambda: 32.0 * 64**2)  # several blocks
@@ -101,7 +101,7 @@ def test_a_device_counts_the_same(noise, wide, monkeypatch):
 @pytest.mark.parametrize("noise", ["cluster", "singletons"])
 def test_labels_in_chunks_count_the_same(noise, monkeypatch):
     da = pytest.importorskip("dask.array", reason="needs the extra dask")
-    from wellsep.compute.dask import contingency as on_dask
+    from wellsep.compute.engine.dask import contingency as on_dask
 
     monkeypatch.setattr(on_dask, "CELLS", 2000)  # several batches of pairs
     labels = ugly_labels()

@@ -97,7 +97,7 @@ def test_a_zero_row_stays_at_distance_one_far_from_the_origin():
 
 
 def test_an_axis_is_taken_only_where_rows_point_the_same_way():
-    from wellsep.compute.space import open_space
+    from wellsep.compute.data.opening import open_space
 
     near, _ = _bundles(0)
     assert open_space(near).axis is None

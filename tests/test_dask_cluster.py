@@ -13,7 +13,7 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-from wellsep.compute.dask import client as dask_client_module
+from wellsep.compute.engine.dask import client as dask_client_module
 
 N, D, K = 120, 3, 4
 
@@ -49,8 +49,8 @@ def on_dask(X, sizes=CHUNKINGS["uneven"]):
 def rows(request, data, monkeypatch):
     """The data on Dask; chunks and blocks are worked on apart, although the data are small."""
     if len(request.param) < 10:
-        monkeypatch.setattr("wellsep.compute.dask.chunks.PORTION_BYTES", 0)
-    monkeypatch.setattr("wellsep.compute.dask.pairs.LEAST_ROWS", 45)
+        monkeypatch.setattr("wellsep.compute.engine.dask.chunks.PORTION_BYTES", 0)
+    monkeypatch.setattr("wellsep.compute.engine.dask.pairs.LEAST_ROWS", 45)
     return on_dask(data[0], request.param)
 
 
@@ -428,7 +428,7 @@ def test_workers_of_other_versions_are_refused(runs, dask_client, packages, sent
 def test_versions_are_compared_before_arrays_are_computed_too(data, on_cluster, monkeypatch):
     X, truth = data
     odd = _OtherWorkers(on_cluster, wellsep="0.0.1")
-    monkeypatch.setattr("wellsep.compute.dask.chunks.active_client", lambda: odd)
+    monkeypatch.setattr("wellsep.compute.engine.dask.chunks.active_client", lambda: odd)
     with pytest.raises(ValueError, match="got 0.0.1 wellsep on tcp://"):
         ws.cfq_score(on_dask(X), truth)
 

@@ -13,9 +13,9 @@ import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 from wellsep.cluster import one_start
-from wellsep.compute.dask import chunks, pairs
-from wellsep.compute.points import open_points
-from wellsep.compute.seeding import parallel_start
+from wellsep.compute.engine.dask import chunks, pairs
+from wellsep.compute.kmeans.prepared_points import open_points
+from wellsep.compute.kmeans.starts import parallel_start
 
 N, D, K = 180, 3, 5
 CHUNKINGS = {"uneven": (90, 1, 60, 29), "single rows": (1,) * N, "one chunk": (N,)}
@@ -167,7 +167,7 @@ def test_starts_do_not_depend_on_the_chunks(X, weighted):
 
 
 def test_random_numbers_belong_to_rows_not_to_chunks():
-    from wellsep.compute.seeding import row_uniforms
+    from wellsep.compute.kmeans.starts import row_uniforms
 
     whole = row_uniforms(5, 0, 40)
     assert 0 <= whole.min() < whole.max() < 1
@@ -185,7 +185,7 @@ def test_starts_are_as_good_as_greedy_k_means_plus_plus():
 
 
 def test_a_draw_far_away_is_in_proportion_to_the_squared_distance():
-    from wellsep.compute.seeding import _smallest
+    from wellsep.compute.kmeans.starts import _smallest
 
     mass = np.array([0.0, 1.0, 3.0])
     first = [int(_smallest(mass, key, 1, 0)[1][0]) for key in range(2000)]
@@ -255,7 +255,7 @@ def test_the_search_sees_a_sample_of_many_rows_and_ends_close_to_that_of_all(X, 
 
 
 def test_the_last_digit_chooses_no_restart():
-    from wellsep.compute.loop import lower
+    from wellsep.compute.kmeans.lloyd import lower
 
     digit = 1e-13
     assert not lower(7.0 - digit, 7.0)
@@ -304,7 +304,7 @@ def test_k_means_parallel_draws_the_same_start_in_memory_and_in_chunks(X, rows):
 
 
 def test_no_cluster_is_started_behind_the_users_back(X):
-    from wellsep.compute.dask.client import active_client
+    from wellsep.compute.engine.dask.client import active_client
 
     before = set(multiprocessing.active_children())
     rows = da.from_array(X, chunks=(60, -1))

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-from wellsep.compute.dask import chunks, pairs
+from wellsep.compute.engine.dask import chunks, pairs
 
 N, D = 180, 4
 CENTROID = (

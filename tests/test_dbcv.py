@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 import wellsep as ws
-from wellsep.compute import density_trees
+from wellsep.compute.statistics import density_trees
 
 
 def _brute_tree(D, core):

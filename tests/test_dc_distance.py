@@ -11,8 +11,8 @@ from golden import read_json
 from ugly import data_sets
 
 import wellsep as ws
-from wellsep.compute.metrics import Rows
-from wellsep.compute.space import open_space
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.metrics.table import Rows
 
 HAND = np.array([[0.0], [1], [3], [7], [8]])
 HAND_DC = np.array(

@@ -14,7 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 
 pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.compute.neighbours import nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep import degree_linkage, path_integral
 from wellsep.deep.jule_linkage import DegreeLinkage
 from wellsep.deep.merging import (

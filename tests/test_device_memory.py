@@ -9,7 +9,9 @@ import pytest
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute import nearest, points, tensors
+from wellsep.compute.data import device_rows as tensors
+from wellsep.compute.kmeans import nearest_centres as nearest
+from wellsep.compute.kmeans import prepared_points as points
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -42,7 +44,7 @@ def largest_of(fit) -> Largest:
     modules = (nearest, points, tensors, device_search)
     with (
         config_context(working_memory=BUDGET / 2**20),
-        mock.patch("wellsep.compute.space.on_device", is_torch),
+        mock.patch("wellsep.compute.data.opening.on_device", is_torch),
         mock.patch.multiple(modules[0], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[1], DEVICE_BLOCK=BLOCK),
         mock.patch.multiple(modules[2], DEVICE_BLOCK=BLOCK),

@@ -13,7 +13,7 @@ import pytest
 from golden import ROOT, read_arrays, read_json
 from scipy.stats import kstest
 
-from wellsep.compute.twins import choose
+from wellsep.compute.engine.kernel_choice import choose
 from wellsep.spaces import dip_statistic, dip_test, null, null_dips
 from wellsep.spaces import kernels as dip_kernels
 from wellsep.spaces.null import NullTable, null_table, smallest_share, table_pvalue

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_iris
 
 import wellsep as ws
-from wellsep.compute.space import open_space
+from wellsep.compute.data.opening import open_space
 
 
 def blobs(n=120, k=4, d=3, gap=3.0, seed=0):

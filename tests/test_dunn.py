@@ -11,11 +11,12 @@ from libraries import converter
 from scipy.spatial.distance import cdist
 
 import wellsep as ws
-from wellsep.compute import extremes, linkage
-from wellsep.compute.extremes import NAMES
-from wellsep.compute.gather import gather
-from wellsep.compute.space import open_space
-from wellsep.compute.wants import Task, want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Task, want
+from wellsep.compute.statistics import extreme_pairs as extremes
+from wellsep.compute.statistics import linkage_distances as linkage
+from wellsep.compute.statistics.extreme_pairs import NAMES
 from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*no object within the counting radius")

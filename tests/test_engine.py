@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-import wellsep.compute.space as space_module
-from wellsep.compute.engine import (
+import wellsep.compute.data.opening as space_module
+from wellsep.compute.engine.threads import (
     budget_bytes,
     cut_rows,
     effective_jobs,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn import metrics
 
 import wellsep as ws
-from wellsep.compute.contingency import count_pairs
+from wellsep.compute.statistics.contingency import count_pairs
 from wellsep.indices.external import (
     AVERAGES,
     adjusted_information,

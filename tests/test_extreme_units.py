@@ -65,7 +65,7 @@ def test_the_unit_changes_no_value_of_any_kind_of_data(kind, dtype, scale):
 
 
 def test_ordinary_data_are_not_touched():
-    from wellsep.compute.space import open_space
+    from wellsep.compute.data.opening import open_space
 
     for dtype, scale in (
         ("float32", 1e-8),

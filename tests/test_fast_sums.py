@@ -10,11 +10,12 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.compute import sums, twins
-from wellsep.compute.blocks import pair_block
-from wellsep.compute.metrics import find
-from wellsep.compute.space import open_space
-from wellsep.compute.wants import Task
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.metrics.table import find
+from wellsep.compute.requests import Task
+from wellsep.compute.statistics import distance_sums as sums
+from wellsep.compute.statistics.silhouette_widths import pair_block
 from wellsep.partitions import Partitions
 
 compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not installed")
@@ -24,7 +25,7 @@ compiled = pytest.mark.skipif(not find_spec("numba"), reason="numba is not insta
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_sums_equal_those_of_a_sparse_product(dtype, weighted):
-    from wellsep.compute.numba_sums import member_sums
+    from wellsep.compute.kernels.numba_sums import member_sums
 
     rng = np.random.default_rng(0)
     members = (rng.random((23, 61)) < np.linspace(0, 0.6, 23)[:, None]).astype(dtype)

@@ -11,8 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.compute.triton import fused
-from wellsep.compute.triton.fused import about_median, fused_way
+from wellsep.compute.kernels import triton_use as fused
+from wellsep.compute.kernels.triton_use import about_median, fused_way
 
 FEW = np.array([3, 4])
 

@@ -164,7 +164,7 @@ def test_the_mean_of_a_large_silhouette_errs_by_less_than_a_millionth():
 
 @pytest.mark.parametrize(("d", "k"), [(64, 100), (5, 3), (160, 37)])
 def test_the_nearest_two_centres_are_those_of_the_host(d, k):
-    from wellsep.compute.space import open_space
+    from wellsep.compute.data.opening import open_space
 
     X, _ = _blobs(5000, d, 8)
     centers = X[:k].astype(np.float64) + 0.01
@@ -181,7 +181,7 @@ def test_the_nearest_two_centres_are_those_of_the_host(d, k):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_by_code_are_those_of_the_host(weighted):
-    from wellsep.compute.space import open_space
+    from wellsep.compute.data.opening import open_space
 
     X, y = _blobs(20_000, 24, 50)
     codes = np.column_stack([y, (y + 1) % 50])
@@ -237,7 +237,7 @@ def test_the_deciding_pairs_are_evaluated_exactly(metric):
 @pytest.mark.parametrize(("metric", "strip"), [("euclidean", None), ("cosine", 40)])
 def test_the_histogram_of_distances_selects_as_the_host_does(metric, strip, monkeypatch):
 
-    from wellsep.compute.triton import order
+    from wellsep.compute.kernels import triton_extremes as order
 
     X, y = _blobs(6000, 24, 7)
     if strip:  # as for millions of objects, more than one launch takes
@@ -250,7 +250,7 @@ def test_the_histogram_of_distances_selects_as_the_host_does(metric, strip, monk
 
 @pytest.mark.parametrize(("n", "d", "t"), [(20_000, 64, 5), (5003, 160, 20), (3000, 2, 3)])
 def test_neighbours_are_those_of_the_host(n, d, t):
-    from wellsep.compute.neighbours import nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 
     X, _ = _blobs(n, d, 6)
     host = nearest_neighbours(X.astype(np.float64), t)

@@ -10,9 +10,11 @@ from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
 from wellsep._checks import is_torch
-from wellsep.compute import half_sums, sums, twins
-from wellsep.compute.metrics import find
-from wellsep.compute.space import open_space
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.metrics.table import find
+from wellsep.compute.statistics import distance_sums as sums
+from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate import judging
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
@@ -158,7 +160,7 @@ def test_widths_that_stay_on_an_accelerator_give_the_hosts_values(name, monkeypa
     X, parts = ugly()
     job = (parts, name, ws.INDICES[name].with_params({}), drawn())
     host = score_halves(X, *job)
-    monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
     there = score_halves(torch.as_tensor(X), *job)
     np.testing.assert_allclose(there, host, rtol=1e-5, atol=1e-6)  # single on the host
 

@@ -207,8 +207,12 @@ def test_a_right_arrow_is_let_through(source, room):
     assert wrong_arrows(source, room, f"wellsep.{room}") == []
 
 
+def is_folder(module: str) -> bool:
+    return SOURCE.joinpath(*module.split(".")[1:]).is_dir()
+
+
 def private_imports(source: str) -> list[str]:
-    """Imports of wellsep that go past its public doors: the package and its rooms."""
+    """Imports of wellsep past its public doors: the package, its rooms, their folders."""
     wrong = []
     for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
@@ -218,7 +222,7 @@ def private_imports(source: str) -> list[str]:
             wrong += [
                 name
                 for name in names
-                if node.module.count(".") > 1
+                if (node.module.count(".") > 1 and not is_folder(node.module))
                 or any(part.startswith("_") and part != "__version__" for part in name.split("."))
             ]
     return wrong
@@ -236,7 +240,7 @@ def test_programs_outside_the_package_use_public_names_only(folder):
 
 def test_a_private_import_is_seen():
     assert private_imports("from wellsep._checks import check_data")
-    assert private_imports("from wellsep.compute.kernels import choose")
+    assert private_imports("from wellsep.compute.engine.kernel_choice import choose")
     assert not private_imports("import wellsep as ws\nfrom wellsep.deep import DEC")
 
 
@@ -250,13 +254,13 @@ QUESTION = re.compile(
 # They are asked where data come in; and by `choose`, of the functions that say whether a faster
 # twin is usable.
 DOORS = {
-    "space.py": "open_space",
-    "units.py": "in_safe_units",
-    "twins.py": "choose",
-    "mixed_columns.py": "read_columns",
-    "dask/chunks.py": "open_chunks",
-    "dask/labels.py": "encode_chunks",
-    "dask/contingency.py": "count_chunks",
+    "data/opening.py": "open_space",
+    "data/safe_units.py": "in_safe_units",
+    "engine/kernel_choice.py": "choose",
+    "data/mixed_columns.py": "read_columns",
+    "engine/dask/chunks.py": "open_chunks",
+    "engine/dask/labels.py": "encode_chunks",
+    "engine/dask/contingency.py": "count_chunks",
 }
 DOOR_FUNCTIONS = re.compile(r"open_points|\w*usable")
 

@@ -68,7 +68,7 @@ SIX = np.array([[5.0, 0], [3, 0], [2, 1], [0, 0], [5, 5], [0, 5]])
 def _as_on_an_accelerator(monkeypatch):
     """Tensors in memory, worked on by the passes for accelerators."""
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    import wellsep.compute.space as space
+    import wellsep.compute.data.opening as space
 
     monkeypatch.setattr(space, "on_device", space.is_torch)
     return torch.asarray

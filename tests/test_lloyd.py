@@ -13,9 +13,9 @@ from sklearn.datasets import make_blobs
 
 from wellsep._checks import is_torch, to_numpy
 from wellsep.cluster import lloyd
-from wellsep.compute import loop as module
-from wellsep.compute.points import assign, inertia, prepare
-from wellsep.compute.twins import TWINS
+from wellsep.compute.engine.kernel_choice import TWINS
+from wellsep.compute.kmeans import lloyd as module
+from wellsep.compute.kmeans.prepared_points import assign, inertia, prepare
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ def test_bad_input_is_named(change, sentence):
 def test_the_compiled_loop_is_used_in_host_memory_only(blobs, monkeypatch, library, card, usable):
     X = converter(library)(blobs[0])
     if card:
-        monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
     assert module._compiled_usable(prepare(X), np.zeros((2, 4))) is usable
 
 

@@ -13,7 +13,7 @@ from lcd_oracle import lcd_by_definition, lcd_of_integers
 from sklearn.cluster import KMeans
 
 import wellsep as ws
-from wellsep.compute import witnesses
+from wellsep.compute.statistics import local_connectivity as witnesses
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")
 

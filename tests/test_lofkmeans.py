@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wellsep as ws
 from wellsep.cluster import lofkmeans
-from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
 
 
 def scattered(n=300, d=4, seed=0):

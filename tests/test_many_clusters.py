@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.compute import centres, clusters
+from wellsep.compute.statistics import centre_distances as clusters
+from wellsep.compute.statistics import centre_pairs as centres
 
 
 def _pairs(n: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from dc_oracle import explicit
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep.compute.metrics import METRICS, Metric, add_metric
+from wellsep.compute.metrics.table import METRICS, Metric, add_metric
 from wellsep.testing import check_metric
 from wellsep.testing.compare import make_ugly_rows as ugly
 from wellsep.testing.metrics import (
@@ -166,4 +166,4 @@ def _names_a_metric(path, word):
 @pytest.mark.parametrize("word", ["cosine", "precomputed"])
 def test_a_metric_is_named_in_its_table_only(word):
     files = [p for room in ("compute", "indices") for p in sorted((SOURCE / room).rglob("*.py"))]
-    assert [p.name for p in files if _names_a_metric(p, word)] == ["metrics.py"]
+    assert [p.name for p in files if _names_a_metric(p, word)] == ["table.py"]

@@ -11,8 +11,8 @@ from libraries import converter
 
 import wellsep as ws
 from wellsep._checks import is_torch, to_numpy
-from wellsep.compute.nearest import WIDE, host_labels
-from wellsep.compute.space import open_space
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.kmeans.nearest_centres import WIDE, host_labels
 
 
 def _table(X, centers):
@@ -22,7 +22,7 @@ def _table(X, centers):
 @pytest.fixture(params=["numpy", "csr_array", "torch", "on a card"])
 def convert(request, monkeypatch):
     if request.param == "on a card":
-        monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+        monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
         return converter("torch")
     return converter(request.param)
 
@@ -61,7 +61,7 @@ def test_many_blocks_give_what_one_block_gives(monkeypatch):
     rng = np.random.default_rng(1)
     X, centers = rng.normal(size=(1000, 4)), rng.normal(size=(6, 4))
     whole = open_space(X).nearest_two(centers)
-    monkeypatch.setattr("wellsep.compute.nearest.HOST_BLOCK", 6 * 64)
+    monkeypatch.setattr("wellsep.compute.kmeans.nearest_centres.HOST_BLOCK", 6 * 64)
     np.testing.assert_array_equal(open_space(X).nearest_two(centers).second, whole.second)
 
 
@@ -143,7 +143,7 @@ def test_labels_do_not_depend_on_the_number_of_threads(way, d, k):
     rng = np.random.default_rng(1)
     X, centers = rng.normal(size=(30_000, d)).astype(np.float32), rng.normal(size=(k, d))
     alone = _labels(X, centers)
-    with mock.patch("wellsep.compute.nearest.effective_jobs", return_value=3):
+    with mock.patch("wellsep.compute.kmeans.nearest_centres.effective_jobs", return_value=3):
         np.testing.assert_array_equal(_labels(X, centers), alone)
 
 

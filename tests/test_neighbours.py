@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from wellsep.compute import neighbours
-from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+from wellsep.compute.statistics import neighbour_graph as neighbours
+from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
 
 
 def by_definition(X, k):

@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.pipeline import Pipeline
 
 import wellsep as ws
-from wellsep.compute import half_sums
+from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.indices.prices import PRICES
 from wellsep.partitions import Partitions

@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 @pytest.fixture
 def as_card(monkeypatch):
     """CPU tensors are worked on as if they lay on an accelerator."""
-    monkeypatch.setattr("wellsep.compute.space.on_device", is_torch)
+    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
 
 
 def _case(n=500, d=6, seed=0):
@@ -68,7 +68,7 @@ def test_directions_far_from_the_origin_are_not_rounded(variant, offset, as_card
 
 
 def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
-    from wellsep.compute.metrics import Rows, general_distances
+    from wellsep.compute.metrics.table import Rows, general_distances
 
     class Elsewhere:
         """Takes the place of the array library and notes where it is asked to put a table."""
@@ -85,7 +85,7 @@ def test_distances_of_any_metric_go_back_to_where_the_rows_lie():
 
 
 def test_ties_at_the_extremes_do_not_need_all_candidates(as_card, monkeypatch):
-    from wellsep.compute.device import extremes
+    from wellsep.compute.engine.device import extremes
 
     monkeypatch.setattr(extremes, "CANDIDATES", 3)
     grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
@@ -108,8 +108,8 @@ def test_margins_are_those_of_the_host(memory, as_card):
 
 
 def test_clusters_can_be_numbered_by_first_appearance():
-    from wellsep.compute.device.batches import Batch
-    from wellsep.compute.device.representatives import by_first_appearance
+    from wellsep.compute.engine.device.batches import Batch
+    from wellsep.compute.engine.device.representatives import by_first_appearance
 
     codes = torch.tensor([[2, 0, -1, 2, 1, 0], [1, 1, 0, 2, -1, 0]])
     fresh = by_first_appearance(Batch([0, 1], 3, codes)).codes
@@ -118,8 +118,8 @@ def test_clusters_can_be_numbered_by_first_appearance():
 
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
 def test_a_histogram_selects_as_sorting_does(metric):
-    from wellsep.compute.device.selection import select_on_device
-    from wellsep.compute.metrics import Prepared, find
+    from wellsep.compute.engine.device.selection import select_on_device
+    from wellsep.compute.metrics.table import Prepared, find
 
     X = torch.tensor(np.random.default_rng(6).normal(size=(900, 3)))
     X[10:40] = X[10]
@@ -143,7 +143,7 @@ def as_card_anywhere(as_card, monkeypatch):
 
 @pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])
 def test_neighbours_are_those_of_the_host(d, t, as_card):
-    from wellsep.compute.neighbours import nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 
     X = np.random.default_rng(7).normal(size=(700, d)) + 5
     rows = np.array([3, 600, 17])
@@ -156,7 +156,7 @@ def test_neighbours_are_those_of_the_host(d, t, as_card):
 
 
 def test_the_outlier_factor_needs_no_host_search(as_card):
-    from wellsep.compute.neighbours import local_outlier_factor, nearest_neighbours
+    from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
 
     X = np.random.default_rng(8).normal(size=(400, 4))
     X[:9] = X[0]

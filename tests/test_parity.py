@@ -102,7 +102,7 @@ def without_kernels() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_compiled_sums() -> Iterator[None]:
-    from wellsep.compute import twins
+    from wellsep.compute.engine import kernel_choice as twins
 
     with mock.patch.object(twins, "numba_pays", return_value=True):
         yield
@@ -110,7 +110,7 @@ def with_compiled_sums() -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_rows_sorted_by_cluster() -> Iterator[None]:
-    from wellsep.compute import sums
+    from wellsep.compute.statistics import distance_sums as sums
 
     with mock.patch.object(sums, "SMALL", 0):
         yield
@@ -127,7 +127,7 @@ def as_on_an_accelerator() -> Iterator[None]:
     """CPU tensors are worked on as if they lay on an accelerator."""
     from wellsep._checks import is_torch
 
-    with mock.patch("wellsep.compute.space.on_device", is_torch):
+    with mock.patch("wellsep.compute.data.opening.on_device", is_torch):
         yield
 
 
@@ -142,7 +142,7 @@ def in_many_pieces() -> Iterator[None]:
     """Chunks, pieces and blocks are worked on apart, although the data are small."""
     import dask
 
-    from wellsep.compute.dask import chunks, pairs
+    from wellsep.compute.engine.dask import chunks, pairs
 
     with (
         dask.config.set(scheduler="synchronous"),

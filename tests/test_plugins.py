@@ -13,7 +13,7 @@ from golden import ROOT
 import wellsep as ws
 from wellsep._plugins import GROUPS, read_plugins
 from wellsep.adapters import load_any
-from wellsep.compute.metrics import METRICS
+from wellsep.compute.metrics.table import METRICS
 from wellsep.extending import Metric, make_index
 from wellsep.testing import check_adapter, check_index, check_metric
 from wellsep.testing.compare import make_blobs

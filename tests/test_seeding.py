@@ -8,8 +8,14 @@ from libraries import converter
 from sklearn.datasets import make_blobs
 
 import wellsep as ws
-from wellsep.compute.points import prepare
-from wellsep.compute.seeding import draw_far, plus_plus, random_rows, row_distances, start_centers
+from wellsep.compute.kmeans.prepared_points import prepare
+from wellsep.compute.kmeans.starts import (
+    draw_far,
+    plus_plus,
+    random_rows,
+    row_distances,
+    start_centers,
+)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from wellsep.compute.metrics import rows_of
-from wellsep.compute.tree import nearest_neighbours, spanning_tree
+from wellsep.compute.metrics.table import rows_of
+from wellsep.compute.statistics.spanning_tree import nearest_neighbours, spanning_tree
 
 
 def _data(n, d, seed, spread=5.0):

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cluster import resampling
-from wellsep.compute.contingency import best_jaccards
+from wellsep.compute.statistics.contingency import best_jaccards
 
 ORACLE = json.loads((Path(__file__).parent / "oracles" / "stability.json").read_text())
 CASES = {f"{case['set']}-{case['k']}": case for case in ORACLE["cases"]}

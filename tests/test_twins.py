@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import wellsep.compute.extremes
-import wellsep.compute.loop
-import wellsep.compute.nearest
-import wellsep.compute.sums
+import wellsep.compute.kmeans.lloyd
+import wellsep.compute.kmeans.nearest_centres
+import wellsep.compute.statistics.distance_sums
+import wellsep.compute.statistics.extreme_pairs
 import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)
-from wellsep.compute import twins
-from wellsep.compute.blocks import pair_block, widths_from_sums
-from wellsep.compute.metrics import METRICS, Prepared, Rows, rows_of
-from wellsep.compute.preparing import unit_rows
-from wellsep.compute.twins import TWINS, Twin, choose
+from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.metrics.row_preparation import unit_rows
+from wellsep.compute.metrics.table import METRICS, Prepared, Rows, rows_of
+from wellsep.compute.statistics.silhouette_widths import pair_block, widths_from_sums
 
 FROM_SQUARES = [m for m in METRICS.values() if m.finish is not None]
 

@@ -50,8 +50,8 @@ _HOME = {
     "Partitions": "partitions",
     # spaces without coordinates
     "Distances": "distances",
-    "MixedTable": "compute.gower",
-    "dc_metric": "compute.minimax",
+    "MixedTable": "compute.data.mixed_table",
+    "dc_metric": "compute.metrics.dc_distance",
     # local connectivity
     "local_connectivity": "indices",
     "LocalConnectivity": "indices",

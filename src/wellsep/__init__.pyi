@@ -8,8 +8,8 @@ from wellsep.cluster.membership import MembershipReport, membership_report
 from wellsep.cluster.resampling import stability
 from wellsep.cluster.search import ClusterSearch
 from wellsep.cluster.stability_record import Stability
-from wellsep.compute.gower import MixedTable
-from wellsep.compute.minimax import dc_metric
+from wellsep.compute.data.mixed_table import MixedTable
+from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.distances import Distances
 from wellsep.evaluate import (

@@ -352,7 +352,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
-    from wellsep.compute.dask.client import describe, open_client
+    from wellsep.compute.engine.dask.client import describe, open_client
 
     with open_client(address) as client:
         sys.stderr.write(describe(client) + "\n")

@@ -8,7 +8,7 @@ from wellsep.cluster.local_search import Parts, search_history
 from wellsep.cluster.lofkmeans import LOFKMeans
 from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.robust import RobustKMeans
-from wellsep.compute.loop import LloydResult, lloyd
+from wellsep.compute.kmeans.lloyd import LloydResult, lloyd
 
 __all__ = [
     "CFMeans",

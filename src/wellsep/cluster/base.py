@@ -28,10 +28,11 @@ from wellsep._checks import (
     to_numpy,
     to_table,
 )
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import publish
-from wellsep.compute.nearest import host_labels
-from wellsep.compute.points import (
+from wellsep.compute.data.safe_units import largest_entry, safe_unit
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import publish
+from wellsep.compute.kmeans.nearest_centres import host_labels
+from wellsep.compute.kmeans.prepared_points import (
     METRICS,
     Frame,
     Points,
@@ -43,8 +44,7 @@ from wellsep.compute.points import (
     open_points,
     uneven,
 )
-from wellsep.compute.seeding import center_distances
-from wellsep.compute.units import largest_entry, safe_unit
+from wellsep.compute.kmeans.starts import center_distances
 
 
 def _valid_as_it_is(X: Any, estimator: Any) -> bool:
@@ -189,7 +189,7 @@ class CentroidClusterer(
         if not reset and not finite and _valid_as_it_is(X, self):
             return X
         if is_dask(X):
-            from wellsep.compute.dask.chunks import open_chunks
+            from wellsep.compute.engine.dask.chunks import open_chunks
 
             chunks = open_chunks(X, sized=sized)
             skeleton = X._meta if hasattr(X, "to_dask_array") else np.empty((1, chunks.d))
@@ -218,7 +218,7 @@ class CentroidClusterer(
     def _weights(self, sample_weight: Any, X: Any) -> Any:
         """Weights of validated X, checked; None where all are one, so that both give one fit."""
         if is_dask(getattr(X, "array", None)):  # Chunks
-            from wellsep.compute.dask.labels import weigh_chunks
+            from wellsep.compute.engine.dask.labels import weigh_chunks
 
             weights = weigh_chunks(sample_weight, X)
             all_one = weights is not None and bool((weights == 1).all().compute())

@@ -22,10 +22,10 @@ from wellsep.cluster.kmeans import restarts
 from wellsep.cluster.local_search import Budget
 from wellsep.cluster.one_start import SEARCH, cfmeans, course
 from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import lower, publish
-from wellsep.compute.points import METRICS, Points, PointSet, assign, open_points
-from wellsep.compute.seeding import check_init
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import lower, publish
+from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, assign, open_points
+from wellsep.compute.kmeans.starts import check_init
 
 
 class CFMeans(StreamedClusterer):

@@ -52,7 +52,7 @@ from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.tried import Job, Tried, equal_objects, gap_of, try_numbers
 from wellsep.cluster.workers import Progress
-from wellsep.compute.metrics import PRECOMPUTED
+from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.indices.external import ari_score
 
 RANGE = range(2, 16)  # tried by default, and extended once

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import is_torch, to_numpy
-from wellsep.compute.loop import update
-from wellsep.compute.metrics import product_squares
-from wellsep.compute.nearest import NearestTwo
-from wellsep.compute.points import Points, PointSet
+from wellsep.compute.kmeans.lloyd import update
+from wellsep.compute.kmeans.nearest_centres import NearestTwo
+from wellsep.compute.kmeans.prepared_points import Points, PointSet
+from wellsep.compute.metrics.table import product_squares
 
 SCHEDULES = ("oscillate", "attract", "repel")
 

@@ -14,10 +14,10 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep.cluster.base import NoProgress
 from wellsep.cluster.local_search import WORTH, Budget, Found, History
-from wellsep.compute.loop import means
-from wellsep.compute.nearest import DEVICE_BLOCK, NearestTwo, row_blocks
-from wellsep.compute.points import Points, label_sums
-from wellsep.compute.seeding import rows_at_shares
+from wellsep.compute.kmeans.lloyd import means
+from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, NearestTwo, row_blocks
+from wellsep.compute.kmeans.prepared_points import Points, label_sums
+from wellsep.compute.kmeans.starts import rows_at_shares
 
 PROPOSALS = 64  # far points looked at together
 STEPS = 3  # Lloyd steps after which moves must have paid

@@ -22,8 +22,8 @@ from wellsep.cluster.strength import (
     split_strengths,
 )
 from wellsep.cluster.workers import in_workers
-from wellsep.compute.contingency import best_jaccards, own_jaccards
-from wellsep.compute.neighbours import smallest
+from wellsep.compute.statistics.contingency import best_jaccards, own_jaccards
+from wellsep.compute.statistics.neighbour_graph import smallest
 from wellsep.partitions import encode
 
 NEAREST_MEAN_METRICS = ("euclidean", "cosine", PRECOMPUTED)

@@ -28,7 +28,7 @@ from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.cluster.medoids import KMedoids
 from wellsep.cluster.strength import PRECOMPUTED, draw_halves, split_strengths
 from wellsep.cluster.workers import Progress, in_workers
-from wellsep.compute.units import in_safe_units
+from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 
 OBJECTS = 2000  # of the sample at most

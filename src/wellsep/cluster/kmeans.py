@@ -18,10 +18,10 @@ from wellsep._checks import (
 from wellsep.cluster.base import FitProgress, NoProgress, check_clusters
 from wellsep.cluster.local_search import Budget
 from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import Ended, lower, publish, run
-from wellsep.compute.points import METRICS, Points, PointSet, RowValues, open_points
-from wellsep.compute.seeding import check_init, is_given, start_centers
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import Ended, lower, publish, run
+from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues, open_points
+from wellsep.compute.kmeans.starts import check_init, is_given, start_centers
 
 
 class KMeans(StreamedClusterer):

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.base import NoProgress
-from wellsep.compute.moved import CentreState, Split, open_state
-from wellsep.compute.points import Points, prepare
-from wellsep.compute.seeding import start_centers
+from wellsep.compute.kmeans.prepared_points import Points, prepare
+from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
+from wellsep.compute.kmeans.starts import start_centers
 
 WORTH = 1e-6  # relative gain that counts as one
 TRIAL_STEPS = 12  # Lloyd steps that a trial may take at most

@@ -18,13 +18,17 @@ from wellsep._checks import (
 )
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import publish
-from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
-from wellsep.compute.points import open_points
-from wellsep.compute.seeding import check_init, start_centers
-from wellsep.compute.space import on_device
-from wellsep.compute.units import in_safe_units
+from wellsep.compute.data.opening import on_device
+from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import publish
+from wellsep.compute.kmeans.prepared_points import open_points
+from wellsep.compute.kmeans.starts import check_init, start_centers
+from wellsep.compute.statistics.neighbour_graph import (
+    NeighbourGraph,
+    local_outlier_factor,
+    nearest_neighbours,
+)
 
 
 class LOFKMeans(CentroidClusterer):
@@ -225,7 +229,7 @@ def chunked_outlier_weights(
     X: Any, n_neighbors: int, sample_weight: Any, *, n_jobs: int | None
 ) -> OutlierWeights:
     """The same on Dask; the graph, 16 bytes a neighbour, and the weights are gathered, X is not."""
-    from wellsep.compute.dask.neighbours import neighbours_of
+    from wellsep.compute.engine.dask.neighbours import neighbours_of
 
     X = X.in_safe_units()
     given = np.ones(X.n) if sample_weight is None else np.asarray(sample_weight.compute())

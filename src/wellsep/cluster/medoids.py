@@ -15,11 +15,11 @@ from wellsep._arguments import check_random_state
 from wellsep._checks import check_choice, check_count, name_x, to_table
 from wellsep._matrices import PairSpace
 from wellsep.cluster.base import check_clusters
-from wellsep.compute.engine import own_threads
-from wellsep.compute.gower import MixedTable
-from wellsep.compute.metrics import METRICS, Rows, find, square_lengths
-from wellsep.compute.pam import Medoids, build, distance_rows, faster_pam
-from wellsep.compute.space import open_space
+from wellsep.compute.data.mixed_table import MixedTable
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.faster_pam import Medoids, build, distance_rows, faster_pam
+from wellsep.compute.metrics.table import METRICS, Rows, find, square_lengths
 
 
 class KMedoids(ClusterMixin, BaseEstimator):

@@ -11,9 +11,10 @@ from wellsep.cluster.counterfactual import step, weights_of
 from wellsep.cluster.device_search import device_search
 from wellsep.cluster.local_search import Budget, History, open_budget
 from wellsep.cluster.sketch import search_from
-from wellsep.compute.engine import budget_bytes
-from wellsep.compute.loop import Ended, lower, run
-from wellsep.compute.points import (
+from wellsep.compute.data.opening import is_host
+from wellsep.compute.engine.threads import budget_bytes
+from wellsep.compute.kmeans.lloyd import Ended, lower, run
+from wellsep.compute.kmeans.prepared_points import (
     Frame,
     Points,
     PointSet,
@@ -23,8 +24,7 @@ from wellsep.compute.points import (
     labels_of,
     prepare,
 )
-from wellsep.compute.seeding import random_rows, start_centers
-from wellsep.compute.space import is_host
+from wellsep.compute.kmeans.starts import random_rows, start_centers
 
 SEARCH = "search"
 SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least

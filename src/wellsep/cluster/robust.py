@@ -15,13 +15,24 @@ from wellsep._checks import check_count, check_number, is_dask, to_numpy
 from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.cfmeans import SEARCH, cfmeans
 from wellsep.cluster.kmeans import restarts
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import lower, means, publish
-from wellsep.compute.neighbours import NeighbourGraph, local_outlier_factor, nearest_neighbours
-from wellsep.compute.points import PointSet, RowValues, assign, label_sums, open_points, prepare
-from wellsep.compute.seeding import check_init
-from wellsep.compute.space import on_device
-from wellsep.compute.units import in_safe_units
+from wellsep.compute.data.opening import on_device
+from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import lower, means, publish
+from wellsep.compute.kmeans.prepared_points import (
+    PointSet,
+    RowValues,
+    assign,
+    label_sums,
+    open_points,
+    prepare,
+)
+from wellsep.compute.kmeans.starts import check_init
+from wellsep.compute.statistics.neighbour_graph import (
+    NeighbourGraph,
+    local_outlier_factor,
+    nearest_neighbours,
+)
 
 POWER = 4  # of the falling weights: 1/LOF is too soft, a far point's pull grows with its square
 # Up to here a factor is ordinary, as at the edge of a cluster, and costs no weight: the limit of

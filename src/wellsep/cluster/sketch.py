@@ -9,10 +9,10 @@ import numpy as np
 
 from wellsep.cluster.base import NoProgress
 from wellsep.cluster.local_search import Budget, Found, History, Parts, Restart, search
-from wellsep.compute.loop import means
-from wellsep.compute.moved import open_state
-from wellsep.compute.points import Points, PointSet, prepare
-from wellsep.compute.seeding import start_centers
+from wellsep.compute.kmeans.lloyd import means
+from wellsep.compute.kmeans.prepared_points import Points, PointSet, prepare
+from wellsep.compute.kmeans.search_state import open_state
+from wellsep.compute.kmeans.starts import start_centers
 
 SKETCH_FROM = 96  # features
 FEWEST, MOST = 24, 64  # directions

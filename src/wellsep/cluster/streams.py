@@ -12,10 +12,18 @@ from wellsep._arguments import check_random_state
 from wellsep._checks import check_choice, check_count, is_dask, to_numpy
 from wellsep.cluster.base import CentroidClusterer, check_clusters, warn_if_fewer
 from wellsep.cluster.local_search import Budget, History
-from wellsep.compute.engine import own_threads
-from wellsep.compute.loop import means
-from wellsep.compute.points import METRICS, Frame, Points, assign, inertia, label_sums, prepare
-from wellsep.compute.space import is_host
+from wellsep.compute.data.opening import is_host
+from wellsep.compute.engine.threads import own_threads
+from wellsep.compute.kmeans.lloyd import means
+from wellsep.compute.kmeans.prepared_points import (
+    METRICS,
+    Frame,
+    Points,
+    assign,
+    inertia,
+    label_sums,
+    prepare,
+)
 
 LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
 PER_CLUSTER = 40

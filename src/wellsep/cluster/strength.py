@@ -12,9 +12,9 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep._matrices import PairSpace
-from wellsep.compute.loop import means
-from wellsep.compute.nearest import Nearest
-from wellsep.compute.points import METRICS, assign_labels, label_sums, prepare
+from wellsep.compute.kmeans.lloyd import means
+from wellsep.compute.kmeans.nearest_centres import Nearest
+from wellsep.compute.kmeans.prepared_points import METRICS, assign_labels, label_sums, prepare
 from wellsep.partitions import encode
 
 PRECOMPUTED = "precomputed"

@@ -16,7 +16,7 @@ from wellsep._checks import (
     check_choice,
     is_torch,
 )
-from wellsep.compute.engine import one_blas_thread, one_openmp_thread
+from wellsep.compute.engine.threads import one_blas_thread, one_openmp_thread
 
 
 def choose_device(device: str | torch.device) -> torch.device:

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from wellsep._arguments import check_flag
 from wellsep._checks import check_choice, check_count, check_number
-from wellsep.compute.neighbours import nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.jule_linkage import degree_linkage
 from wellsep.deep.losses import sample_triplets, triplet_loss

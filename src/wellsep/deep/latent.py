@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from wellsep._checks import check_choice, check_count, check_numbers, to_numpy
 from wellsep.cluster.kmeans import KMeans
-from wellsep.compute.points import prepare
-from wellsep.compute.seeding import plus_plus
+from wellsep.compute.kmeans.prepared_points import prepare
+from wellsep.compute.kmeans.starts import plus_plus
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.losses import reconstruction
 from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape

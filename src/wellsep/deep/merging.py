@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks import check_count, check_data, to_numpy
-from wellsep.compute.neighbours import NeighbourGraph, nearest_neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, nearest_neighbours
 from wellsep.partitions import encode
 
 

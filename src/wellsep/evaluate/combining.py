@@ -12,7 +12,7 @@ from wellsep._checks import check_choice, check_count, check_numbers
 from wellsep._display import listing
 from wellsep._labels import NOISE
 from wellsep._records import freeze
-from wellsep.compute.coassociation import (
+from wellsep.compute.statistics.coassociation import (
     Profiles,
     assign_nearest,
     cut_tree,
@@ -21,7 +21,7 @@ from wellsep.compute.coassociation import (
     grow_tree,
     most_profiles,
 )
-from wellsep.compute.contingency import count_pairs
+from wellsep.compute.statistics.contingency import count_pairs
 from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.options import Options
 from wellsep.evaluate.scores import NothingToRank

@@ -13,9 +13,9 @@ from wellsep._display import count, shown
 from wellsep._labels import as_vector
 from wellsep._matrices import PairSpace
 from wellsep._records import freeze
-from wellsep.compute.space import open_space
-from wellsep.compute.sums import own_sums
-from wellsep.compute.wants import Task
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.requests import Task
+from wellsep.compute.statistics.distance_sums import own_sums
 from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import object_details
 from wellsep.evaluate.features import Columns, compare, read_columns

@@ -19,8 +19,8 @@ from wellsep._checks import (
 )
 from wellsep._matrices import PairSpace
 from wellsep._records import Record, freeze
-from wellsep.compute.planes import nearest_planes
-from wellsep.compute.space import open_space
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.statistics.plane_distances import nearest_planes
 from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._display import count
-from wellsep.compute.engine import effective_jobs
+from wellsep.compute.engine.threads import effective_jobs
 from wellsep.evaluate.halves import Resampling, grows_trees
 from wellsep.evaluate.options import ScoreOptions
 from wellsep.indices import score_partitions

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from wellsep._arguments import check_names
 from wellsep._checks import check_data, column_names, is_frame, open_frame, to_numpy
 from wellsep._display import count, listing, shown
-from wellsep.compute.clusters import one_hot
+from wellsep.compute.statistics.centre_distances import one_hot
 
 MOST_CATEGORIES = 20  # of a column of texts that becomes one column of shares for each
 BLOCK = 1 << 22  # numbers whose ranks are found at a time

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, to_numpy
-from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.gather import gather
-from wellsep.compute.half_moments import HalfMoments, half_moments
-from wellsep.compute.half_sums import Halves, half_widths, sums_known
-from wellsep.compute.metrics import find
-from wellsep.compute.noise import Noise
-from wellsep.compute.space import open_space
-from wellsep.compute.wants import Task, Want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.metrics.table import find
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Task, Want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.half_sample_moments import HalfMoments, half_moments
+from wellsep.compute.statistics.half_samples import Halves, half_widths, sums_known
+from wellsep.compute.statistics.noise_scatter import Noise
+from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
 from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data

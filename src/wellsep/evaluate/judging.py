@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._checks import to_numpy
 from wellsep._records import freeze
-from wellsep.compute.contingency import Counted, count_labels
+from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.baselines import oriented_scores
 from wellsep.evaluate.best_contents import describe_best
 from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition

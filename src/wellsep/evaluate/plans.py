@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._arguments import check_generator
-from wellsep.compute.half_sums import Halves
+from wellsep.compute.statistics.half_samples import Halves
 from wellsep.evaluate.halves import Resampling, draw_halves, draws_of_index
 from wellsep.evaluate.options import DrawOptions
 from wellsep.evaluate.scores import NothingToRank

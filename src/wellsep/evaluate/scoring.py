@@ -15,7 +15,7 @@ from wellsep import __version__
 from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
-from wellsep.compute.dask.client import open_client
+from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.door import open_runs
 from wellsep.evaluate.duration import tell_duration
 from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample

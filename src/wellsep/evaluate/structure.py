@@ -13,11 +13,11 @@ import numpy as np
 
 from wellsep._checks import to_numpy
 from wellsep._records import Record, freeze
-from wellsep.compute.dask.client import open_client
-from wellsep.compute.engine import effective_jobs, in_threads
-from wellsep.compute.loop import run
-from wellsep.compute.points import prepare
-from wellsep.compute.seeding import plus_plus
+from wellsep.compute.engine.dask.client import open_client
+from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep.compute.kmeans.lloyd import run
+from wellsep.compute.kmeans.prepared_points import prepare
+from wellsep.compute.kmeans.starts import plus_plus
 from wellsep.evaluate.options import Calling, Computing, Options
 from wellsep.evaluate.scores import Scores
 from wellsep.evaluate.sharing import over_spaces, over_spaces_here

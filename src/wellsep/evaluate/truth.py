@@ -15,7 +15,7 @@ from wellsep._checks import (
 from wellsep._display import html_box, html_table
 from wellsep._labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._records import Record, freeze
-from wellsep.compute.contingency import count_labels
+from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.baselines import partitions_of
 from wellsep.evaluate.correlation import rank_correlation, ranks
 from wellsep.evaluate.grouping import TIE

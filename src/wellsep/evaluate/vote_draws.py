@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from wellsep.compute.half_counts import count_by_group
+from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.evaluate.confidence import RankConfidence, summarise_scores
 from wellsep.evaluate.halves import Resampling
 from wellsep.evaluate.plans import Plan, draw_panels

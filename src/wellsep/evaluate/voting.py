@@ -11,7 +11,7 @@ from wellsep._checks import check_choice, check_numbers
 from wellsep._display import count, shown
 from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._records import freeze
-from wellsep.compute.contingency import Counted, count_labels
+from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import ConsensusOptions, VoteOptions
 from wellsep.evaluate.result import AceResult

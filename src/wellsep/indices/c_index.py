@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.metrics import TAKEN
-from wellsep.compute.selection import SelectedSums
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import TAKEN
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.ranked_sums import SelectedSums
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.moments import Spectrum
-from wellsep.compute.wants import Want, want
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.cluster_moments import Spectrum
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_number
-from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.centres import worst_partners
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.gather import gather, values_of_objects
-from wellsep.compute.wants import Want, want
+from wellsep.compute.plan import gather, values_of_objects
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.centre_pairs import worst_partners
+from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.mixtures import cfq_parts, mixture_options
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one

@@ -21,10 +21,15 @@ from wellsep._checks import (
 from wellsep._display import Shown
 from wellsep._labels import NOISE
 from wellsep._matrices import PairSpace
-from wellsep.compute.prototypes import Around, RowsAround, around_means, around_medoids
-from wellsep.compute.space import on_device, open_space
-from wellsep.compute.units import in_safe_units
-from wellsep.compute.witnesses import best_supported
+from wellsep.compute.data.opening import on_device, open_space
+from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.statistics.cluster_prototypes import (
+    Around,
+    RowsAround,
+    around_means,
+    around_medoids,
+)
+from wellsep.compute.statistics.local_connectivity import best_supported
 from wellsep.indices.record import index
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_data, to_numpy
-from wellsep.compute.dask.chunks import open_chunks
-from wellsep.compute.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
-from wellsep.compute.dask.pairs import PAIRWISE, refuse_metric
-from wellsep.compute.dask.passes import ROW_WISE
+from wellsep.compute.engine.dask.chunks import open_chunks
+from wellsep.compute.engine.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
+from wellsep.compute.engine.dask.pairs import PAIRWISE, refuse_metric
+from wellsep.compute.engine.dask.passes import ROW_WISE
 from wellsep.indices.record import INDICES, Index
 
 ParsedIndex = tuple[Index, dict[str, Any]]

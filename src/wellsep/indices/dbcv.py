@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_number
-from wellsep.compute.density_trees import DensityTrees
-from wellsep.compute.gather import gather
-from wellsep.compute.metrics import TAKEN, find
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import TAKEN, find
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.density_trees import DensityTrees
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_count
-from wellsep.compute.gather import gather
-from wellsep.compute.minimax import MIN_POINTS, MinimaxParts
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Want, want
 from wellsep.indices.record import index
 from wellsep.indices.scoring import one_task, score_one
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_choice, check_number
-from wellsep.compute.blocks import WidthTotals
-from wellsep.compute.gather import values_of_objects
-from wellsep.compute.metrics import COSINE, TAKEN
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import COSINE, TAKEN
+from wellsep.compute.plan import values_of_objects
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.record import Score, index
 from wellsep.indices.scoring import draw_objects, one_task, score_one
 

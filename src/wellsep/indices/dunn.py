@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.centres import centre_distances
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.linkage import Linkage
-from wellsep.compute.metrics import TAKEN, find
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import TAKEN, find
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.centre_pairs import centre_distances
+from wellsep.compute.statistics.linkage_distances import Linkage
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

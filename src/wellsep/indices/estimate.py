@@ -20,11 +20,18 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import Shown
-from wellsep.compute.blocks import widths_from_sums
-from wellsep.compute.metrics import need_coordinates
-from wellsep.compute.sampled import Sample, class_masses, clear_itself, locate, masses, sample_sums
-from wellsep.compute.twins import choose
-from wellsep.compute.units import in_safe_units
+from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.engine.kernel_choice import choose
+from wellsep.compute.metrics.table import need_coordinates
+from wellsep.compute.statistics.sampled_sums import (
+    Sample,
+    class_masses,
+    clear_itself,
+    locate,
+    masses,
+    sample_sums,
+)
+from wellsep.compute.statistics.silhouette_widths import widths_from_sums
 from wellsep.indices.scoring import drop_weightless
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
@@ -205,7 +212,7 @@ def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:
 
 
 def _on_dask(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
-    from wellsep.compute.dask.sampled import ChunkedRows
+    from wellsep.compute.engine.dask.sampled import ChunkedRows
     from wellsep.indices.dask_tasks import chunked_task
 
     task = chunked_task(X, labels, sample_weight, noise, None, [])

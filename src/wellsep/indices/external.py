@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks import check_choice
 from wellsep._labels import as_labels
-from wellsep.compute.contingency import (
+from wellsep.compute.statistics.contingency import (
     PairCounts,
     chance_information,
     count_pairs,

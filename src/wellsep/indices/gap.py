@@ -17,10 +17,10 @@ from wellsep._checks import (
     to_numpy,
 )
 from wellsep._display import Shown, shown
-from wellsep.compute.gather import gather
-from wellsep.compute.space import open_space
-from wellsep.compute.units import in_safe_units
-from wellsep.compute.wants import Task, want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Task, want
 from wellsep.partitions import Partitions
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice, check_numbers
 from wellsep._display import shown
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.quadrics import Mixture
-from wellsep.compute.wants import Want, want
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
+from wellsep.compute.statistics.gaussian_borders import Mixture
 from wellsep.indices.record import index
 
 RULES = ("diagonal", "full", "authors")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.compute.noise import Noise
-from wellsep.compute.wants import Want, want
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.noise_scatter import Noise
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from wellsep._checks import (
 )
 from wellsep._display import in_short, shown
 from wellsep._plugins import new_plugins
-from wellsep.compute.metrics import PRECOMPUTED, find
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import PRECOMPUTED, find
+from wellsep.compute.requests import Want, want
 from wellsep.indices.prices import PRICES, Price
 from wellsep.partitions import Partitions
 

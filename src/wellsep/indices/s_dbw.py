@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex, check_choice
-from wellsep.compute.density import Balls, Spread
-from wellsep.compute.wants import Want, want
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.ball_counts import Balls, Spread
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

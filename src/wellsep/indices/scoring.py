@@ -22,10 +22,10 @@ from wellsep._checks import (
 from wellsep._display import shown
 from wellsep._labels import as_labels
 from wellsep._matrices import PairSpace
-from wellsep.compute.gather import gather
-from wellsep.compute.metrics import find, root
-from wellsep.compute.space import open_space
-from wellsep.compute.wants import Task, Want
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.metrics.table import find, root
+from wellsep.compute.plan import gather
+from wellsep.compute.requests import Task, Want
 from wellsep.indices.partition_scores import PartitionScores
 from wellsep.indices.prices import Price
 from wellsep.indices.record import INDICES, Index, refuse_unpriced
@@ -39,7 +39,7 @@ from wellsep.indices.specs import (
 from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
-    from wellsep.compute.gather import AnyTask
+    from wellsep.compute.plan import AnyTask
 
 
 def score_partitions(

@@ -8,7 +8,7 @@ from typing import Any
 from wellsep._arguments import check_items
 from wellsep._checks import check_choice
 from wellsep._display import meant, shown
-from wellsep.compute.metrics import find
+from wellsep.compute.metrics.table import find
 from wellsep.indices.record import INDICES, Index
 
 DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import UndefinedIndex
-from wellsep.compute.clusters import Clusters
-from wellsep.compute.metrics import PRECOMPUTED, find, squared
-from wellsep.compute.wants import Want, want
+from wellsep.compute.metrics.table import PRECOMPUTED, find, squared
+from wellsep.compute.requests import Want, want
+from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.indices.record import index
 from wellsep.indices.scoring import score_one
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from wellsep._checks import check_data, to_numpy
 from wellsep._matrices import PairSpace
-from wellsep.compute.engine import effective_jobs, in_threads
-from wellsep.compute.half_sums import Halves
+from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep.compute.statistics.half_samples import Halves
 from wellsep.spaces.dip import dip_tests
 from wellsep.spaces.eigen import leading_eigenpairs
 from wellsep.spaces.modes import SMALLEST_GAP, multimodality

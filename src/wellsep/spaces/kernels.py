@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 
 from wellsep._checks import kernels_wanted
-from wellsep.compute.twins import numba_works
+from wellsep.compute.engine.kernel_choice import numba_works
 
 PAYS_FROM = 40_000_000  # units of work; below, loading the compiled code costs more than it saves
 PER_SAMPLE = 20_000  # NumPy's calls cost a sample as much as so many of its values

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._arguments import check_generator
-from wellsep.compute.twins import TWINS, Twin, choose
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.spaces import kernels
 from wellsep.spaces.hulls import dip_of_steps
 

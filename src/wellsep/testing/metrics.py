@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep.compute.metrics import Metric, Rows, find
-from wellsep.compute.preparing import square_lengths
-from wellsep.compute.space import open_space
-from wellsep.compute.twins import numpy_distances
+from wellsep.compute.data.opening import open_space
+from wellsep.compute.engine.kernel_choice import numpy_distances
+from wellsep.compute.metrics.row_preparation import square_lengths
+from wellsep.compute.metrics.table import Metric, Rows, find
 from wellsep.indices.scoring import score_partitions
 from wellsep.testing.compare import make_ugly_rows, need, need_close
 

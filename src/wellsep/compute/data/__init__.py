@@ -1,0 +1,1 @@
+"""What X is: rows, sparse rows, rows on a device, distances, a mixed table."""

@@ -1,0 +1,146 @@
+"""The nearest neighbours of objects on the device where they lie, never an n × n matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.device.batches import row_parts, to_device
+from wellsep.compute.kernels.triton_use import fused_usable
+from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.statistics import neighbour_graph as neighbours
+from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
+
+SPARE = 2  # groups beyond k: what the last of them holds bounds all that was not looked at
+
+
+class NearestObjects(NamedTuple):
+    """The k nearest of some objects; inf where there are fewer."""
+
+    distance: torch.Tensor  # (b, k) float64, rising, from differences
+    position: torch.Tensor  # (b, k)
+    unseen: torch.Tensor  # (b,) nothing that was not looked at is nearer than this
+
+
+class Search:
+    """Searches among n objects; ``fused`` where the card has a kernel for their type."""
+
+    def __init__(self, X: torch.Tensor, fused: bool) -> None:
+        self.X, self.fused = X, fused  # (n, d) float64, near the origin
+        self.square = (X * X).sum(dim=1)
+        self.reach = 2 * float(self.square.max())
+        if fused:
+            from wellsep.compute.kernels.triton_nearest import prepare
+
+            self.split = prepare(X)
+
+    def nearest(
+        self, rows: torch.Tensor, k: int, reach: torch.Tensor | None = None
+    ) -> NearestObjects:
+        """Of the objects before each row's ``reach`` (b,), all by default, itself left out."""
+        limits = torch.full_like(rows, len(self.X)) if reach is None else reach
+        # bytes a row: a few copies of the minima of groups of 64, or of the whole table
+        n = len(self.X)
+        look, width = (self._groups, 4 * 3 * (n // 64 + 1)) if self.fused else (self._table, 32 * n)
+        width = max(width, 8 * 4 * (k + SPARE) * 64 * self.X.shape[1])
+        parts = [look(rows[part], k, limits[part]) for part in row_parts(len(rows), width, least=1)]
+        return NearestObjects(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+    def _slack(self, eps: float) -> float:
+        return 2 * (self.X.shape[1] ** 0.5 + 8) * eps * self.reach
+
+    def _groups(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
+        """The groups that come nearest, and the nearest of their members."""
+        from wellsep.compute.kernels.triton_nearest import GROUP, group_minima
+
+        minima = group_minima(self.split, rows, limits, len(self.X))
+        g = min(k + SPARE, minima.shape[1])
+        values, groups = minima.topk(g, dim=1, largest=False)
+        groups = groups.sort(dim=1).values
+        candidates = groups[:, :, None] * GROUP + torch.arange(GROUP, device=rows.device)
+        bound = values[:, -1].to(torch.float64) - self._slack(2.0**-21)
+        bound = (
+            bound.clamp(min=0).sqrt() if g < minima.shape[1] else torch.full_like(bound, torch.inf)
+        )
+        return self._closest(rows, k, limits, candidates.reshape(len(rows), -1), bound)
+
+    def _table(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
+        """A block of plain products; one more than asked for bounds the others."""
+        lengths = self.square[rows, None] + self.square
+        table = product_squares(self.X[rows], self.X, lengths)
+        table[torch.arange(len(self.X), device=rows.device) >= limits[:, None]] = torch.inf
+        table.scatter_(1, rows[:, None], torch.inf)
+        values, candidates = table.topk(min(k + 1, len(self.X)), dim=1, largest=False)
+        bound = (values[:, -1] - self._slack(2.0**-52)).clamp(min=0).sqrt()
+        if k + 1 > len(self.X):
+            bound = torch.full_like(bound, torch.inf)
+        return self._closest(rows, k, limits, candidates.sort(dim=1).values, bound)
+
+    def _closest(
+        self,
+        rows: torch.Tensor,
+        k: int,
+        limits: torch.Tensor,
+        candidates: torch.Tensor,
+        bound: torch.Tensor,
+    ) -> NearestObjects:
+        """The k nearest of ``candidates`` (b, c), which rise in every row: of equals the first."""
+        known = candidates.clamp(max=len(self.X) - 1)
+        gap = self.X[known]  # (b, c, d)
+        gap -= self.X[rows][:, None]
+        distance = gap.square_().sum(dim=-1).sqrt_()
+        distance[(candidates >= limits[:, None]) | (candidates == rows[:, None])] = torch.inf
+        k = min(k, candidates.shape[1])
+        order = distance.argsort(dim=1, stable=True)[:, :k]
+        return NearestObjects(distance.gather(1, order), known.gather(1, order), bound)
+
+
+def find_graph(
+    X: torch.Tensor, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """By brute force; trees are for the host."""
+    if method not in ("exact", "brute"):
+        return neighbours.find_graph(X, n_neighbors, rows, method, n_jobs)
+    return NeighbourGraph(*neighbours_on_device(X, rows, n_neighbors))
+
+
+def neighbours_on_device(X: Any, rows: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """(m, k) indices and float64 distances on the host, of the given rows of a tensor."""
+    wide = X.to(torch.float64)
+    search = Search(wide - wide.mean(dim=0), fused_usable(X))
+    wanted = to_device(np.arange(len(X)) if rows is None else rows, X, torch.int64)
+    found = search.nearest(wanted, k)
+    # Where rounding might have hidden a neighbour, the tight search decides.
+    doubtful = (
+        (found.distance[:, -1] > found.unseen).nonzero()[:, 0] if search.fused else wanted[:0]
+    )
+    if len(doubtful):
+        search.fused = False
+        again = search.nearest(wanted[doubtful], k)
+        found.distance[doubtful], found.position[doubtful] = again.distance, again.position
+    return host(found.position).astype(np.intp), host(found.distance)
+
+
+def prefix_search(
+    members: torch.Tensor, center: np.ndarray, reach: np.ndarray, fused: bool
+) -> Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(rows, k) → distances, positions and a bound, as ``support`` asks for them: among the
+    members of a cluster before each one's reach."""
+    wide = members.to(torch.float64) - to_device(center, members)
+    search = Search(wide, fused)
+    limits = to_device(reach, members, torch.int64)
+
+    def nearest(rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        at = to_device(rows, members, torch.int64)
+        found = search.nearest(at, k, limits[at])
+        full = found.distance.shape[1] == k
+        last = found.distance[:, -1] if full else torch.full_like(found.unseen, torch.inf)
+        unseen = torch.minimum(found.unseen, last)
+        position = torch.where(torch.isinf(found.distance), len(members), found.position)
+        return host(found.distance), host(position).astype(np.intp), host(unseen)
+
+    return nearest

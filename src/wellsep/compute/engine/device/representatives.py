@@ -1,0 +1,222 @@
+"""Representatives and the densities they see, on the device, for all partitions in a few calls."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.device.batches import (
+    Batch,
+    batches,
+    cluster_sums,
+    codes_on_device,
+    own_squares,
+    row_parts,
+    to_device,
+    totals,
+)
+from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.requests import Task, Want
+from wellsep.compute.statistics.cluster_representatives import SHRINK, Between, Representatives
+
+
+class _Clusters(NamedTuple):
+    """All clusters of a batch, about the mean of the space."""
+
+    batch: Batch
+    size: torch.Tensor  # (g, K)
+    centers: torch.Tensor  # (g, K, d)
+    squares: torch.Tensor  # (g, n) squared distance of each object to its own centre
+    points: torch.Tensor  # (g, K, r, d) representatives
+    valid: torch.Tensor  # (g, K, r) whether there is one
+    deviations: torch.Tensor  # (g, K)
+
+
+def represented_on_device(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    X = task.space.X.to(torch.float64) - to_device(np.round(task.space.shift), task.space.X)
+    codes, partitions = codes_on_device(task), task.partitions
+    found: dict[Want, list[Any]] = {w: [None] * len(partitions) for w in wants}
+    for w in wants:
+        each = 24.0 * (task.space.n + w.get("count") * task.space.d)  # bytes of a cluster
+        for batch in batches(partitions, codes, each):
+            if w.get("order") == "first":
+                batch = by_first_appearance(batch)
+            clusters = _describe(X, batch, w.get("count"))
+            distance, density = _between(X, clusters, w.get("rule"))
+            shares = _near(X, clusters, w.get("rule"), task.space.unit)
+            parts = [host(p) for p in (clusters.deviations, distance, density, shares)]
+            for m, deviation, apart, dense, share in zip(batch.which, *parts, strict=True):
+                apart, deviation = apart * task.space.unit, deviation * task.space.unit
+                found[w][m] = Representatives(deviation, Between(apart, dense), share)
+    return found
+
+
+def by_first_appearance(batch: Batch) -> Batch:
+    """Clusters numbered as they first appear among the objects."""
+    n = batch.codes.shape[1]
+    place = torch.arange(n, device=batch.codes.device)
+    first = torch.where(batch.members(), place, n).amin(dim=-1)  # (g, K)
+    rank = first.argsort(dim=1).argsort(dim=1)
+    fresh = rank.gather(1, batch.safe())
+    return batch._replace(codes=torch.where(batch.codes >= 0, fresh, -1))
+
+
+def _describe(X: torch.Tensor, batch: Batch, count: int) -> _Clusters:
+    sums, size = cluster_sums(X, batch, None)
+    centers = sums / size[..., None]
+    squares, members = _to_centres(X, sums, size, batch), batch.members()
+    reach = (X * X).sum(dim=1).max()
+    extent = torch.where(members, squares[:, None], 0.0).amax(dim=-1)
+    flat = extent <= 1e-24 * reach  # the rounding of the mean is no extent
+    squares = torch.where(flat.gather(1, batch.safe()), 0.0, squares)
+    chosen, valid = farthest_first(X, batch, members, squares, flat, count)
+    points = torch.where(flat[:, :, None, None], centers[:, :, None], X[chosen])
+    scatter = totals(squares, batch)
+    deviations = (scatter / (size - 1).clamp(min=1)).sqrt()
+    return _Clusters(batch, size, centers, squares, points, valid, deviations)
+
+
+def _to_centres(
+    X: torch.Tensor, sums: torch.Tensor, size: torch.Tensor, batch: Batch
+) -> torch.Tensor:
+    """(g, n) ‖nx − Σx‖²/n² about the own cluster: exact for whole numbers, as x − mean is not."""
+    found = torch.empty_like(batch.codes, dtype=X.dtype)
+    first = torch.arange(len(batch.which), device=X.device)[:, None] * batch.k
+    flat, sizes = sums.reshape(-1, X.shape[1]), size.reshape(-1)
+    for rows in row_parts(len(X), 8 * len(batch.which) * X.shape[1] * 4):
+        own = first + batch.safe(rows)
+        gap = sizes[own][..., None] * X[rows] - flat[own]
+        found[:, rows] = gap.square_().sum(dim=-1) / sizes[own] ** 2
+    return found
+
+
+def farthest_first(
+    X: torch.Tensor,
+    batch: Batch,
+    members: torch.Tensor,
+    squares: torch.Tensor,
+    flat: torch.Tensor,
+    count: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, K, r) objects: farthest from the centre, then farthest from those chosen; of equals the
+    first. Not valid from where every object of the cluster coincides with a chosen one."""
+
+    def farthest(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.where(members, values[:, None], -torch.inf).max(dim=-1)
+
+    _, far = farthest(squares)
+    alive = torch.ones_like(flat)
+    chosen, valid = [far], [alive]
+    nearest = torch.full_like(squares, torch.inf)
+    for _ in range(1, min(count, X.shape[0])):
+        nearest = torch.minimum(nearest, own_squares(X, X[far], batch))
+        top, next_far = farthest(nearest)
+        alive = alive & ~flat & (top > 0)
+        far = torch.where(alive, next_far, far)
+        chosen.append(far)
+        valid.append(alive)
+    return torch.stack(chosen, dim=-1), torch.stack(valid, dim=-1)
+
+
+def _between(X: torch.Tensor, clusters: _Clusters, rule: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, K, K) mean distance of mutually nearest representatives, and the density between them."""
+    g, k, r, d = clusters.points.shape
+    i, j = (torch.as_tensor(side, device=X.device) for side in np.triu_indices(k, 1))
+    some = row_parts(len(i), 8.0 * g * r * (6 * d + 3 * r), least=1)
+    parts = [_of_pairs(X, clusters, rule, i[pairs], j[pairs]) for pairs in some]
+    mean, dense = (torch.cat(values, dim=1) for values in zip(*parts, strict=True))
+    return _symmetric(mean, i, j, k), _symmetric(dense, i, j, k)
+
+
+def _of_pairs(
+    X: torch.Tensor, clusters: _Clusters, rule: str, i: torch.Tensor, j: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(g, P) the same of some pairs of clusters."""
+    g, r = len(clusters.points), clusters.points.shape[2]
+    middle, apart, mutual = _closest(clusters, i, j)
+    spread = clusters.deviations
+    radius = spread[:, i] if rule == "first" else (spread[:, i] + spread[:, j]) / 2  # (g, P)
+    inside = torch.zeros((g, len(i), r), dtype=X.dtype, device=X.device)
+    limit = radius[:, :, None, None]
+    points = middle.reshape(-1, X.shape[1])
+    lengths = points.square().sum(dim=1)[:, None]
+    for rows in row_parts(len(X), 8.0 * g * len(i) * (3 * r + 1)):
+        part = X[rows]
+        reach = product_squares(points, part, lengths + part.square().sum(dim=1))
+        reach = reach.clamp_(min=0).sqrt_().reshape(g, len(i), r, -1)
+        members = clusters.batch.members(rows)
+        either = (members[:, i] | members[:, j])[:, :, None]
+        inside += ((reach < limit) & either).sum(dim=-1)
+    both = (clusters.size[:, i] + clusters.size[:, j])[:, :, None]
+    share = apart * inside / (2 * radius[:, :, None] * both)  # radius 0: undefined under "first"
+    count = mutual.sum(dim=-1)
+    dense = torch.where(mutual, share, 0.0).sum(dim=-1) / count
+    if rule != "first":
+        dense = torch.where(radius > 0, dense, 0.0)
+    return torch.where(mutual, apart, 0.0).sum(dim=-1) / count, dense
+
+
+def _symmetric(values: torch.Tensor, i: torch.Tensor, j: torch.Tensor, k: int) -> torch.Tensor:
+    table = torch.zeros((len(values), k, k), dtype=values.dtype, device=values.device)
+    table[:, i, j] = values
+    table[:, j, i] = values
+    return table
+
+
+def _closest(
+    clusters: _Clusters, i: torch.Tensor, j: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of every two clusters: midpoints (g, P, r, d) of the representatives of the first with those
+    of the second nearest to them, their distances, and whether the two are mutually nearest."""
+    g, _, r, d = clusters.points.shape
+    pairs = g * len(i)
+    left = clusters.points[:, i].reshape(pairs, r, d)
+    right = clusters.points[:, j].reshape(pairs, r, d)
+    mine = clusters.valid[:, i].reshape(pairs, r)
+    theirs = clusters.valid[:, j].reshape(pairs, r)
+    table = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
+    table = torch.where(mine[:, :, None] & theirs[:, None, :], table, torch.inf)
+    nearest_right, nearest_left = table.argmin(dim=2), table.argmin(dim=1)
+    itself = torch.arange(r, device=left.device)
+    mutual = mine & (nearest_left.gather(1, nearest_right) == itself)
+    partner = right.gather(1, nearest_right[:, :, None].expand(-1, -1, d))
+    apart = table.gather(2, nearest_right[:, :, None])[:, :, 0]
+    shape = (g, len(i), r)
+    middle = ((left + partner) / 2).reshape(*shape, d)
+    return middle, torch.where(mutual, apart, 0.0).reshape(shape), mutual.reshape(shape)
+
+
+def _near(X: torch.Tensor, clusters: _Clusters, rule: str, unit: float) -> torch.Tensor:
+    """(g, S, K) mean share of the members near the representatives, for each shrinkage."""
+    batch, centers, spread = clusters.batch, clusters.centers, clusters.deviations
+    g, k, r, d = clusters.points.shape
+    mean = spread.mean(dim=1, keepdim=True) ** 2
+    limit = spread / unit if rule == "first" else mean.expand(-1, k)  # (g, K)
+    points = clusters.points - centers[:, :, None]
+    points = torch.where(clusters.valid[..., None], points, 0.0)
+    lengths = (points * points).sum(dim=-1)  # (g, K, r)
+    offset = (points * centers[:, :, None]).sum(dim=-1)
+    counts = torch.zeros((g, len(SHRINK), k), dtype=X.dtype, device=X.device)
+    for rows in row_parts(len(X), 8.0 * g * r * (k + 6)):
+        part = batch.part(rows)
+        at = part.safe()
+        products = (points.reshape(-1, d) @ X[rows].T).reshape(g, k, r, -1)
+        products = products.gather(1, at[:, None, None].expand(-1, -1, r, -1))[:, 0]  # (g, r, b)
+        products -= _of_own(offset, at)
+        own, valid = _of_own(lengths, at), _of_own(clusters.valid, at)
+        bound = limit.gather(1, at)[:, None]
+        for s, keep in enumerate((1 - SHRINK).tolist()):
+            # about the centre a shrunk representative is a multiple of itself
+            squares = clusters.squares[:, None, rows] - 2 * keep * products + keep**2 * own
+            seen = ((squares.clamp_(min=0) < bound) & valid).sum(dim=1)
+            counts[:, s] += totals(seen.to(X.dtype), part)
+    return counts / (clusters.size * clusters.valid.sum(dim=-1))[:, None]
+
+
+def _of_own(table: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+    """(g, r, b) entries of each object's own cluster in ``table`` (g, K, r)."""
+    r = table.shape[2]
+    return table.transpose(1, 2).gather(2, at[:, None].expand(-1, r, -1))

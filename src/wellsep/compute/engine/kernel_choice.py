@@ -1,0 +1,169 @@
+"""Faster twins of reference functions, and the one place that chooses among them.
+
+``TWINS`` has a line for each reference. Those of block functions stand at the end of this file;
+any other line stands beside its reference. ``WELLSEP_KERNELS=0`` turns all twins off.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import operator
+import sys
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import kernels_wanted
+from wellsep._display import shown
+from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root, same_objects
+from wellsep.compute.statistics.silhouette_widths import (
+    PairPart,
+    finish_widths,
+    pair_block,
+    widths_from_sums,
+)
+
+PAYS_FROM = 1e10  # additions, about a second; numba takes half of that to load
+_additions_so_far = 0.0
+
+
+class Twin(NamedTuple):
+    """A function that gives what its reference gives, from the same arguments."""
+
+    function: Callable[..., Any]
+    usable: Callable[..., bool]  # (rows, *size): whether it can do it, and pays
+
+
+TWINS: dict[Callable[..., Any], tuple[Twin, ...]] = {}
+
+
+def choose(function: Callable[..., Any], rows: Any, *size: Any) -> Callable[..., Any]:
+    """The first usable twin of a function, or the function itself.
+
+    ``rows`` is what the function works on, ``size`` what else its twins want to know.
+    """
+    if kernels_wanted():
+        for twin in TWINS.get(function, ()):
+            if twin.usable(rows, *size):
+                return twin.function
+    return function
+
+
+def is_numpy(rows: Any, *size: Any) -> bool:
+    return isinstance(rows, np.ndarray)
+
+
+def numpy_root(squares: np.ndarray, xp: Any) -> np.ndarray:
+    return np.sqrt(squares, out=squares)
+
+
+def numpy_half(squares: np.ndarray, xp: Any) -> np.ndarray:
+    squares *= 0.5
+    return squares
+
+
+def numpy_distances(i: Rows, j: Rows, metric: Metric) -> np.ndarray:
+    """In the memory of the one product."""
+    table = numpy_squares(i, j)
+    return choose(metric.finish, table)(table, np)  # type: ignore[arg-type]
+
+
+def numpy_usable(rows: Any, metric: Metric, *size: int) -> bool:
+    return isinstance(rows, np.ndarray) and metric.finish is not None
+
+
+def numpy_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
+    """Memberships are sparse here: M additions per distance instead of ΣK multiplications."""
+    return _sparse_pair_block(i, j, metric, both, operator.matmul)
+
+
+def numba_pays(n: int, d: int, m: int) -> bool:
+    """Whether the compiled sums beat NumPy's by half and, counting earlier work, pay for loading.
+
+    They equal NumPy's bit for bit, so it does not matter when a program changes over.
+    """
+    if m < 10 + d / 5:  # products and roots are then most of the work
+        return False
+    return compiled_pays(float(n) ** 2 * m)
+
+
+def compiled_pays(additions: float) -> bool:
+    """Whether numba works and, with these additions and all before them, worth loading."""
+    global _additions_so_far
+    _additions_so_far += additions
+    pays = "numba" in sys.modules or _additions_so_far >= PAYS_FROM
+    return pays and numba_works()
+
+
+@cache
+def numba_works() -> bool:
+    """Whether numba can be imported and used; imports it, so ask only where it would pay."""
+    if importlib.util.find_spec("numba") is None:
+        return False
+    try:
+        import numba
+
+        numba.njit(cache=True)(is_numpy)  # refused where no folder can be written to
+    except Exception as error:  # one built for another NumPy raises what it likes
+        warnings.warn(
+            f"numba is installed but cannot be used ({type(error).__name__}: "
+            f"{shown(str(error))}); NumPy is used in its place, which is slower.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+def numba_usable(rows: Any, metric: Metric, *size: int) -> bool:
+    return numpy_usable(rows, metric) and bool(size) and numba_pays(*size)
+
+
+def numba_pair_block(i: Rows, j: Rows, metric: Metric, xp: Any, both: bool = True) -> PairPart:
+    """The additions compiled: they are most of the work for many partitions."""
+    from wellsep.compute.kernels.numba_sums import member_sums
+
+    def add(members: Any, table: np.ndarray) -> np.ndarray:
+        return member_sums(members.indptr, members.indices, members.data, table)
+
+    return _sparse_pair_block(i, j, metric, both, add)
+
+
+def _sparse_pair_block(i: Rows, j: Rows, metric: Metric, both: bool, add: Any) -> PairPart:
+    table = numpy_distances(i, j, metric)
+    sums_i = add(j.members, np.ascontiguousarray(table.T))
+    if same_objects(i, j) or not both:
+        return PairPart(sums_i, None)
+    return PairPart(sums_i, add(i.members, table))
+
+
+def numpy_widths(
+    sums: np.ndarray,
+    codes: np.ndarray,
+    weight: np.ndarray,
+    mass: np.ndarray,
+    count: np.ndarray,
+    singleton: float,
+    xp: Any,
+) -> np.ndarray:
+    """Picks the own cluster by index instead of masking all K."""
+    at = np.arange(len(codes))
+    means = sums / mass[:, None]
+    means[codes, at] = np.inf
+    return finish_widths(
+        own_sum=sums[codes, at],
+        rest=mass[codes] - weight,
+        alone=count[codes] <= 1,
+        other=means.min(axis=0),
+        singleton=singleton,
+        xp=np,
+    )
+
+
+TWINS[pair_block] = (Twin(numba_pair_block, numba_usable), Twin(numpy_pair_block, numpy_usable))
+TWINS[widths_from_sums] = (Twin(numpy_widths, is_numpy),)
+TWINS[root] = (Twin(numpy_root, is_numpy),)
+TWINS[half] = (Twin(numpy_half, is_numpy),)

@@ -1,0 +1,99 @@
+"""The fused kernels of the GPU: when they may be used, and the rows they want."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from wellsep._checks import is_torch, kernels_wanted
+from wellsep.compute.metrics.table import METRICS, find
+
+OLDEST_TRITON = (3, 6)  # the oldest that the kernels were tested with
+FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and products of halves, do
+
+
+def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
+    """float32 on a CUDA device, with a Triton of tested version there to compile for it."""
+    plain = find(metric) == METRICS["euclidean"]
+    if not (kernels_wanted() and is_torch(X) and X.is_cuda and plain):
+        return False
+    import torch
+
+    return X.dtype == torch.float32 and triton_version() >= OLDEST_TRITON
+
+
+@functools.cache
+def triton_version() -> tuple[int, ...]:
+    """Major and minor version of the installed Triton; () without one."""
+    if importlib.util.find_spec("triton") is None:
+        return ()
+    import triton
+
+    return tuple(int(part) for part in re.findall(r"\d+", triton.__version__)[:2])
+
+
+def about_median(X: Any) -> tuple[Any, float]:
+    """(n, d) rows of a tensor about the medians of a sample of them, for the fused kernels.
+
+    One far object would drag the mean away. Beside them the distance of the farthest from there,
+    in those of a typical object.
+    """
+    import torch
+
+    some = slice(None, None, max(1, len(X) // 4096))
+    middle = X[some].median(dim=0).values.to(torch.float64)
+    rows = (X.to(torch.float64) - middle).to(X.dtype)
+    lengths = rows.norm(dim=1)
+    farthest = float(lengths.max())
+    apart = lengths[some][lengths[some] > 0]  # objects that coincide are typical of nothing
+    if len(apart) == 0:
+        return rows, np.inf if farthest > 0 else 1.0
+    return rows, farthest / float(apart.median())
+
+
+def fused_way(X: Any, reach: float, n_clusters: np.ndarray, weighted: bool) -> str | None:
+    """All partitions "together", or "apart" one after another; None where neither suits.
+
+    An object may lie so far out that rounding would swallow the others' distances. Apart, a table
+    of all clusters, each padded to whole tiles, must fit a quarter of the card.
+    """
+    if reach > TOO_FAR:
+        return None
+    if len(n_clusters) > 1 and not weighted and reach <= FAR:
+        return "together"
+    import torch
+
+    clusters = n_clusters.astype(float)
+    padded = (clusters.max() + 1) * (len(X) + 128 * clusters.max())
+    needed = 8 * (padded + 2 * clusters.sum() * len(X))
+    free = torch.cuda.mem_get_info(X.device)[0] if X.is_cuda else float("inf")
+    return "apart" if needed <= free / 4 else None
+
+
+def fused_strips(
+    X: Any, codes: Any, n_clusters: np.ndarray, weights: Any, rows_at_once: int, way: str
+) -> Iterator[tuple[slice, Any]]:
+    """(rows, (ΣK, b) float64 sums) of centred rows, all partitions together or apart.
+
+    ``codes`` (M, n) lie beside X.
+    """
+    import torch
+
+    from wellsep.compute.kernels.triton_sums import member_sums, sorted_sums
+
+    wide_codes = codes.to(torch.int64)
+    if way == "together":
+        yield from member_sums(X, wide_codes, n_clusters, rows_at_once)
+        return
+    mass = None if weights is None else torch.as_tensor(weights, device=X.device)
+    sums = torch.cat(
+        [sorted_sums(X, c, mass, int(k)) for c, k in zip(wide_codes, n_clusters, strict=True)]
+    )
+    for start in range(0, len(X), rows_at_once):
+        rows = slice(start, min(start + rows_at_once, len(X)))
+        yield rows, sums[:, rows]

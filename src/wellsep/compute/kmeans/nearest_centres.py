@@ -1,0 +1,362 @@
+"""Nearest centres: the nearest one or two of k centres for each row, and sums of rows by code.
+
+Data stay on their device and in their library; the k centres are a small float64 NumPy array on
+the host. No table of distances is ever larger than one block of rows. ``Space`` has these as its
+methods: arrays and sparse matrices take the functions for the host, others those for tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._checks import to_numpy
+from wellsep.compute.data.safe_units import SAFE
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
+from wellsep.compute.engine.threads import effective_jobs, share_blocks
+from wellsep.compute.kernels.triton_use import fused_usable
+
+# Entries of one block of the table of products: about a second-level cache, or what keeps a
+# graphics card busy.
+HOST_BLOCK = 1 << 17
+DEVICE_BLOCK = 1 << 25
+THREADED = 1 << 23  # products that are worth several threads
+SHARES = 8  # blocks at least, so that a few threads get equal shares
+MANY_ROWS, MOST_BYTES = 512, 1 << 21  # rows worth a larger block, and how large it may be
+WIDE = 40  # centres up to which a block has a row per centre: argmax is slow on short rows
+
+
+class Nearest(NamedTuple):
+    """The nearest centre of each row and the squared distance to it."""
+
+    first: Any  # (n,) integer
+    near: Any  # (n,)
+
+
+class NearestTwo(NamedTuple):
+    """The nearest and the second nearest centre of each row, with both squared distances."""
+
+    first: Any  # (n,) integer
+    second: Any  # (n,) integer
+    near: Any  # (n,)
+    far: Any  # (n,)
+
+
+def host_nearest(space: Any, centers: np.ndarray, norms: np.ndarray) -> Nearest:
+    """Nearest centre of each row: argmin_k ‖x − μ_k‖² = argmax_k xᵀμ_k − ½‖μ_k‖²."""
+    first = np.empty(space.n, dtype=np.int32)
+    best = np.empty(space.n)
+
+    def scan(blocks: Iterable[slice]) -> None:
+        bias = half_squares(space.X, centers)
+        for rows, products in space.centre_products(space.X, centers, blocks, bias):
+            first[rows], best[rows] = products.largest()
+
+    _share_out(space.X, centers, scan)
+    return Nearest(first, _squared_on_host(norms, best))
+
+
+def host_nearest_two(space: Any, centers: np.ndarray, norms: np.ndarray) -> NearestTwo:
+    """Nearest and second nearest centre of each row in one pass; needs at least two centres."""
+    n = space.n
+    first, second = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    best, runner = np.empty(n), np.empty(n)
+
+    def scan(blocks: Iterable[slice]) -> None:
+        bias = half_squares(space.X, centers)
+        for rows, products in space.centre_products(space.X, centers, blocks, bias):
+            first[rows], best[rows] = products.largest()
+            products.strike(first[rows])
+            second[rows], runner[rows] = products.largest()
+
+    _share_out(space.X, centers, scan)
+    near, far = _squared_on_host(norms, best), _squared_on_host(norms, runner)
+    return NearestTwo(first, second, near, far)
+
+
+def row_blocks(n: int, width: int, budget: int) -> Iterator[slice]:
+    """Slices over n rows whose blocks hold about ``budget`` entries at ``width`` per row."""
+    step = max(64, budget // max(width, 1))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+class _Tall:
+    """Products with a row per point; NumPy's own argmax is the faster way for many centres."""
+
+    def __init__(self, table: np.ndarray):
+        self.flat = table.reshape(-1)
+        self.table = table
+        self.starts = np.arange(0, table.size, table.shape[1])
+
+    def places(self) -> np.ndarray:
+        return self.table.argmax(axis=1)
+
+    def largest(self) -> tuple[np.ndarray, np.ndarray]:
+        index = self.places()
+        return index, self.flat.take(self.starts + index)
+
+    def strike(self, index: np.ndarray) -> None:
+        self.flat[self.starts + index] = -np.inf
+
+
+class _Wide:
+    """Products with a row per centre: for few centres, whole-row operations beat argmax."""
+
+    def __init__(self, table: np.ndarray):
+        self.table = table
+        self.columns = np.arange(table.shape[1], dtype=np.int32)
+        self.codes = np.arange(len(table), 0, -1, dtype=np.uint8)[:, None]
+
+    def largest(self) -> tuple[np.ndarray, np.ndarray]:
+        best = self.table.max(axis=0)
+        # Descending codes, so that the first of several equal centres wins, as with argmax.
+        code = ((self.table == best).view(np.uint8) * self.codes).max(axis=0)
+        return len(self.table) - code.astype(np.int32), best
+
+    def places(self) -> np.ndarray:
+        return self.largest()[0]
+
+    def strike(self, index: np.ndarray) -> None:
+        self.table.reshape(-1)[index * len(self.columns) + self.columns] = -np.inf
+
+
+def _share_out(X: Any, centers: np.ndarray, scan: Callable[[Iterable[slice]], None]) -> None:
+    """Scan all rows, in threads where there is work for them; blocks are the same either way."""
+    n, d = X.shape
+    width = max(len(centers), d)
+    # A product packs all centres again for each block: many centres want many rows.
+    budget = max(HOST_BLOCK, min(MANY_ROWS * width, MOST_BYTES // X.dtype.itemsize))
+    if n * d * len(centers) < THREADED:
+        scan(row_blocks(n, width, budget))
+        return
+    blocks = list(row_blocks(n, width, min(budget, -(-n // SHARES) * width)))
+    share_blocks(min(effective_jobs(None), len(blocks)), scan, blocks)
+
+
+class _Looked:
+    """Rows of X about an offset, block by block, and whether the squares of all are below a limit.
+
+    NaN is not.
+    """
+
+    def __init__(self, X: np.ndarray, shift: np.ndarray | None, limit: float):
+        self.X, self.dtype, self.shape = X, X.dtype, X.shape
+        self.shift, self.limit, self.safe = shift, limit, True
+        self.tiled, self.memory = np.empty(0, X.dtype), np.empty(0, X.dtype)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        block = self.X[rows]
+        if self.shift is not None:
+            # The offset is repeated for every row: one long subtraction takes a third of the time
+            # of many short ones.
+            if self.tiled.size < block.size:
+                self.tiled = np.tile(self.shift.astype(self.dtype), len(block))
+                self.memory = np.empty(block.size, self.dtype)
+            kept = self.memory[: block.size].reshape(block.shape)
+            np.subtract(block.reshape(-1), self.tiled[: block.size], out=kept.reshape(-1))
+            block = kept
+        flat = block.reshape(-1)
+        self.safe &= float(flat @ flat) < self.limit
+        return block
+
+
+def host_labels(X: np.ndarray, centers: np.ndarray, offset: np.ndarray) -> np.ndarray | None:
+    """(n,) the nearest of centres about ``offset`` for rows of X, which are not.
+
+    Neither a copy of X nor a length of a row is needed: with x about the offset argmax_k xᵀμ_k −
+    ½‖μ_k‖², and for rows as they are −offsetᵀμ_k is added once for every centre. That rounds
+    products as long as the offset; where it is longer than the centres about it, rows are shifted
+    in cache instead. Returns None where products might overflow or vanish, and where X has NaN.
+    """
+    first = np.empty(len(X), dtype=np.int32)
+    limit = 4.0 ** SAFE["float32" if X.dtype == np.float32 else "float64"]
+    squares = np.einsum("ij,ij->i", centers, centers)
+    if not centers.size / limit < float(squares.sum()) < limit:
+        return None
+    far = float(offset @ offset) > float(squares.max())
+    bias = (-0.5 * squares - (0.0 if far else centers @ offset)).astype(X.dtype)
+    find, safe = choose(label_blocks, X, centers), []
+
+    def scan(blocks: Iterable[slice]) -> None:
+        looked = _Looked(X, offset if far else None, limit)
+        with np.errstate(over="ignore", invalid="ignore"):
+            find(looked, centers, blocks, bias, first)
+        safe.append(looked.safe)
+
+    _share_out(X, centers, scan)
+    return first if all(safe) else None
+
+
+def label_blocks(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    """Write argmax_k xᵀμ_k + bias_k of each row into ``first``."""
+    for rows, products in dense_products(X, centers, blocks, bias):
+        first[rows] = products.places()
+
+
+def half_squares(X: Any, centers: np.ndarray) -> np.ndarray:
+    """(k,) −½‖μ‖² in the float type of X: what turns products into an order of distances."""
+    return (-0.5 * np.einsum("ij,ij->i", centers, centers)).astype(X.dtype)
+
+
+def dense_products(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
+) -> Iterator[tuple[slice, Any]]:
+    """Blocks of xᵀμ_k + bias_k, each in the same reused memory."""
+    few = np.ascontiguousarray(centers, dtype=X.dtype)
+    k, d = centers.shape
+    # A column of ones saves a pass over the table; copying rows beside it must cost less.
+    folded = np.vstack([few.T, bias]) if k > max(WIDE, d) else None
+    memory, beside = np.empty(0, X.dtype), np.empty((0, d + 1), X.dtype)
+    for rows in blocks:
+        size = rows.stop - rows.start
+        memory = np.empty(size * k, X.dtype) if memory.size < size * k else memory
+        block = memory[: size * k]
+        if folded is not None:
+            beside = np.ones((size, d + 1), X.dtype) if len(beside) < size else beside
+            beside[:size, :d] = X[rows]
+            yield rows, _Tall(np.matmul(beside[:size], folded, out=block.reshape(size, k)))
+        elif k <= WIDE:
+            table = np.matmul(few, X[rows].T, out=block.reshape(k, size))
+            table += bias[:, None]
+            yield rows, _Wide(table)
+        else:
+            table = np.matmul(X[rows], few.T, out=block.reshape(size, k))
+            table += bias
+            yield rows, _Tall(table)
+
+
+def _swept(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray, first: np.ndarray
+) -> None:
+    from wellsep.compute.kernels.numba_nearest import swept_labels
+
+    swept_labels(X, centers, blocks, bias, first)
+
+
+def _sweep_usable(X: Any, centers: np.ndarray) -> bool:
+    return compiled_pays(float(X.shape[0]) * centers.size)
+
+
+def sparse_products(
+    X: Any, centers: np.ndarray, blocks: Iterable[slice], bias: np.ndarray
+) -> Iterator[tuple[slice, _Tall]]:
+    """The same of a sparse matrix."""
+    few = np.ascontiguousarray(centers, dtype=X.dtype)
+    for rows in blocks:
+        yield rows, _Tall(X[rows] @ few.T + bias)
+
+
+def _squared_on_host(norms: np.ndarray, products: np.ndarray) -> np.ndarray:
+    # ‖x − μ‖² = ‖x‖² − 2(xᵀμ − ½‖μ‖²); rounding may leave a negative zero.
+    products *= -2.0
+    products += norms
+    return np.maximum(products, 0.0, out=products)
+
+
+def positive(squares: Any, xp: Any) -> Any:
+    """Squares that rounding left below zero as zeros."""
+    return xp.where(squares > 0.0, squares, xp.zeros_like(squares))
+
+
+def _tensor_products(space: Any, centers: np.ndarray) -> Iterator[Any]:
+    columns = space.beside(np.ascontiguousarray(centers.T))
+    half = space.beside(0.5 * np.einsum("ij,ij->i", centers, centers))
+    for rows in row_blocks(space.n, len(centers), DEVICE_BLOCK):
+        yield space.X[rows, :] @ columns - half
+
+
+def tensor_nearest(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
+    """``host_nearest`` in the words of the array standard."""
+    xp = space.xp
+    first, best = [], []
+    for products in _tensor_products(space, centers):
+        first.append(xp.argmax(products, axis=1))
+        best.append(xp.max(products, axis=1))
+    return Nearest(xp.concat(first), positive(norms - 2.0 * xp.concat(best), xp))
+
+
+def tensor_nearest_two(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
+    """``host_nearest_two`` in the words of the array standard."""
+    xp = space.xp
+    codes = xp.arange(len(centers), device=space.device)[None, :]
+    parts: list[tuple[Any, ...]] = []
+    for products in _tensor_products(space, centers):
+        index = xp.argmax(products, axis=1)
+        best = xp.max(products, axis=1)
+        rest = xp.where(codes == index[:, None], xp.full_like(products, -float("inf")), products)
+        parts.append((index, xp.argmax(rest, axis=1), best, xp.max(rest, axis=1)))
+    first, second, *both = (xp.concat(part) for part in zip(*parts, strict=True))
+    near, far = (positive(norms - 2.0 * best, xp) for best in both)
+    return NearestTwo(first, second, near, far)
+
+
+def host_code_sums(
+    space: Any, codes: np.ndarray, weights: np.ndarray | None, n_codes: int
+) -> np.ndarray:
+    """A row's codes are the columns of its row of a sparse indicator matrix: one sparse product."""
+    n, m = codes.shape
+    sums = np.zeros((n_codes, space.d))
+    flat = np.ones(n * m) if weights is None else np.ascontiguousarray(weights).reshape(-1)
+    # Float32 is widened block by block, so that sums are always accumulated in float64.
+    for rows in row_blocks(n, space.d, n * space.d if space.X.dtype == np.float64 else 1 << 18):
+        size = rows.stop - rows.start
+        entries = slice(rows.start * m, rows.stop * m)
+        indicator = sp.csr_array(
+            (flat[entries], codes[rows].reshape(-1), np.arange(size + 1, dtype=np.int32) * m),
+            shape=(size, n_codes),
+        )
+        sums += space.member_sums(indicator, space.X[rows])
+    return sums
+
+
+def tensor_code_sums(space: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+    """The array standard has no scatter-add: weighted one-hot products, block by block."""
+    xp, X = space.xp, space.X
+    sums = np.zeros((n_codes, space.d))
+    columns = xp.arange(n_codes, device=space.device)[None, :]
+    for rows in row_blocks(space.n, n_codes, DEVICE_BLOCK):
+        onehot = xp.zeros((rows.stop - rows.start, n_codes), dtype=X.dtype, device=space.device)
+        for column in range(codes.shape[1]):
+            hit = xp.astype(columns == codes[rows, column][:, None], X.dtype)
+            onehot = onehot + (hit if weights is None else hit * weights[rows, column][:, None])
+        sums += to_numpy(onehot.T @ X[rows, :])
+    return sums
+
+
+def _two_fused(space: Any, centers: np.ndarray, norms: Any) -> NearestTwo:
+    from wellsep.compute.kernels.triton_nearest import nearest_two
+
+    return NearestTwo(*nearest_two(space.X, space.beside(centers)))
+
+
+def _one_fused(space: Any, centers: np.ndarray, norms: Any) -> Nearest:
+    found = _two_fused(space, centers, norms)
+    return Nearest(found.first, found.near)
+
+
+def _one_usable(X: Any, n_centers: int) -> bool:
+    return n_centers > 1 and fused_usable(X)
+
+
+def _code_sums_fused(space: Any, codes: Any, weights: Any, n_codes: int) -> np.ndarray:
+    from wellsep.compute.kernels.triton_nearest import code_sums
+
+    parts = [
+        code_sums(space.X, codes[:, m], None if weights is None else weights[:, m], n_codes)
+        for m in range(codes.shape[1])
+    ]
+    return to_numpy(sum(parts[1:], parts[0]))
+
+
+# Only for labels of new rows: sums round otherwise here, and a fit must not depend on whether
+# numba has been loaded.
+TWINS[label_blocks] = (Twin(_swept, _sweep_usable),)
+TWINS[tensor_nearest] = (Twin(_one_fused, _one_usable),)
+TWINS[tensor_nearest_two] = (Twin(_two_fused, fused_usable),)
+TWINS[tensor_code_sums] = (Twin(_code_sums_fused, fused_usable),)

@@ -1,0 +1,1 @@
+"""How far two blocks of rows lie apart."""

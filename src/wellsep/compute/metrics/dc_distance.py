@@ -1,0 +1,291 @@
+"""DC-distances: minimax paths over mutual reachability, read from the order of a tree's leaves.
+
+dc(x, y) is the smallest, over all paths from x to y, of the largest mutual reachability
+max(core(x), core(y), ‖x − y‖) on the path. It is the largest edge between x and y in a minimum
+spanning tree. Objects stand in the order in which the edges, from the shortest, join them: what was
+joined is then a run of places, and the distance of two places is the largest merge height between
+them. All statistics come from these heights; no n × n table is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from wellsep._checks import check_count
+
+if TYPE_CHECKING:
+    from wellsep.compute.data.opening import Space
+    from wellsep.compute.metrics.table import Metric, Prepared, Rows
+    from wellsep.compute.requests import Task, Want
+
+MIN_POINTS = 5  # as the paper has it
+AT_ONCE = 1 << 24  # numbers of the tables that sums over clusters are worked out in
+
+
+class LeafOrder(NamedTuple):
+    """n objects in the order of the tree's leaves, and the n − 1 merges from the lowest."""
+
+    place: np.ndarray  # (n,) of each object
+    gaps: np.ndarray  # (n - 1,) merge height between consecutive places
+    core: np.ndarray  # (n,) core distance of each object
+    left: np.ndarray  # (n - 1,) children of each merge: an object, or n + a merge; left comes first
+    right: np.ndarray
+    height: np.ndarray  # (n - 1,) rising
+
+
+class MinimaxParts(NamedTuple):
+    """How clusters and noise of one partition lie under dc-distances."""
+
+    widths: np.ndarray  # (n,) silhouette widths; NaN for noise
+    sparse: np.ndarray  # (n_noise,) core distance over the largest one of the sparsest cluster
+    far: np.ndarray  # (n_noise,) smallest distance to a cluster over its largest core distance
+
+
+def dc_fields(min_points: int) -> dict[str, Any]:
+    """What the entry of the table of metrics holds, which this module is imported by."""
+    return {
+        "prepare": partial(tree_places, min_points),
+        "block": between_places,
+        "whole": True,
+        "cluster_sums": partial(cluster_sums, min_points),
+    }
+
+
+def dc_metric(min_points: int = MIN_POINTS) -> Metric:
+    """Return the metric "dc" with another number of objects in a core distance.
+
+    Take all paths from x to y along objects. The length of a path is its longest step, measured as
+    mutual reachability max(core(x), core(y), ‖x − y‖). The distance is the length of the shortest
+    path.
+
+    Parameters
+    ----------
+    min_points : int, default 5
+        A core distance reaches so many objects, the object itself being the first. With 1 the
+        distance is that of single linkage.
+
+    Returns
+    -------
+    Metric
+        To be passed as ``metric=``.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> X, labels = [[0.0], [1], [3], [7], [8]], [0, 0, 0, 1, 1]
+    >>> round(ws.silhouette_score(X, labels, metric=ws.dc_metric(2)), 4)
+    0.65
+    """
+    from wellsep.compute.metrics.table import METRICS, Metric
+
+    check_count("min_points", min_points, 1)
+    if min_points == MIN_POINTS:
+        return METRICS["dc"]
+    return Metric(f"dc(min_points={min_points})", **dc_fields(min_points))
+
+
+def leaf_order(space: Space, min_points: int) -> LeafOrder:
+    """The order of a space's objects, made once; on the host in float64."""
+    key = ("leaf order", min_points)
+    if key not in space._views:
+        space._views[key] = _grown(space.on_host().X, min_points, space.host_jobs)
+    found: LeafOrder = space._views[key]
+    return found
+
+
+def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
+    from wellsep.compute.metrics.table import rows_of
+    from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+    from wellsep.compute.statistics.spanning_tree import spanning_tree
+
+    n = len(X)
+    if n < min_points:
+        raise ValueError(
+            f"min_points must be at most the number of objects for dc-distances, got {min_points} "
+            f"and {n} objects."
+        )
+    core = np.zeros(n)  # the object itself is the first of its min_points
+    if min_points > 1:
+        core = nearest_neighbours(X, min_points - 1, n_jobs=jobs).distances[:, -1]
+    tree = spanning_tree(rows_of(X - X.mean(axis=0)), jobs, core=core * core)
+    heights = np.sqrt(tree.squares)
+    rising = np.argsort(heights, kind="stable")
+    return _joined(tree.edges[rising], heights[rising], core)
+
+
+def _joined(edges: np.ndarray, heights: np.ndarray, core: np.ndarray) -> LeafOrder:
+    """Runs of places, put one behind the other edge by edge."""
+    n = len(core)
+    parent, node = list(range(n)), list(range(n))
+    first, last = list(range(n)), list(range(n))  # of the run of each root
+    after, gap = [-1] * n, [0.0] * n  # the next object, and the height between
+    left, right = np.empty(n - 1, dtype=np.intp), np.empty(n - 1, dtype=np.intp)
+
+    def root(x: int) -> int:
+        while parent[x] != x:
+            parent[x] = parent[parent[x]]
+            x = parent[x]
+        return x
+
+    for step, ((a, b), height) in enumerate(zip(edges.tolist(), heights.tolist(), strict=True)):
+        a, b = root(a), root(b)
+        left[step], right[step] = node[a], node[b]
+        after[last[a]], gap[last[a]] = first[b], height
+        parent[b], last[a], node[a] = a, last[b], n + step
+    place, gaps = np.empty(n, dtype=np.intp), np.empty(n)
+    at = first[root(0)] if n else -1
+    for step in range(n):
+        place[at], gaps[step] = step, gap[at]
+        at = after[at]
+    return LeafOrder(place, gaps[: max(n - 1, 0)], core, left, right, heights)
+
+
+def tree_places(min_points: int, space: Space, wide: bool) -> Prepared:
+    """Rows that hold a place and the largest heights within 1, 2, 4 … places after and before it.
+
+    Two such rows are enough for their distance: two runs of 2^k places, one after the lower place
+    and one before the upper, cover all that lies between.
+    """
+    from wellsep.compute.metrics.table import Prepared
+
+    order = leaf_order(space, min_points)
+    n = len(order.place)
+    levels = max(1, int(np.ceil(np.log2(max(n, 2)))))
+    after = np.zeros((levels, n))  # [k, p]: largest of the heights p … p + 2^k − 1
+    before = np.zeros((levels, n))  # [k, p]: largest of the heights p − 2^k … p − 1
+    after[0, : n - 1], before[0, 1:] = order.gaps, order.gaps
+    for k in range(1, levels):
+        step = 1 << (k - 1)
+        after[k], before[k] = after[k - 1], before[k - 1]
+        np.maximum(after[k, :-step], after[k - 1, step:], out=after[k, :-step])
+        np.maximum(before[k, step:], before[k - 1, :-step], out=before[k, step:])
+    rows = np.column_stack([np.arange(n), after.T, before.T])[order.place]
+    dtype = space.xp.float64 if wide else space.X.dtype
+    return Prepared(space.asarray(rows, dtype=dtype))
+
+
+def between_places(i: Rows, j: Rows, xp: Any) -> Any:
+    """(b_i, b_j) the largest height between two places; 0 from a place to itself."""
+    levels = (i.X.shape[1] - 1) // 2
+    apart = xp.astype(j.X[:, :1].T - i.X[:, :1], xp.float64)
+    gap = xp.abs(apart)
+    level = xp.astype(xp.log2(xp.where(gap > 1, gap, xp.ones_like(gap))), xp.int64)
+    lower = apart > 0
+    a = xp.take_along_axis(i.X[:, 1:], xp.where(lower, level, level + levels), axis=1)
+    b = xp.take_along_axis(j.X[:, 1:].T, xp.where(lower, level + levels, level), axis=0)
+    found = xp.where(a > b, a, b)
+    return xp.where(gap > 0, found, xp.zeros_like(found))
+
+
+def cluster_sums(min_points: int, space: Space, members: sp.csr_array) -> np.ndarray:
+    """(ΣK, n) distances from all objects to clusters, summed by weight, in O(n·ΣK·log n).
+
+    At a merge every object of one side is equally far from all of the other. What an object adds
+    up on its way to the root is summed by doubling the steps.
+    """
+    order = leaf_order(space, min_points)
+    n = len(order.place)
+    nodes = 2 * n - 1
+    sums = np.empty((members.shape[0], n))
+    parent = np.full(nodes, nodes - 1)
+    parent[order.left] = parent[order.right] = n + np.arange(n - 1)
+    size = np.ones(nodes, dtype=np.intp)
+    start = np.concatenate([order.place, np.zeros(n - 1, dtype=np.intp)])
+    for step, (a, b) in enumerate(zip(order.left.tolist(), order.right.tolist(), strict=True)):
+        size[n + step], start[n + step] = size[a] + size[b], start[a]
+    by_place = members[:, np.argsort(order.place)]
+    width = max(1, AT_ONCE // nodes)
+    for rows in (slice(k, k + width) for k in range(0, len(sums), width)):
+        course = np.zeros((n + 1, len(range(*rows.indices(len(sums))))))
+        np.cumsum(by_place[rows].toarray().T, axis=0, out=course[1:])
+        mass = course[start + size] - course[start]  # (nodes, columns)
+        table = np.zeros_like(mass)
+        table[order.left] = order.height[:, None] * mass[order.right]
+        table[order.right] = order.height[:, None] * mass[order.left]
+        up = parent
+        while (up != nodes - 1).any():
+            table += table[up]
+            up = up[up]
+        sums[rows] = table[:n].T
+    return sums
+
+
+def provide_minimax(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Option ``min_points``: how many objects a core distance reaches, the object itself one."""
+    found: dict[Want, list[Any]] = {}
+    for one in wants:
+        min_points = one.get("min_points", MIN_POINTS)
+        found[one] = list(_parts(task, min_points))
+    return found
+
+
+def _parts(task: Task, min_points: int) -> Iterator[MinimaxParts | None]:
+    """None where there are too few objects for a core distance."""
+    from wellsep.compute.engine.kernel_choice import numpy_widths
+    from wellsep.compute.statistics.centre_distances import one_hot
+
+    space, partitions = task.space, task.partitions
+    for m, codes in enumerate(partitions.codes):
+        k, noise = len(partitions.classes[m]), codes < 0
+        widths, none = np.where(noise, np.nan, 0.0), np.ones(int(noise.sum()))
+        if k == 0 or (k == 1 and not noise.any()):
+            yield MinimaxParts(widths, none, none)
+            continue
+        if space.n < min_points:
+            yield None
+            continue
+        order = leaf_order(space, min_points)
+        members = sp.csr_array(one_hot(codes[None], np.array([k]), None).T)
+        sums = cluster_sums(min_points, space, members)
+        mass = np.bincount(codes[~noise], minlength=k).astype(np.float64)
+        if k == 1:  # its only rivals are noise objects, each by itself
+            near = _smallest(order, np.flatnonzero(~noise), np.flatnonzero(noise))
+            sums = np.vstack([sums[:, ~noise], near])
+            own, rivals = codes[~noise], np.append(mass, 1.0)
+        else:
+            sums, own, rivals = sums[:, ~noise], codes[~noise], mass
+        widths[~noise] = numpy_widths(sums, own, np.ones(len(own)), rivals, rivals, 0.0, np)
+        largest = np.zeros(k)
+        np.maximum.at(largest, codes[~noise], order.core[~noise])
+        at = np.flatnonzero(noise)
+        far = np.full(len(at), np.inf)
+        for code in range(k):
+            near = _smallest(order, at, np.flatnonzero(codes == code))
+            far = np.minimum(far, _ratio(near, largest[code]))
+        yield MinimaxParts(widths, _ratio(order.core[at], largest.max()), far)
+
+
+def _ratio(values: np.ndarray, to: float) -> np.ndarray:
+    """0/0 is 1: as far as the cluster is wide."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = values / to
+    return np.where(np.isnan(found), 1.0, found)
+
+
+def _smallest(order: LeafOrder, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(len(some),) smallest distance to the others: that to the next place before or after."""
+    n = len(order.place)
+    marked = np.zeros(n, dtype=bool)
+    marked[order.place[others]] = True
+    return np.minimum(_to_last(order.gaps, marked), _to_last(order.gaps[::-1], marked[::-1])[::-1])[
+        order.place[some]
+    ]
+
+
+def _to_last(gaps: np.ndarray, marked: np.ndarray) -> np.ndarray:
+    """(n,) the largest height back to the last marked place before; inf where there is none.
+
+    Heights are ranked, and a run that starts at a mark is lifted above all runs before it.
+    """
+    n = len(marked)
+    runs = np.cumsum(np.concatenate([[0], marked[:-1]]))  # marks before each place
+    values = np.unique(gaps)
+    ranks = np.concatenate([[0], np.searchsorted(values, gaps)])
+    course = np.maximum.accumulate(ranks + runs * max(len(values), 1)) - runs * max(len(values), 1)
+    heights = values[course] if len(values) else np.zeros(n)
+    return np.where(runs > 0, heights, np.inf)

@@ -1,0 +1,182 @@
+"""Gower's distances to clusters, summed without pairs: sorted columns and their running sums.
+
+Σ |x_i − x_j| over the m values of a cluster is x_i(2q − m) − 2P_q + P_m, where q of them lie below
+x_i and P are running sums of the sorted values. Which columns count for a pair depends on what is
+missing in either row, so clusters are split by their pattern of missing and absent values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import kernels_wanted
+from wellsep.compute.data.mixed_columns import MISSING
+from wellsep.compute.data.mixed_table import MixedTable
+from wellsep.compute.metrics.table import ROUNDING, Metric, find
+from wellsep.compute.requests import Task
+from wellsep.compute.statistics.distance_sums import fits_budget, plain_strips
+
+MOST_PATTERNS = 64
+AT_ONCE = 1 << 16  # objects whose sums are worked out together
+LOOKUPS = 12  # pairs of one column that cost what one search among sorted values does
+
+
+class Patterns(NamedTuple):
+    """Which rows miss the same values, and which columns count between two such sets of rows."""
+
+    of_row: np.ndarray  # (n,)
+    known: np.ndarray  # (P, p + q) bool
+    absent: np.ndarray  # (P, p + q) bool, asymmetric binaries that are 0
+    weight: np.ndarray  # (P, P) Σ wδ of a row of one pattern and a row of another
+
+
+def patterns_of(table: MixedTable) -> Patterns:
+    c = table._columns
+    known = np.hstack([c.known, c.codes != MISSING])
+    absent = np.hstack([np.zeros_like(c.known), (c.codes == 0) & c.asymmetric])
+    _, first, of_row = np.unique(_keys(table), return_index=True, return_inverse=True)
+    known, absent = known[first], absent[first]
+    weights = np.concatenate([c.number_weights, c.code_weights])
+    total = (known * weights) @ known.T - (absent * weights) @ absent.T
+    return Patterns(of_row.reshape(-1), known, absent, total)
+
+
+def _keys(table: MixedTable) -> np.ndarray:
+    """(n,) what is missing or absent in each row, as one value."""
+    c = table._columns
+    bits = np.packbits(np.hstack([c.known, c.codes != MISSING, c.asymmetric & (c.codes == 0)]), 1)
+    wide = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
+    wide[:, : bits.shape[1]] = bits
+    keys = wide.view(np.uint64)
+    return keys[:, 0] if keys.shape[1] == 1 else keys.view(f"V{wide.shape[1]}")[:, 0]
+
+
+def columns_usable(task: Task, metric: Metric) -> bool:
+    """Few patterns, and fewer searches than pairs."""
+    table = task.space.X
+    if not isinstance(table, MixedTable) or metric != find(table.metric) or not kernels_wanted():
+        return False
+    patterns = len(np.unique(_keys(table)))
+    clusters = int(task.partitions.offsets[-1])
+    return patterns <= MOST_PATTERNS and patterns * clusters * LOOKUPS < task.space.n
+
+
+def column_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarray]]:
+    """(rows, distance sums of those rows to all clusters); rows come in the given order."""
+    table: Any = task.space.X
+    patterns = patterns_of(table)
+    if (patterns.weight <= 0).any():  # reading such a block says which rows have nothing in common
+        yield from plain_strips(task, metric)
+        return
+    if fits_budget(task):
+        sums = np.zeros((int(task.partitions.offsets[-1]), task.space.n))
+        order = [np.argsort(x, kind="stable") for x in table._columns.numbers.T]
+        ranked = [x[at] for x, at in zip(table._columns.numbers.T, order, strict=True)]
+        for place, part in _clusters(task, table, patterns):
+            sums[place] += part.all_sums(order, ranked)
+        yield slice(0, task.space.n), sums * table._unit
+        return
+    parts = list(_clusters(task, table, patterns))
+    for start in range(0, task.space.n, AT_ONCE):
+        rows = slice(start, min(start + AT_ONCE, task.space.n))
+        sums = np.zeros((int(task.partitions.offsets[-1]), rows.stop - rows.start))
+        for place, part in parts:
+            sums[place] += part.sums(rows)
+        yield rows, sums * table._unit
+
+
+def _clusters(
+    task: Task, table: MixedTable, patterns: Patterns
+) -> Iterator[tuple[int, _ClusterPart]]:
+    offsets = task.partitions.offsets
+    weights = task.weights
+    for m, codes in enumerate(task.partitions.codes):
+        key = np.where(codes < 0, -1, codes.astype(np.int64) * len(patterns.known))
+        key = np.where(codes < 0, -1, key + patterns.of_row)
+        order = np.argsort(key, kind="stable")
+        order = order[int((key < 0).sum()) :]
+        if not len(order):
+            continue
+        for members in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+            cluster, pattern = divmod(int(key[members[0]]), len(patterns.known))
+            mass = np.ones(len(members)) if weights is None else weights[members]
+            yield int(offsets[m]) + cluster, _ClusterPart(table, patterns, pattern, members, mass)
+
+
+class _ClusterPart:
+    """The members of one cluster that miss the same values, each column sorted."""
+
+    def __init__(
+        self,
+        table: MixedTable,
+        patterns: Patterns,
+        pattern: int,
+        members: np.ndarray,
+        mass: np.ndarray,
+    ) -> None:
+        self.c, self.patterns, self.pattern = table._columns, patterns, pattern
+        self.members, self.masses, self.mass = members, mass, float(mass.sum())
+        c, known = self.c, patterns.known[pattern]
+        first = len(c.number_weights)
+        self.numbers = np.flatnonzero(known[:first]).tolist()
+        self.counts = {
+            at: np.bincount(c.codes[members, at], mass, int(c.levels[at]))
+            for at in np.flatnonzero(known[first:]).tolist()
+        }
+
+    def all_sums(self, order: list[np.ndarray], ranked: list[np.ndarray]) -> np.ndarray:
+        """(n,) Σ of the members' weighted distances from each object, columns sorted once."""
+        c, every = self.c, slice(0, len(self.c.codes))
+        found, own = np.zeros(every.stop), np.zeros(every.stop)
+        own[self.members] = self.masses
+        for at in self.numbers:
+            x, weight = ranked[at], own[order[at]]
+            running = np.cumsum(weight * x)
+            part = self._sum(x, np.cumsum(weight), running, float(running[-1]))
+            whole = np.empty_like(part)
+            whole[order[at]] = part
+            found += c.number_weights[at] * whole * c.known[:, at]
+        return self._with_categories(found, every)
+
+    def _sum(
+        self, x: np.ndarray, below: np.ndarray, running: np.ndarray, total: float
+    ) -> np.ndarray:
+        """x(2q − m) − 2P_q + P_m; what rounding leaves of equal values is 0."""
+        part: np.ndarray = x * (2 * below - self.mass) - 2 * running + total
+        part[part < ROUNDING * self.mass * 8] = 0.0
+        return part
+
+    def sums(self, rows: slice) -> np.ndarray:
+        """(b,) the same from some rows, by searches among the sorted members."""
+        c, found = self.c, np.zeros(rows.stop - rows.start)
+        for at in self.numbers:
+            values, running, below = self.sorted[at]
+            x = c.numbers[rows, at]
+            q = np.searchsorted(values, x)
+            found += c.number_weights[at] * self._sum(x, below[q], running[q], running[-1]) * (
+                c.known[rows, at])  # fmt: skip
+        return self._with_categories(found, rows)
+
+    @cached_property
+    def sorted(self) -> dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Values, their running sums and running weights, of each column of numbers."""
+        found = {}
+        for at in self.numbers:
+            values = self.c.numbers[self.members, at]
+            order = np.argsort(values, kind="stable")
+            values, weight = values[order], self.masses[order]
+            running = np.concatenate([[0.0], np.cumsum(values * weight)])
+            found[at] = values, running, np.concatenate([[0.0], np.cumsum(weight)])
+        return found
+
+    def _with_categories(self, found: np.ndarray, rows: slice) -> np.ndarray:
+        c = self.c
+        for at, counts in self.counts.items():
+            code = c.codes[rows, at]
+            other = self.mass - counts[np.maximum(code, 0)]
+            found += c.code_weights[at] * np.where(code == MISSING, 0.0, other)
+        return found / self.patterns.weight[self.patterns.of_row[rows], self.pattern]

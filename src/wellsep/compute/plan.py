@@ -1,0 +1,88 @@
+"""Passes over a space: named statistics of all partitions at once.
+
+``gather`` takes what the asked-for indices want and makes each pass once. ``PROVIDERS`` names the
+pass that serves each statistic; pairwise ones share one pass over the distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from wellsep.compute.metrics.dc_distance import provide_minimax
+from wellsep.compute.requests import Objects, Provider, Task, Want
+from wellsep.compute.statistics.ball_counts import provide_density
+from wellsep.compute.statistics.centre_distances import NAMES as CENTRES
+from wellsep.compute.statistics.centre_distances import provide_clusters
+from wellsep.compute.statistics.cluster_moments import provide_spectrum
+from wellsep.compute.statistics.cluster_representatives import provide_represented
+from wellsep.compute.statistics.density_trees import provide_density_trees
+from wellsep.compute.statistics.distance_sums import provide_pairs
+from wellsep.compute.statistics.extreme_pairs import NAMES as EXTREMES
+from wellsep.compute.statistics.extreme_pairs import provide_extremes
+from wellsep.compute.statistics.gaussian_borders import provide_quadric_separation
+from wellsep.compute.statistics.linkage_distances import provide_linkage
+from wellsep.compute.statistics.noise_scatter import provide_noise
+from wellsep.compute.statistics.ranked_sums import provide_selected
+from wellsep.partitions import Partitions
+
+if TYPE_CHECKING:
+    from wellsep.compute.engine.dask.labels import ChunkedTask
+
+    AnyTask: TypeAlias = Task | ChunkedTask
+
+
+def provide_objects(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """The data, codes and weights themselves, for formulas that reduce per-object values."""
+    weights = task.weights_or_ones()
+    entries = [Objects(task.space.given, c, weights, len(k)) for c, k in _each(task.partitions)]
+    return {one: entries for one in wants}
+
+
+def _each(partitions: Partitions) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    return zip(partitions.codes, partitions.classes, strict=True)
+
+
+PROVIDERS: dict[str, Provider] = {
+    "objects": provide_objects,
+    **dict.fromkeys(CENTRES, provide_clusters),
+    "noise": provide_noise,
+    "spectrum": provide_spectrum,
+    **dict.fromkeys(("spread", "balls"), provide_density),
+    **dict.fromkeys(("widths", "within_distances", "between_distances"), provide_pairs),
+    **dict.fromkeys(EXTREMES, provide_extremes),
+    "linkage": provide_linkage,
+    "selected_sums": provide_selected,
+    "density_trees": provide_density_trees,
+    "minimax": provide_minimax,
+    "represented": provide_represented,
+    "quadric_separation": provide_quadric_separation,
+}
+
+
+def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
+    """Every wanted statistic, as a list with one entry per partition."""
+    return task.space.own_pass(make_passes)(task, list(dict.fromkeys(wants)))
+
+
+def make_passes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Distinct wants, each pass once."""
+    by_provider: dict[Provider, list[Want]] = {}
+    for one in wants:
+        by_provider.setdefault(PROVIDERS[one.name], []).append(one)
+    found: dict[Want, list[Any]] = {}
+    for provider, asked in by_provider.items():
+        found.update(task.space.own_pass(provider)(task, asked))
+    return found
+
+
+def values_of_objects(task: AnyTask, wanted: Want) -> Any:
+    """(n,) one value per object of the only partition; a lazy dask array where X is one."""
+    return task.space.own_pass(make_values)(task, wanted)
+
+
+def make_values(task: Task, wanted: Want) -> np.ndarray:
+    each = wanted.each()
+    return gather(task, [each])[each][0]

@@ -1,0 +1,1 @@
+"""Statistics of partitions, one per module."""

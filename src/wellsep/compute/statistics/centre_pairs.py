@@ -1,0 +1,236 @@
+"""Centres against each other: distances, the worst partner of each, the nearest rival of each.
+
+Up to ``MANY`` centres a table of all pairs is made; beyond, only blocks of it are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import cKDTree
+
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
+from wellsep.compute.engine.threads import ROWS, cut_rows, effective_jobs, in_threads, pair_rounds
+from wellsep.compute.metrics.table import numpy_squares, rows_of
+
+MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
+COINCIDE = 1e-12  # share of the largest length below which two centres are in one place
+BLOCK = 1 << 19  # entries of a block of a larger table
+COLUMNS = 500  # centres of one block of distances to planes
+HELD = 64  # blocks of members that are kept while all centres are gone through
+NEIGHBOURS = (16, 64, 256)  # nearest centres that a search for the worst partner looks at in turn
+FEW_LEFT = 64  # a share of the centres up to which each is held against all by itself
+FEW_COLUMNS = 10  # up to which a search in a tree looks at few centres
+
+
+def centre_distances(centers: np.ndarray, some: np.ndarray | None = None) -> np.ndarray:
+    """(K, K), or only ``some`` rows, from differences; centres in one place are at distance 0."""
+    if some is not None:
+        apart = np.sqrt(_square_gaps(centers, some))
+    else:
+        apart = np.stack([np.sqrt(((centers - c) ** 2).sum(axis=1)) for c in centers])
+    apart[apart <= same_place(centers)] = 0
+    return apart
+
+
+def _square_gaps(centers: np.ndarray, some: np.ndarray, others: slice = slice(None)) -> np.ndarray:
+    """(s, o), column by column where these are few."""
+    if centers.shape[1] > FEW_COLUMNS:
+        origin = centers[0]
+        return numpy_squares(rows_of(centers[some] - origin), rows_of(centers[others] - origin))
+    total = np.zeros((len(some), len(centers[others])))
+    for column in centers.T:
+        gap = column[some][:, None] - column[others]
+        gap *= gap
+        total += gap
+    return total
+
+
+def same_place(centers: np.ndarray) -> float:
+    """Distance up to which centres count as coinciding."""
+    return float(COINCIDE * np.sqrt((centers**2).sum(axis=1).max(initial=0)))
+
+
+def own_distances(centers: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """(b, K) distances of the centres named by ``codes`` to all."""
+    if len(centers) <= MANY:
+        return centre_distances(centers)[codes]
+    named, at = np.unique(codes, return_inverse=True)
+    return centre_distances(centers, named)[at]
+
+
+def worst_partners(sizes: np.ndarray, centers: np.ndarray) -> np.ndarray | None:
+    """(K,) max over l of (S_k + S_l)/‖μ_k − μ_l‖; None if all centres coincide.
+
+    Pairs in one place are left out; 0 where no other pair is left.
+    """
+    if len(centers) <= MANY:
+        apart = centre_distances(centers)
+        if not apart.any():
+            return None
+        ratio = np.divide(sizes[:, None] + sizes, apart, out=np.zeros_like(apart), where=apart > 0)
+        return ratio.max(axis=1)
+    least = same_place(centers)
+    if (np.ptp(centers, axis=0) <= least).all():
+        return None
+    return choose(partners_by_blocks, centers)(sizes, centers, least)
+
+
+def partners_by_blocks(sizes: np.ndarray, centers: np.ndarray, least: float) -> np.ndarray:
+    """Products find the partner, differences give its distance. Every pair is visited once."""
+    rows = rows_of(centers - centers.mean(axis=0))
+    blocks = cut_rows(len(centers), ROWS)
+    best = np.zeros(len(centers))  # squared ratio
+    partner = np.full(len(centers), -1)
+
+    def keep(at: slice, ratio: np.ndarray, axis: int, other: slice) -> None:
+        lead = ratio.max(axis=axis)
+        better = np.flatnonzero(lead > best[at])
+        if len(better):
+            found = ratio.take(better, axis=1 - axis).argmax(axis=axis)
+            best[at][better], partner[at][better] = lead[better], found + other.start
+
+    def visit(i: int, j: int) -> None:
+        a, b = blocks[i], blocks[j]
+        ratio = numpy_squares(rows.take(a), rows.take(b))
+        if ratio.min() <= least**2:
+            ratio[ratio <= least**2] = np.inf
+        np.divide((sizes[a][:, None] + sizes[b]) ** 2, ratio, out=ratio)
+        keep(a, ratio, 1, b)
+        if i != j:
+            keep(b, ratio, 0, a)
+
+    in_threads(effective_jobs(None), visit, pair_rounds(len(blocks)))
+    found = np.flatnonzero(partner >= 0)
+    return _ratios(sizes, centers, least, found, partner[found][:, None], np.zeros(len(centers)))
+
+
+def _ratios(
+    sizes: np.ndarray,
+    centers: np.ndarray,
+    least: float,
+    rows: np.ndarray,
+    others: np.ndarray,
+    found: np.ndarray,
+) -> np.ndarray:
+    """The ratios of ``rows`` and their best among ``others`` (b, m), written into ``found``."""
+    gap = centers[others] - centers[rows][:, None]
+    apart = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
+    ratio = np.zeros_like(apart)
+    np.divide(sizes[rows][:, None] + sizes[others], apart, out=ratio, where=apart > least)
+    found[rows] = ratio.max(axis=1)
+    return found
+
+
+def partners_by_tree(sizes: np.ndarray, centers: np.ndarray, least: float) -> np.ndarray:
+    """Nearest centres first, until none beyond can have a larger ratio: (S_k + S_max)/distance."""
+    tree, largest = cKDTree(centers), float(sizes.max())
+    best = np.zeros(len(centers))
+    left = np.arange(len(centers))
+    for m in NEIGHBOURS:
+        open_rows = []
+        for part in cut_rows(len(left), max(1, BLOCK // (m * centers.shape[1]))):
+            rows = left[part]
+            apart, others = tree.query(centers[rows], k=m + 1)
+            _ratios(sizes, centers, least, rows, others, best)
+            beyond = (sizes[rows] + largest) * (1 + 1e-9) > best[rows] * apart[:, -1]
+            open_rows.append(rows[beyond])
+        left = np.concatenate(open_rows) if open_rows else left[:0]
+        if not len(left):
+            return best
+    if len(left) > len(centers) // FEW_LEFT:
+        return partners_by_blocks(sizes, centers, least)
+    everyone = np.arange(len(centers))
+    for rows in left[:, None]:
+        _ratios(sizes, centers, least, rows, everyone[None], best)
+    return best
+
+
+def tree_usable(centers: np.ndarray) -> bool:
+    return centers.shape[1] <= FEW_COLUMNS
+
+
+TWINS[partners_by_blocks] = (Twin(partners_by_tree, tree_usable),)
+
+
+def lowest_rival(separation: np.ndarray) -> np.ndarray:
+    """(K,) the least entry of each row of a (K, K) table but its own; NaN where there is none."""
+    rivals = separation.copy()
+    np.fill_diagonal(rivals, np.nan)
+    return np.fmin.reduce(rivals, axis=1)
+
+
+def rival_sums(
+    rows_of: Callable[[np.ndarray], Any],
+    order: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray | None,
+    centers: np.ndarray,
+    zero: bool,
+    jobs: int,
+) -> np.ndarray:
+    """(K,) squared distances of the members of j to the plane towards l, summed, least over l.
+
+    ``order`` are objects sorted by cluster, ``codes`` their clusters; ``rows_of`` gives the rows
+    of some of them. With ``zero`` a member beyond the plane counts 0. NaN: no rival. What a
+    thread holds at a time are the members of some clusters and one block of distances.
+    """
+    k, least = len(centers), same_place(centers)
+    found = np.full(k, np.nan)
+    edges = np.searchsorted(codes, np.arange(k + 1))
+    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
+    planes = np.hstack([-centers, half[:, None], np.ones((k, 1))])  # own + half − x·μ
+    runs = _runs(edges)
+
+    def left_of(part: slice) -> tuple[Any, sp.csr_array]:
+        """[x, 1, own height] of some objects, and what they weigh in the clusters they are in."""
+        at, own = order[part], codes[part]
+        X = rows_of(at)
+        sparse = sp.issparse(X)
+        products = X.multiply(centers[own]) if sparse else X * centers[own]
+        height = np.asarray(products.sum(axis=1)).reshape(-1) - half[own]
+        sides = np.column_stack([np.ones(len(at)), height])
+        left = sp.hstack([X, sides], format="csr") if sparse else np.hstack([X, sides])
+        weight = np.ones(len(at)) if weights is None else weights[at]
+        place = (weight, (own - own[0], np.arange(len(at))))
+        return left, sp.csr_array(place, shape=(int(own[-1] - own[0]) + 1, len(at)))
+
+    def visit(run: int) -> None:
+        some = runs[run]
+        start, stop = int(edges[some.start]), int(edges[some.stop])
+        parts = [slice(start + p.start, start + p.stop) for p in cut_rows(stop - start, ROWS)]
+        lefts = [left_of(part) for part in parts[:HELD]]
+        clusters = np.arange(some.start, some.stop)
+        lowest = np.full(len(clusters), np.nan)
+        for columns in cut_rows(k, COLUMNS):
+            total = np.zeros((len(clusters), columns.stop - columns.start))
+            for number, part in enumerate(parts):
+                left, members = lefts[number] if number < HELD else left_of(part)
+                signed = np.asarray(left @ planes[columns].T)
+                if zero:
+                    np.maximum(signed, 0, out=signed)
+                signed *= signed
+                first = int(codes[part.start]) - some.start
+                total[first : first + members.shape[0]] += members @ signed
+            apart = _square_gaps(centers, clusters, columns)
+            apart[apart <= least**2] = np.nan
+            total /= apart
+            np.fmin(lowest, np.fmin.reduce(total, axis=1), out=lowest)
+        found[some] = lowest
+
+    in_threads(jobs, visit, iter([[(run,) for run in range(len(runs))]]))
+    return found
+
+
+def _runs(edges: np.ndarray) -> list[slice]:
+    """Consecutive clusters that have about ``ROWS`` members together, at most ``ROWS`` of them."""
+    runs, first = [], 0
+    for k in range(1, len(edges)):
+        full = edges[min(k + 1, len(edges) - 1)] - edges[first] > ROWS or k - first >= ROWS
+        if full or k == len(edges) - 1:
+            runs.append(slice(first, k))
+            first = k
+    return runs

@@ -1,0 +1,179 @@
+"""Representatives of clusters, farthest first, and the densities around and between them.
+
+Objects often tie: which is farthest, which two are nearest, who lies just within a radius. Rows are
+therefore taken about the mean rounded to whole numbers: squared distances of whole numbers are then
+exact, from differences or from products, ties are ties, and of equals the first object is taken.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep.compute.data.opening import host
+from wellsep.compute.engine.threads import in_threads
+from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.requests import Task, Want
+
+SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
+
+
+class Between(NamedTuple):
+    """(K, K) tables over the mutually nearest representatives of two clusters."""
+
+    distance: np.ndarray  # their mean distance
+    density: np.ndarray  # mean of distance × share of both clusters near the midpoint / (2 radius)
+
+
+class Representatives(NamedTuple):
+    """What the representatives of one partition see."""
+
+    deviations: np.ndarray  # (K,) root of Σ‖x − v‖²/(n − 1); 0 for a single object
+    between: Between
+    shares: (
+        np.ndarray
+    )  # (S, K) mean share of the cluster near its representatives, for each shrinkage
+
+
+def provide_represented(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """Options: ``count`` of representatives; ``rule`` of the radii, "mean" or "first" (of the two
+    clusters' deviations, for midpoints; see ``_near``); ``order`` of the clusters."""
+    task.space.refuse_sparse()
+    X, n_partitions = host(task.space.X).astype(np.float64), len(task.partitions)
+    X -= np.round(task.space.shift)
+    found: dict[Want, list[Any]] = {w: [None] * n_partitions for w in wants}
+
+    def visit(m: int) -> None:
+        for w in wants:
+            codes = _ordered(task.partitions.codes[m], w.get("order"))
+            found[w][m] = _represent(X, codes, w, task.space.unit)
+
+    in_threads(task.space.host_jobs, visit, iter([[(m,) for m in range(n_partitions)]]))
+    return found
+
+
+def _ordered(codes: np.ndarray, order: str) -> np.ndarray:
+    """Clusters numbered as sorted labels, or by first appearance."""
+    if order == "sorted":
+        return codes
+    first = np.zeros(int(codes.max()) + 1, dtype=np.intp)
+    counted = np.flatnonzero(codes >= 0)[::-1]
+    first[codes[counted]] = counted  # of a cluster's objects the first is written last
+    rank = np.empty(len(first) + 1, dtype=codes.dtype)
+    rank[np.argsort(first)] = np.arange(len(first))
+    rank[-1] = -1
+    return rank[codes]
+
+
+class _Cluster(NamedTuple):
+    """The rows of one cluster, also about its own centre."""
+
+    rows: np.ndarray  # (n_k, d)
+    X: np.ndarray  # (n_k, d) about the centre
+    square: np.ndarray  # (n_k,) squared distance to the centre
+    chosen: np.ndarray  # (r,) representatives among the rows
+
+    @property
+    def representatives(self) -> np.ndarray:
+        return self.rows[self.chosen]
+
+    def within(self, points: np.ndarray, radius: float) -> np.ndarray:
+        """(p,) members nearer than the radius to each point."""
+        lengths = (np.einsum("ij,ij->i", side, side) for side in (points, self.rows))
+        squares = product_squares(points, self.rows, np.add.outer(*lengths))
+        return (np.sqrt(np.maximum(squares, 0)) < radius).sum(axis=1)
+
+
+def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Representatives:
+    """Lengths come back in the unit of the user."""
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    reach = float(np.einsum("ij,ij->i", X, X).max())
+    clusters = [_cluster(X[rows], w.get("count"), reach) for rows in np.split(order, starts[1:])]
+    sizes = np.array([len(c.X) for c in clusters])
+    scatter = np.array([c.square.sum() for c in clusters])
+    deviations = np.sqrt(scatter / np.maximum(sizes - 1, 1))
+    distance, density = _between(clusters, deviations, w.get("rule"))
+    shares = [
+        _near(c, s, deviations, w.get("rule"), unit)
+        for c, s in zip(clusters, deviations, strict=True)
+    ]
+    return Representatives(
+        deviations * unit, Between(distance * unit, density), np.stack(shares, axis=1)
+    )
+
+
+def _cluster(rows: np.ndarray, count: int, reach: float) -> _Cluster:
+    n = len(rows)
+    gap = n * rows - rows.sum(axis=0)  # n(x − v): exact for whole numbers, as x − v is not
+    square = np.einsum("ij,ij->i", gap, gap) / n**2
+    if square.max() <= 1e-24 * reach:  # the rounding of the sum is no extent
+        rows = np.broadcast_to(rows[0], rows.shape)
+        gap, square = np.zeros_like(gap), np.zeros_like(square)
+    return _Cluster(rows, gap / n, square, farthest_first(rows, square, count))
+
+
+def farthest_first(X: np.ndarray, square: np.ndarray, count: int) -> np.ndarray:
+    """Farthest from the centre, then farthest from those chosen; of equals the first.
+
+    Ends early where every row coincides with a chosen one.
+    """
+    chosen = [int(square.argmax())]
+    nearest = np.full(len(X), np.inf)
+    while len(chosen) < min(count, len(X)):
+        gap = X - X[chosen[-1]]
+        np.minimum(nearest, np.einsum("ij,ij->i", gap, gap), out=nearest)
+        far = int(nearest.argmax())
+        if nearest[far] == 0:
+            break
+        chosen.append(far)
+    return np.array(chosen)
+
+
+def _between(clusters: list[_Cluster], deviations: np.ndarray, rule: str) -> Between:
+    k = len(clusters)
+    distance, density = np.zeros((k, k)), np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1, k):
+            a, b = clusters[i], clusters[j]
+            radius = deviations[i] if rule == "first" else (deviations[i] + deviations[j]) / 2
+            starts, ends, apart = _closest(a, b)
+            middle = (starts + ends) / 2
+            inside = a.within(middle, radius) + b.within(middle, radius)
+            distance[i, j] = distance[j, i] = apart.mean()
+            with np.errstate(invalid="ignore"):  # radius 0: undefined under "first"
+                share = apart * inside / (2 * radius * (len(a.X) + len(b.X)))
+            dense = share.mean() if radius > 0 or rule == "first" else 0.0
+            density[i, j] = density[j, i] = dense
+    return Between(distance, density)
+
+
+def _closest(a: _Cluster, b: _Cluster) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mutually nearest representatives of two clusters, and their distances."""
+    left, right = a.representatives, b.representatives
+    gap = left[:, None] - right
+    table = np.sqrt(np.einsum("ijk,ijk->ij", gap, gap))
+    nearest_right, nearest_left = table.argmin(axis=1), table.argmin(axis=0)
+    mutual = np.flatnonzero(nearest_left[nearest_right] == np.arange(len(left)))
+    partner = nearest_right[mutual]
+    return left[mutual], right[partner], table[mutual, partner]
+
+
+def _near(
+    cluster: _Cluster, deviation: float, deviations: np.ndarray, rule: str, unit: float
+) -> np.ndarray:
+    """(S,) mean share of the members within the radius of the shrunk representatives.
+
+    Radius: the mean deviation of all clusters; under "first" the *squared* distance is held
+    against the cluster's own deviation.
+    """
+    limit = deviation / unit if rule == "first" else deviations.mean() ** 2
+    points = cluster.X[cluster.chosen]
+    products = points @ cluster.X.T
+    lengths = np.einsum("ij,ij->i", points, points)[:, None]
+    shares = []
+    for keep in 1 - SHRINK:  # about the centre a shrunk representative is a multiple of itself
+        squares = cluster.square - 2 * keep * products + keep**2 * lengths
+        shares.append((np.maximum(squares, 0) < limit).mean())
+    return np.array(shares)

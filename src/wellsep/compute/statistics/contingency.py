@@ -1,0 +1,258 @@
+"""Contingency tables of all pairs of partitions, counted in bulk and kept as two numbers each.
+
+A table says how many objects cluster a of one partition and cluster b of another have in common.
+Its Σ n² and Σ n ln n, with the sizes of the clusters, are all that agreement measures need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from wellsep._checks import is_dask
+from wellsep.compute.data.opening import device_of
+from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep.partitions import Partitions, is_noise
+
+DENSE = 8  # a table with more cells than this times the objects is counted by sorting
+REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
+
+
+class PairCounts(NamedTuple):
+    """The contingency tables of all pairs of M partitions of n objects, summed up."""
+
+    n: int
+    squares: np.ndarray  # (M, M) int64, Σ n_ab²; on the diagonal Σ a²
+    logs: np.ndarray  # (M, M) Σ n_ab ln n_ab; on the diagonal Σ a ln a
+    sizes: tuple[np.ndarray, ...]  # (K,) sizes of the clusters of each partition
+
+    def subset(self, which: np.ndarray) -> PairCounts:
+        """The tables among some of the partitions."""
+        both = np.ix_(which, which)
+        sizes = tuple(self.sizes[m] for m in which.tolist())
+        return PairCounts(self.n, self.squares[both], self.logs[both], sizes)
+
+    @property
+    def first_equal(self) -> np.ndarray:
+        """(M,) the first partition that each one equals, whatever its clusters are called.
+
+        Σ n_ab² ≤ Σ a² with equality only if no cluster is split, so integers decide.
+        """
+        own = np.diag(self.squares)
+        equal = (self.squares == own) & (self.squares == own[:, None])
+        return np.argmax(equal, axis=1)
+
+
+class Counted(NamedTuple):
+    """Named partitions and the tables of all their pairs."""
+
+    names: tuple[str, ...]
+    n_clusters: np.ndarray  # (M,) without noise
+    coverage: np.ndarray  # (M,) share of the objects that are no noise
+    counts: PairCounts
+
+
+def count_labels(
+    labels: Any, *, noise: str = "cluster", device: Any = None, n_jobs: int | None = None
+) -> Counted:
+    """Count label vectors where they lie: in memory, on a device, or in the chunks of Dask arrays.
+
+    ``noise`` is "cluster" or "singletons": every object must be counted.
+    """
+    partitions: Partitions
+    if _any_of(labels, is_dask):
+        from wellsep.compute.engine.dask.contingency import count_chunks
+
+        partitions, counts = count_chunks(labels, noise)
+    else:
+        if device is None:
+            device = _device_of(labels)
+        partitions = Partitions.from_labels(labels, noise=noise)
+        if isinstance(labels, Partitions):  # encoded before, perhaps with noise left out
+            partitions = labels.noise_as_cluster()
+        if device is None:
+            counts = count_pairs(partitions.codes, n_jobs=n_jobs)
+        else:
+            from wellsep.compute.engine.device.contingency import count_pairs_on
+
+            counts = count_pairs_on(partitions.codes, device)
+    noisy = [is_noise(classes) for classes in partitions.classes]
+    left_out = [int(sizes[no].sum()) for sizes, no in zip(counts.sizes, noisy, strict=True)]
+    return Counted(
+        partitions.names,
+        np.array([int((~no).sum()) for no in noisy], dtype=np.intp),
+        1 - np.array(left_out) / counts.n,
+        counts,
+    )
+
+
+def _any_of(labels: Any, is_kind: Any) -> bool:
+    values = labels.values() if isinstance(labels, Mapping) else labels
+    many = isinstance(labels, Mapping | list | tuple)
+    return any(map(is_kind, values)) if many else bool(is_kind(labels))
+
+
+def _device_of(labels: Any) -> Any:
+    """The device that tensors of labels lie on, if it is not the host."""
+    values = list(labels.values()) if isinstance(labels, Mapping) else labels
+    first = values[0] if isinstance(values, list | tuple) and values else values
+    return device_of(first)
+
+
+def table_cells(
+    first: np.ndarray, second: np.ndarray, n_first: int, n_second: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of a table that are not empty, a · n_second + b, and their counts."""
+    keys = np.multiply(first, n_second, dtype=np.int64)
+    keys += second
+    if n_first * n_second > DENSE * max(len(keys), 1024):  # counters would outnumber the objects
+        cells, counts = np.unique(keys, return_counts=True)
+        return cells, counts
+    counts = np.bincount(keys)
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
+
+
+def best_jaccards(
+    first: np.ndarray,
+    second: np.ndarray,
+    n_first: int,
+    n_second: int,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """(n_first,) for each cluster of the first partition its largest Jaccard similarity.
+
+    |A∩B| / |A∪B| over the clusters B of the second. Codes below 0 are in no cluster, but their
+    objects count in those of the other partition. A cluster without objects has 0. With weights,
+    sizes are sums of weights.
+
+    >>> best_jaccards(np.array([0, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 1]), 3, 2).round(3).tolist()
+    [0.667, 0.667, 0.0]
+    """
+    of_first, of_second = first >= 0, second >= 0
+    both = of_first & of_second
+    mass = [None] * 3 if weights is None else [weights[m] for m in (of_first, of_second, both)]
+    sizes = np.bincount(first[of_first], mass[0], n_first)
+    others = np.bincount(second[of_second], mass[1], n_second)
+    cells, place = np.unique(
+        first[both].astype(np.int64) * max(n_second, 1) + second[both], return_inverse=True
+    )
+    common = np.bincount(place, mass[2], len(cells))
+    a, b = np.divmod(cells, max(n_second, 1))
+    union = sizes[a] + others[b] - common
+    best = np.zeros(n_first)
+    np.maximum.at(best, a, np.divide(common, union, out=np.zeros(len(a)), where=union > 0))
+    return best
+
+
+def own_jaccards(
+    first: np.ndarray, second: np.ndarray, n_clusters: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """(n_clusters,) Jaccard similarity of the objects that have each code in both vectors.
+
+    NaN where the first has no object of that code.
+
+    >>> own_jaccards(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3).round(3).tolist()
+    [0.5, 0.667, nan]
+    """
+    sizes = np.bincount(first, weights, n_clusters)
+    others = np.bincount(second, weights, n_clusters)
+    same = first == second
+    common = np.bincount(first[same], None if weights is None else weights[same], n_clusters)
+    union = sizes + others - common
+    return np.divide(common, union, out=np.full(n_clusters, np.nan), where=sizes > 0)
+
+
+def count_pairs(
+    codes: np.ndarray, *, n_jobs: int | None = None, first: int | None = None
+) -> PairCounts:
+    """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
+
+    With ``first`` only the pairs of the first so many rows with all others: entries between the
+    others are not to be read.
+
+    Counting pair by pair takes n · M² / 2 additions; on a CPU this is quicker than products of
+    one-hot columns. The result does not depend on the number of threads.
+    """
+    codes = np.ascontiguousarray(codes, dtype=np.intp)
+    n_partitions, n = codes.shape
+    sizes = tuple(np.bincount(one) for one in codes)
+    squares = np.diag([int(np.dot(s, s)) for s in sizes]).astype(np.int64)
+    logs = np.diag([float(xlogy(s, s).sum()) for s in sizes])
+    known = xlogy(np.arange(n + 1), np.arange(n + 1))  # looked up, not computed anew
+
+    def count_row(i: int) -> None:
+        for j in range(i if first is None else min(i, first)):
+            _, counts = table_cells(codes[i], codes[j], len(sizes[i]), len(sizes[j]))
+            squares[i, j] = squares[j, i] = np.dot(counts, counts)
+            logs[i, j] = logs[j, i] = known[counts].sum()
+
+    jobs = min(effective_jobs(n_jobs), n_partitions)
+    in_threads(jobs, count_row, iter([[(i,) for i in range(n_partitions - 1, 0, -1)]]))
+    return PairCounts(n, squares, logs, sizes)
+
+
+def entropies(counts: PairCounts) -> np.ndarray:
+    """(M,) entropy of each partition, in nats; exactly 0 for one cluster, which integers decide."""
+    entropy = np.maximum(0.0, np.log(counts.n) - np.diag(counts.logs) / counts.n)
+    entropy[np.diag(counts.squares) == counts.n**2] = 0.0
+    return entropy
+
+
+def information(counts: PairCounts) -> np.ndarray:
+    """(M, M) mutual information of each pair, in nats; at least 0, and 0 with one cluster."""
+    entropy = entropies(counts)
+    joint = np.log(counts.n) - counts.logs / counts.n
+    shared = np.maximum(0.0, entropy[:, None] + entropy - joint)
+    return np.where(np.minimum.outer(entropy, entropy) > 0, shared, 0.0)
+
+
+def chance_information(counts: PairCounts) -> np.ndarray:
+    """(M, M) mutual information to be expected if the objects were dealt out at random.
+
+    The expectation is a sum over pairs of clusters of a function F of their two sizes. With
+    C[m, s] the number of clusters of size s in partition m, all pairs are C F Cᵀ.
+    """
+    distinct = np.unique(np.concatenate(counts.sizes))
+    how_many = np.stack(
+        [
+            np.bincount(np.searchsorted(distinct, sizes), minlength=len(distinct))
+            for sizes in counts.sizes
+        ]
+    ).astype(np.float64)
+    expected: np.ndarray = how_many @ _chance_terms(distinct, counts.n) @ how_many.T
+    return (expected + expected.T) / 2
+
+
+def _chance_terms(sizes: np.ndarray, n: int) -> np.ndarray:
+    """F(a, b) = Σ_t (t/n) ln(n t / (a b)) P(t), t hypergeometric: a of n objects, b of them marked.
+
+    t runs over the mean ± (9 sd + 12); what lies beyond is smaller than rounding.
+    """
+    terms = np.zeros((len(sizes), len(sizes)))
+    log = gammaln(np.arange(n + 2) + 1.0)  # of factorials
+    logs = np.log(np.maximum(np.arange(n + 1), 1))
+    for i, a in enumerate(sizes.astype(np.int64)):
+        b = sizes[i:].astype(np.int64)
+        mean = a * b / n
+        spread = np.sqrt(mean * (1 - a / n) * (1 - b / n) * n / max(n - 1, 1))
+        reach = REACH * spread + MORE
+        low = np.maximum(np.maximum(1, a + b - n), np.floor(mean - reach)).astype(np.int64)
+        high = np.minimum(np.minimum(a, b), np.ceil(mean + reach)).astype(np.int64)
+        length = np.maximum(high - low + 1, 0)
+        which = np.repeat(np.arange(len(b)), length)
+        t = np.arange(length.sum()) - (np.cumsum(length) - length)[which] + low[which]
+        rest = b[which] - t
+        chance = (log[a] + log[n - a] - log[n] + log[b] + log[n - b])[which]
+        chance -= log[t]
+        chance -= log[a - t]
+        chance -= log[rest]
+        chance -= log[n - a - rest]
+        shares = np.exp(chance, out=chance)
+        shares *= t
+        shares *= logs[t] + (logs[n] - logs[a] - logs[b])[which]
+        terms[i, i:] = terms[i:, i] = np.bincount(which, shares, len(b)) / n
+    return terms

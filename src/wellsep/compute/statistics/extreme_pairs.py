@@ -1,0 +1,298 @@
+"""The nearest pair between clusters, and the nearest and farthest pairs within them.
+
+A product of matrices finds the candidates, differences in float64 decide among them: the value
+is that of the pair itself, whatever the data's own precision.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from wellsep.compute.data.opening import Space, host
+from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
+from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
+from wellsep.compute.metrics.table import Metric, Prepared, Rows, find, pair_squares, rows_of
+from wellsep.compute.requests import Task, Want, by_counted
+from wellsep.compute.statistics.distance_sums import Sides
+from wellsep.compute.statistics.spanning_tree import nearest_neighbours, spanning_tree
+
+NAMES = ("nearest_between", "nearest_within", "farthest_within")
+# One tree costs about as much as the direct search of so many partitions.
+WORTH_A_TREE = 6
+CANDIDATES = 4096
+SMALL = ROWS // 8  # clusters of fewer objects share a block
+
+
+class Extreme:
+    """The smallest (sign 1) or largest (sign -1) squared distance offered so far."""
+
+    def __init__(self, sign: int) -> None:
+        self.sign, self._best, self._lock = sign, np.inf, threading.Lock()
+
+    @property
+    def square(self) -> float:
+        """Squared distance; inf or -inf if none was offered."""
+        return self.sign * self._best
+
+    def hopeless(self, bound: float) -> bool:
+        """Whether no squared distance beyond ``bound`` can still win."""
+        return self.sign * bound >= self._best
+
+    def offer(self, table: np.ndarray, i: Rows, j: Rows, slack: float) -> None:
+        """Compare the distances of one block; near-ties are decided by differences."""
+        lead = float(table.min() if self.sign > 0 else -table.max())
+        if not lead - slack < self._best:
+            return
+        if self.sign > 0:
+            at = np.flatnonzero(table <= lead + slack)[:CANDIDATES]
+        else:
+            at = np.flatnonzero(table >= -lead - slack)[:CANDIDATES]
+        r, c = np.divmod(at, table.shape[1])
+        self.keep(pair_squares(i, r, j, c))
+
+    def keep(self, squares: np.ndarray) -> None:
+        if len(squares):
+            with self._lock:
+                self._best = min(self._best, float((self.sign * squares).min()))
+
+
+def provide_extremes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    found: dict[Want, list[Any]] = {}
+    for metric in dict.fromkeys(find(w.get("metric", "euclidean")) for w in wants):
+        mine = [w for w in wants if find(w.get("metric", "euclidean")) == metric]
+        extremes = choose(reference_extremes, task.space, metric)
+        values = extremes(task, metric, {w.name for w in mine})
+        found.update({w: values[w.name] for w in mine})
+    return found
+
+
+def device_usable(space: Space, metric: Metric) -> bool:
+    return space.on_device and metric.finish is not None
+
+
+def extremes_on_device(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    from wellsep.compute.engine.device.extremes import extremes_on_device
+
+    return extremes_on_device(task, metric, names)
+
+
+def blas_usable(space: Space, metric: Metric) -> bool:
+    return numpy_usable(space.X, metric)
+
+
+def blas_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    """Blocks that belong to one cluster each, or one tree where many partitions share it."""
+    partitions, jobs = task.partitions, task.space.n_jobs
+    X, zero = task.space.on_host(metric)
+    squares = {name: np.full(len(partitions), np.nan) for name in names}
+    for rows, group in by_counted(partitions):
+        left = set(names)
+        if len(group) >= WORTH_A_TREE and left - {"farthest_within"}:
+            codes = partitions.codes[group][:, rows]
+            some = Prepared(X[rows], None if zero is None else zero[rows])
+            shared = _shared(rows_of(some), codes, jobs, left)
+            for name, values in shared.items():
+                squares[name][group] = values
+            left -= set(shared)
+        for m in group if left else ():
+            extremes = _one_partition(X, zero, partitions.codes[m], jobs, left)
+            for name, extreme in extremes.items():
+                squares[name][m] = extreme.square
+    return {name: in_units(values, metric) for name, values in squares.items()}
+
+
+def in_units(squares: np.ndarray, metric: Metric) -> list[float]:
+    """No pair at all: inf between, and 0 for a farthest pair within."""
+    return list(metric.finish(np.where(squares == -np.inf, 0, squares), np))  # type: ignore[misc]
+
+
+def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[str, np.ndarray]:
+    """Nearest pairs of all partitions from one search for nearest neighbours and one tree.
+
+    The nearest pair between clusters is an edge of the minimum spanning tree: without it the
+    tree would cross between them by a longer one.
+    """
+    found = {}
+    near = nearest_neighbours(rows, jobs)
+    if "nearest_between" in names:
+        tree = spanning_tree(rows, jobs, near=near)
+        across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
+        found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
+    if "nearest_within" in names:
+        with one_blas_thread():
+            found["nearest_within"] = np.array(
+                [_nearest_within(rows, c, near.nearest, near.square) for c in codes]
+            )
+    return found
+
+
+def _nearest_within(rows: Rows, codes: np.ndarray, near: np.ndarray, square: np.ndarray) -> float:
+    """Nearest neighbours of the same cluster, and those whom a nearer stranger hides."""
+    same = codes == codes[near]
+    best = Extreme(1)
+    best.keep(square[same])
+    hidden = np.flatnonzero(~same & (square < best.square))
+    for code in np.unique(codes[hidden]):
+        mine = rows.take(hidden[codes[hidden] == code])
+        members = np.flatnonzero(codes == code)
+        theirs = rows.take(members)
+        for part in cut_rows(len(mine.X), ROWS):
+            i = mine.take(part)
+            table = i.left @ theirs.right.T
+            own = np.searchsorted(members, hidden[codes[hidden] == code][part])
+            table[np.arange(len(own)), own] = np.inf
+            best.offer(table, i, theirs, i.slack(theirs))
+    return best.square
+
+
+def _one_partition(
+    X: np.ndarray, zero: np.ndarray | None, codes: np.ndarray, jobs: int, names: set[str]
+) -> dict[str, Extreme]:
+    """Objects sorted by cluster, so that a block of pairs is within or between as a whole.
+
+    Small clusters share a block, so that the number of blocks does not grow with theirs; only the
+    pairs of such a block with itself are of both kinds, and are told apart by a mask.
+    """
+    extremes = {name: Extreme(-1 if name == "farthest_within" else 1) for name in names}
+    order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
+    sorted_codes, X = codes[order], X[order]
+    zero = None if zero is None else zero[order]
+    radius = _distance_to_means(X, zero, sorted_codes)
+    # Outermost first within a cluster: the farthest pair is met early, and inner blocks drop out.
+    outward = np.lexsort((-radius, sorted_codes))
+    rows = rows_of(Prepared(X[outward], None if zero is None else zero[outward]))
+    radius = radius[outward]
+    blocks = cut_clusters(sorted_codes)
+    cluster = [int(sorted_codes[b.start]) for b in blocks]
+    mixed = [bool(sorted_codes[b.start] != sorted_codes[b.stop - 1]) for b in blocks]
+    outermost = [float(radius[b].max()) for b in blocks]
+
+    def visit(i: int, j: int) -> None:
+        wanted = _still_wanted(i, j)
+        if not wanted:
+            return
+        a, b = rows.take(blocks[i]), rows.take(blocks[j])
+        table, slack = a.left @ b.right.T, a.slack(b)
+        same = None
+        if i == j and mixed[i]:
+            mine = sorted_codes[blocks[i]]
+            same = mine[:, None] == mine
+        for name in wanted:
+            never = -np.inf if name == "farthest_within" else np.inf
+            found = table
+            if same is not None:
+                found = np.where(same ^ (name == "nearest_between"), table, never)
+            if i == j:
+                np.fill_diagonal(found, never)
+            extremes[name].offer(found, a, b, slack)
+
+    def _still_wanted(i: int, j: int) -> list[str]:
+        wanted = []
+        if cluster[i] != cluster[j] or (i == j and mixed[i]):
+            wanted += [n for n in ("nearest_between",) if n in names and extremes[n].square > 0]
+        if cluster[i] != cluster[j]:
+            return wanted
+        wanted += [n for n in ("nearest_within",) if n in names and extremes[n].square > 0]
+        reach = (outermost[i] + outermost[j]) ** 2
+        farthest = extremes.get("farthest_within")
+        if farthest is not None and not farthest.hopeless(reach * (1 + 1e-9)):
+            wanted.append("farthest_within")
+        return wanted
+
+    in_threads(jobs, visit, _rounds(cluster, mixed, names))
+    return extremes
+
+
+def cut_clusters(sorted_codes: np.ndarray) -> list[slice]:
+    """Blocks of at most ROWS: pieces of one cluster, or several small clusters as a whole."""
+    edges = [*np.flatnonzero(np.diff(sorted_codes, prepend=-1)).tolist(), len(sorted_codes)]
+    blocks: list[slice] = []
+    start = edges[0]  # of the small clusters that have no block yet
+    for a, b in pairwise(edges):
+        small = b - a < SMALL
+        if start < a and (not small or b - start > ROWS):
+            blocks.append(slice(start, a))
+            start = a
+        if not small:
+            blocks += [slice(a + p.start, a + p.stop) for p in cut_rows(b - a, ROWS)]
+            start = b
+    if start < edges[-1]:
+        blocks.append(slice(start, edges[-1]))
+    return blocks
+
+
+def _rounds(
+    cluster: list[int], mixed: list[bool], names: set[str]
+) -> Iterator[list[tuple[int, int]]]:
+    """Pairs of blocks that matter for what is asked."""
+    between = "nearest_between" in names
+    within = bool(names - {"nearest_between"})
+    for pairs in pair_rounds(len(cluster)):
+        yield [
+            (i, j)
+            for i, j in pairs
+            if (i == j and mixed[i]) or (within if cluster[i] == cluster[j] else between)
+        ]
+
+
+def _distance_to_means(
+    X: np.ndarray, zero: np.ndarray | None, sorted_codes: np.ndarray
+) -> np.ndarray:
+    """The axis of a zero row's own leads away from every mean."""
+    starts = np.flatnonzero(np.diff(sorted_codes, prepend=-1))
+    sizes = np.diff([*starts, len(X)])
+    means = np.add.reduceat(X, starts, axis=0) / sizes[:, None]
+    gap = X - np.repeat(means, sizes, axis=0)
+    return np.sqrt(np.einsum("ij,ij->i", gap, gap) + (0 if zero is None else zero))
+
+
+def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str, list[float]]:
+    """Array-API code for any metric and device: every block is masked for every partition."""
+    space = task.space
+    space.refuse_sparse()
+    xp = space.xp
+    if metric.finish is not None and space.X.dtype != xp.float64:
+        space = space.with_rows(xp.astype(space.X, xp.float64))
+    sides = Sides(task._replace(space=space), metric)
+    codes = [space.asarray(task.partitions.codes[:, rows]) for rows in sides.blocks]
+    best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}
+
+    def visit(i: int, j: int) -> None:
+        for a, b in ((i, j),) if metric.symmetric or i == j else ((i, j), (j, i)):
+            table = metric.distances(sides.side(a), sides.side(b), xp)
+            for m in range(len(task.partitions)):
+                part = _masked(table, codes[a][m, :], codes[b][m, :], a == b, names, xp)
+                for name, value in part.items():
+                    better = np.maximum if "far" in name else np.minimum
+                    best[name][m] = better(best[name][m], float(host(value)))
+
+    in_threads(1, visit, pair_rounds(len(sides.blocks)))
+    return {n: list(np.where(values == -np.inf, 0, values)) for n, values in best.items()}
+
+
+def _masked(
+    table: Any, left: Any, right: Any, own: bool, names: set[str], xp: Any
+) -> dict[str, Any]:
+    counted = (left >= 0)[:, None] & (right >= 0)[None, :]
+    same = (left[:, None] == right[None, :]) & counted
+    if own:
+        same = same & ~xp.astype(xp.eye(left.shape[0], device=table.device), xp.bool)
+    across = counted & (left[:, None] != right[None, :])
+    high, low = xp.full_like(table, xp.inf), xp.full_like(table, -xp.inf)
+    all_of = {
+        "nearest_between": lambda: xp.min(xp.where(across, table, high)),
+        "nearest_within": lambda: xp.min(xp.where(same, table, high)),
+        "farthest_within": lambda: xp.max(xp.where(same, table, low)),
+    }
+    return {name: all_of[name]() for name in names}
+
+
+TWINS[reference_extremes] = (
+    Twin(extremes_on_device, device_usable),
+    Twin(blas_extremes, blas_usable),
+)

@@ -1,0 +1,328 @@
+"""Distances to quadrics: how far an object must move until two Gaussian densities are equal.
+
+The nearest point y of {g = 0}, g(y) = yᵀAy + bᵀy + c, solves (I + 2λA) y = x − λb. In the
+eigenbasis of A all coordinates come apart, and g along the path of λ falls monotonically while
+I + 2λA stays positive definite, where the solution is the nearest point there is: one bracketed
+search in one variable per object, all objects at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks import UndefinedIndex
+from wellsep.compute.data.opening import Space, host
+from wellsep.compute.engine.threads import cut_rows
+from wellsep.compute.requests import Task, Want
+from wellsep.compute.statistics.centre_distances import describe_clusters, one_hot
+from wellsep.compute.statistics.centre_pairs import lowest_rival
+
+BLOCK = 1 << 15  # numbers in each of the tables of a search: they stay in a core's cache
+DEGENERATE = 1e-14  # a variance this small beside the largest is none
+FARTHEST = 80.0  # the search ends where 1 + 2λa has fallen, or λ risen, by e⁸⁰
+
+
+class Quadric(NamedTuple):
+    """g in the eigenbasis of its matrix: Σ a z² + β z + c."""
+
+    a: np.ndarray  # (d,)
+    beta: np.ndarray  # (d,)
+    c: float
+    basis: np.ndarray | None  # (d, d), or None if the coordinates themselves serve
+
+    def flipped(self) -> Quadric:
+        return Quadric(-self.a, -self.beta, -self.c, self.basis)
+
+    def along(self, X: np.ndarray) -> np.ndarray:
+        return X if self.basis is None else X @ self.basis
+
+
+class Mixture:
+    """Gaussian components in the order of the sorted labels; hashable by identity.
+
+    ``covariances`` is (K, d), (K, d, d), or a rule by which they are taken from the clusters.
+    """
+
+    def __init__(self, covariances: Any, weights: np.ndarray | None = None) -> None:
+        self.covariances, self.weights = covariances, weights
+
+    def in_unit(self, unit: float) -> Mixture:
+        """The same for data that were divided by ``unit``."""
+        if unit == 1 or isinstance(self.covariances, str):
+            return self
+        return Mixture(self.covariances / unit / unit, self.weights)
+
+    def __repr__(self) -> str:
+        return self.covariances if isinstance(self.covariances, str) else "given"
+
+
+def signed_distances(X: np.ndarray, quadric: Quadric) -> np.ndarray:
+    """(n,) distance of each row to {g = 0}, negative where g < 0; ±inf if g has no zero."""
+    z = quadric.along(X)
+    height = (quadric.a * z**2 + quadric.beta * z).sum(axis=1) + quadric.c
+    found = np.empty(len(X))
+    for side, sign in ((height >= 0, 1), (height < 0, -1)):
+        rows = np.flatnonzero(side)
+        for part in cut_rows(len(rows), max(1, BLOCK // X.shape[1])):
+            nearest = _descend(z[rows[part]], quadric if sign > 0 else quadric.flipped())
+            found[rows[part]] = sign * nearest
+    return found
+
+
+def _descend(xi: np.ndarray, quadric: Quadric) -> np.ndarray:
+    """Distances from rows where g ≥ 0, by a safeguarded Newton search for the multiplier."""
+    path = _Path(xi, quadric)
+    n = len(xi)
+    if not quadric.a.any():
+        slope = float(np.linalg.norm(quadric.beta))
+        return path.height(np.zeros(n)).g / slope if slope else np.full(n, np.inf)
+    low, high = np.zeros(n), np.full(n, FARTHEST)
+    at = path.first_guess()
+    beyond = path.height(high).g > 0
+    active = np.flatnonzero(~beyond)
+    for _ in range(200):
+        if not len(active):
+            break
+        step = path.height(at[active], active)
+        above = step.g > 0
+        low[active] = np.where(above, at[active], low[active])
+        high[active] = np.where(above, high[active], at[active])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = at[active] - step.g / step.slope
+        middle = (low[active] + high[active]) / 2
+        inside = (newton > low[active]) & (newton < high[active])  # False for NaN
+        fresh = np.where(inside, newton, middle)
+        done = np.abs(fresh - at[active]) <= 1e-14 * (1 + fresh)
+        done |= (high[active] - low[active] <= 1e-15 * (1 + high[active])) | (step.g == 0)
+        at[active] = np.where(step.g == 0, at[active], fresh)
+        active = active[~done]
+    at[beyond] = FARTHEST
+    return path.distance(at, beyond)
+
+
+class _Height(NamedTuple):
+    g: np.ndarray
+    slope: np.ndarray
+
+
+class _Path:
+    """The points y(λ), with λ written as a function of s in [0, FARTHEST].
+
+    Where some a < 0, λ = λ_max (1 − e⁻ˢ) with 1 + 2 λ_max a_min = 0; otherwise λ = (eˢ − 1)/2a_max.
+    """
+
+    def __init__(self, xi: np.ndarray, quadric: Quadric) -> None:
+        self.xi, self.quadric = xi, quadric
+        self.lowest = float(quadric.a.min(initial=0))
+        self.reach = -1 / (2 * self.lowest) if self.lowest < 0 else 0.0
+        top = float(quadric.a.max(initial=0))
+        self.unit = 1 / (2 * top) if top > 0 else 1.0
+        self.gradient = 2 * quadric.a * xi + quadric.beta
+
+    def _multiplier(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """λ, dλ/ds and the divisors 1 + 2λa, without cancellation near λ_max."""
+        a = self.quadric.a
+        if self.lowest < 0:
+            rest = np.exp(-s)
+            share = a / self.lowest
+            divisor = np.maximum((1 - share) + share * rest[:, None], np.finfo(float).tiny)
+            return self.reach * -np.expm1(-s), self.reach * rest, divisor
+        multiplier = self.unit * np.expm1(s)
+        return multiplier, self.unit * np.exp(s), 1 + 2 * multiplier[:, None] * a
+
+    def _moved(self, s: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        multiplier, rate, divisor = self._multiplier(s)
+        return -multiplier[:, None] * self.gradient[rows] / divisor, rate, divisor
+
+    def height(self, s: np.ndarray, rows: Any = slice(None)) -> _Height:
+        """g(y(s)) and its derivative −Σ(2az + β)²/(1 + 2λa) · dλ/ds."""
+        a, beta, c, _ = self.quadric
+        with np.errstate(over="ignore", invalid="ignore"):
+            move, rate, divisor = self._moved(s, rows)
+            z = self.xi[rows] + move
+            g = (a * z**2 + beta * z).sum(axis=1) + c
+            slope = -(((2 * a * z + beta) ** 2) / divisor).sum(axis=1) * rate
+        return _Height(np.where(np.isnan(g), -np.inf, g), slope)
+
+    def first_guess(self) -> np.ndarray:
+        """Newton's first step from λ = 0."""
+        start = self.height(np.zeros(len(self.xi)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            guess = -start.g / start.slope
+        return np.where(np.isfinite(guess), np.clip(guess, 0, FARTHEST / 2), FARTHEST / 2)
+
+    def distance(self, s: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+        """‖y − x‖. Rows ``beyond`` the end: no point at all, or one off an axis of symmetry,
+        where a way along the steepest fall, of any direction, leads on."""
+        move, _, _ = self._moved(s, slice(None))
+        square = np.einsum("ij,ij->i", move, move)
+        if beyond.any():
+            left = self.height(s).g[beyond]
+            square[beyond] += left / -self.lowest if self.lowest < 0 else np.inf
+        return np.sqrt(square)
+
+
+def equal_density(
+    gap: np.ndarray, inverses: tuple[np.ndarray, np.ndarray], log_ratio: float
+) -> Quadric:
+    """{log density of j = log density of l} about the mean of j; ``gap`` leads to the mean of l.
+
+    ``inverses`` are the precisions of j and l, (d,) or (d, d); ``log_ratio`` is what is left at
+    equal quadratic forms: ln π_j/π_l − ½ ln |Σ_j|/|Σ_l|.
+    """
+    own, other = inverses
+    pull = other * gap if other.ndim == 1 else other @ gap
+    matrix, c = (other - own) / 2, float(gap @ pull) / 2 + log_ratio
+    if own.ndim == 1:
+        scale = max(float(np.abs(own).max()), float(np.abs(other).max()))
+        return Quadric(np.where(np.abs(matrix) <= 1e-14 * scale, 0, matrix), -pull, c, None)
+    roots, basis = np.linalg.eigh(matrix)
+    scale = max(float(np.abs(own).max()), float(np.abs(other).max()))
+    roots = np.where(np.abs(roots) <= 1e-13 * scale, 0, roots)
+    return Quadric(roots, -(basis.T @ pull), c, basis)
+
+
+def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
+    """(K,) squared distances of members to where another density takes over, summed, the least;
+    a sentence instead where the clusters give no densities."""
+    X, weights = task.space.on_host().X, task.weights_or_ones()
+    rounding = _rounding(task.space, X)
+    found: dict[Want, list[Any]] = {w: [] for w in wants}
+    for codes, cluster in zip(task.partitions.codes, describe_clusters(task), strict=True):
+        for w in wants:
+            mixture = w.get("mixture")
+            mixture = Mixture(mixture) if isinstance(mixture, str) else mixture
+            try:
+                parts = _components(
+                    X, codes, weights, cluster.centers, mixture.in_unit(task.space.unit), rounding
+                )
+            except UndefinedIndex as reason:
+                found[w].append(str(reason))
+                continue
+            table = _separate(X, codes, weights, cluster.centers, parts, w.get("wrong_side"))
+            found[w].append(lowest_rival(table))
+    return found
+
+
+def _rounding(space: Space, X: np.ndarray) -> np.ndarray:
+    """(d,) how far each column's values may lie from those that were rounded to X's own type."""
+    largest = np.abs(X + space.shift).max(axis=0)
+    return np.finfo(host(space.X[:1, :]).dtype).eps * largest
+
+
+def _separate(
+    X: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    centers: np.ndarray,
+    parts: _Components,
+    wrong_side: str,
+) -> np.ndarray:
+    table = np.full((len(centers),) * 2, np.nan)
+    for j, center in enumerate(centers):
+        rows = np.flatnonzero(codes == j)
+        members = X[rows] - center
+        for other in range(len(table)):
+            if other != j:
+                far = signed_distances(members, _between(centers, parts, j, other))
+                table[j, other] = _summed(far, weights[rows], wrong_side)
+    return table
+
+
+def _summed(far: np.ndarray, weight: np.ndarray, wrong_side: str) -> float:
+    """NaN if the densities are nowhere equal, or everywhere: such a rival sets no boundary."""
+    if not np.isfinite(far).all():
+        return np.nan
+    return float((weight * (np.maximum(far, 0) if wrong_side == "zero" else far) ** 2).sum())
+
+
+class _Components(NamedTuple):
+    inverses: list[np.ndarray]
+    log_determinants: np.ndarray  # (K,)
+    log_weights: np.ndarray  # (K,)
+
+
+def _between(centers: np.ndarray, parts: _Components, j: int, other: int) -> Quadric:
+    inverses, volumes, weights = parts
+    ratio = weights[j] - weights[other] - (volumes[j] - volumes[other]) / 2
+    return equal_density(centers[other] - centers[j], (inverses[j], inverses[other]), float(ratio))
+
+
+def _components(
+    X: np.ndarray,
+    codes: np.ndarray,
+    sample: np.ndarray,
+    centers: np.ndarray,
+    mixture: Mixture,
+    rounding: np.ndarray,
+) -> _Components:
+    k = len(centers)
+    given = mixture.covariances
+    if isinstance(given, str):
+        tables = _from_clusters(X, codes, sample, centers, given, rounding)
+    else:
+        tables = list(given)
+    if len(tables) != k:
+        raise ValueError(
+            f"covariances must have one entry per cluster ({k}), got {len(tables)}; "
+            "entries follow the sorted labels."
+        )
+    if tables[0].shape[0] != X.shape[1]:
+        raise ValueError(
+            f"covariances must have X's {X.shape[1]} columns, got {tables[0].shape[0]}."
+        )
+    inverses, volumes = zip(
+        *(_invert(t, i, isinstance(given, str)) for i, t in enumerate(tables)), strict=True
+    )
+    shares = mixture.weights
+    if shares is None and isinstance(given, str) and given != "authors":
+        shares = np.asarray(one_hot(codes[None], np.array([k]), sample).sum(axis=0))
+    weights = np.zeros(k) if shares is None else np.log(shares / shares.sum())
+    return _Components(list(inverses), np.array(volumes), weights)
+
+
+def _from_clusters(
+    X: np.ndarray,
+    codes: np.ndarray,
+    sample: np.ndarray,
+    centers: np.ndarray,
+    rule: str,
+    rounding: np.ndarray,
+) -> list[np.ndarray]:
+    tables = []
+    for k, center in enumerate(centers):
+        members, weight = X[codes == k] - center, sample[codes == k]
+        # Neither what the data were rounded by nor what their mean was is an extent.
+        least = rounding + len(members) * np.finfo(np.float64).eps * np.abs(center)
+        members = members * (np.abs(members).max(axis=0) > least)
+        if rule == "full":
+            table = (members.T * weight) @ members / weight.sum()
+            tables.append(np.zeros_like(table) if _is_flat(table, least) else table)
+            continue
+        variances = weight @ members**2 / weight.sum()
+        if rule == "authors" and not variances.min() > DEGENERATE * variances.max():
+            variances = np.ones_like(variances)
+        tables.append(variances)
+    return tables
+
+
+def _is_flat(covariance: np.ndarray, least: np.ndarray) -> bool:
+    """Whether some direction, in units of each column's rounding, has no more than that."""
+    units = np.where(least > 0, least, 1)
+    return bool(np.linalg.eigvalsh(covariance / np.outer(units, units)).min() <= 1)
+
+
+def _invert(covariance: np.ndarray, k: int, estimated: bool) -> tuple[np.ndarray, float]:
+    roots = covariance if covariance.ndim == 1 else np.linalg.eigvalsh(covariance)
+    if not roots.min() > DEGENERATE * max(float(roots.max()), 0.0):
+        if estimated:
+            raise UndefinedIndex(f"cluster {k} has no extent in some direction, hence no density")
+        kind = "a variance" if covariance.ndim == 1 else "an eigenvalue"
+        raise ValueError(
+            f"covariances must be positive definite, got {kind} of {roots.min():.3g} in component "
+            f"{k}; add a little to its diagonal."
+        )
+    inverse = 1 / covariance if covariance.ndim == 1 else np.linalg.inv(covariance)
+    return inverse, float(np.log(roots).sum())

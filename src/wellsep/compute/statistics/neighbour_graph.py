@@ -1,0 +1,279 @@
+"""The nearest neighbours of every object, label-free, and the outlier factor read from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.spatial import cKDTree
+
+from wellsep._arguments import check_jobs
+from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep.compute.data.opening import as_space
+
+METHODS = ("exact", "kd-tree", "brute")
+# A kd-tree visits most of its points beyond this many features.
+TREE_FEATURES = 14
+_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class NeighbourGraph:
+    """The k nearest other objects of each object.
+
+    Attributes
+    ----------
+    indices : ndarray of shape (n, k)
+    distances : ndarray of shape (n, k), float64
+        Euclidean or as given, rising in every row.
+    method : {"kd-tree", "brute", "blocks", "given"}
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+    method: str = "brute"
+
+    @classmethod
+    def merged(cls, parts: list[NeighbourGraph]) -> NeighbourGraph:
+        """The k nearest of what searches among several sets of objects found."""
+        k = parts[0].indices.shape[1]
+        indices = np.concatenate([p.indices for p in parts], axis=1)
+        distances = np.concatenate([p.distances for p in parts], axis=1)
+        # Who was in several sets was found in each: of the same index all but one go.
+        by_index = np.argsort(indices, axis=1, kind="stable")
+        ordered = np.take_along_axis(indices, by_index, axis=1)
+        again = np.zeros(indices.shape, dtype=bool)
+        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)
+        np.put_along_axis(again, by_index[:, 1:], same, axis=1)
+        distances = np.where(again, np.inf, distances)
+        order = np.lexsort((indices, distances), axis=1)[:, :k]
+        indices = np.take_along_axis(indices, order, axis=1)
+        return cls(indices, np.take_along_axis(distances, order, axis=1), parts[0].method)
+
+
+def nearest_neighbours(
+    X: Any,
+    n_neighbors: int,
+    *,
+    rows: np.ndarray | None = None,
+    method: str = "exact",
+    n_jobs: int | None = None,
+) -> NeighbourGraph:
+    """The `n_neighbors` nearest other objects of each object, never an n × n matrix.
+
+    Parameters
+    ----------
+    X : float array (n, d), a tensor, or a space of distances
+        A tensor on an accelerator is searched there, by brute force; others on the host.
+    n_neighbors : int, at most n - 1
+    rows : int array, optional
+        The objects whose neighbours are wanted; all by default.
+    method : {"exact", "kd-tree", "brute"}
+        "exact" takes the tree up to 14 features and blocked brute force beyond.
+    n_jobs : int, optional
+        Threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
+    >>> graph = nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> graph.indices.ravel().tolist(), graph.distances.ravel().tolist(), graph.method
+    ([1, 0, 1], [1.0, 1.0, 2.0], 'kd-tree')
+    """
+    check_choice("method", method, METHODS)
+    check_count("n_neighbors", n_neighbors, 1, len(X) - 1)
+    return as_space(X).own_pass(find_graph)(X, n_neighbors, rows, method, n_jobs)
+
+
+def find_graph(
+    X: Any, n_neighbors: int, rows: np.ndarray | None, method: str, n_jobs: int | None
+) -> NeighbourGraph:
+    """``nearest_neighbours`` of checked arguments, on the host."""
+    X = to_numpy(X)
+    if method == "exact":
+        method = "kd-tree" if X.shape[1] <= TREE_FEATURES else "brute"
+    wanted = np.arange(len(X)) if rows is None else np.asarray(rows)
+    if method == "kd-tree":
+        found = _tree(X, wanted, n_neighbors, effective_n_jobs(check_jobs(n_jobs)))
+    else:
+        found = _brute(X, wanted, n_neighbors, n_jobs)
+    indices, distances = _measured(X, wanted, found)
+    return NeighbourGraph(indices, distances, method)
+
+
+def _in_parts(search, wanted, k):
+    """Ask `search(rows)` for k + 1 indices at a time and leave each row's own object out."""
+    found = np.empty((len(wanted), k), dtype=np.intp)
+    height = max(1, _ROWS * 8 // k)
+    for start in range(0, len(wanted), height):
+        rows = wanted[start : start + height]
+        found[start : start + height] = _without_self(search(rows), rows)
+    return found
+
+
+def _tree(X, wanted, k, workers):
+    # A tree cannot part objects that coincide: of each spot k + 1 will do, and who has that many
+    # others on its own spot needs no search.
+    copies = find_duplicates(X, k + 1)
+    kept = np.ones(len(X), dtype=bool)
+    kept[copies.rows[copies.place > k]] = False
+    members = np.flatnonzero(kept)
+    tree = cKDTree(X if kept.all() else X[members])
+    found = np.empty((len(wanted), k), dtype=np.intp)
+    beside = np.full(len(X), -1, dtype=np.intp)
+    beside[copies.rows] = np.arange(len(copies.rows))
+    on_spot = beside[wanted]
+    found[on_spot >= 0] = _others_on_spot(copies, on_spot[on_spot >= 0], k)
+    # In the tree's own order neighbouring queries walk the same leaves.
+    rank = np.empty(len(X), dtype=np.intp)
+    rank[members[tree.indices]] = np.arange(len(members))
+    search = np.flatnonzero(on_spot < 0)
+    search = search[np.argsort(rank[wanted[search]])]
+    columns = range(1, k + 2)
+    found[search] = _in_parts(
+        lambda rows: members[tree.query(X[rows], k=columns, workers=workers)[1]], wanted[search], k
+    )
+    return found
+
+
+def _others_on_spot(copies, at, k):
+    """The k that follow on each object's own spot, round and round."""
+    start = at - copies.place[at]
+    step = (copies.place[at][:, None] + np.arange(1, k + 1)) % copies.size[at][:, None]
+    return copies.rows[start[:, None] + step]
+
+
+def _brute(X, wanted, k, n_jobs):
+    from sklearn.neighbors import NearestNeighbors
+
+    # Centred, for the search expands the square of the difference.
+    centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    search = NearestNeighbors(algorithm="brute", n_jobs=n_jobs).fit(centred)
+    return _in_parts(
+        lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
+    )
+
+
+def _without_self(indices, rows):
+    """Drop each row's own object, or, behind more than k duplicates, one of those."""
+    self_at = indices == rows[:, None]
+    column = np.where(self_at.any(axis=1), self_at.argmax(axis=1), 0)
+    keep = np.ones(indices.shape, dtype=bool)
+    keep[np.arange(len(indices)), column] = False
+    return indices[keep].reshape(len(indices), -1)
+
+
+def _measured(X, wanted, found):
+    """Indices and float64 distances from true differences, sorted by distance in every row."""
+    distances = np.empty(found.shape)
+    height = max(1, _ROWS * 8 // found.shape[1])
+    for start in range(0, len(wanted), height):
+        part = slice(start, start + height)
+        squares = gap_squares(X, wanted[part], found[part])
+        order = np.argsort(squares, axis=1, kind="stable")
+        distances[part] = np.sqrt(np.take_along_axis(squares, order, axis=1))
+        found[part] = np.take_along_axis(found[part], order, axis=1)
+    return found, distances
+
+
+def smallest(table: np.ndarray, k: int) -> np.ndarray:
+    """(b, k) columns of the k smallest values of each row, the smallest first.
+
+    >>> smallest(np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 0.0]]), 2).tolist()
+    [[1, 2], [0, 2]]
+    """
+    if k < table.shape[1]:
+        found = np.argpartition(table, k - 1, axis=1)[:, :k]
+        found.sort(axis=1)  # of equals the first in order
+    else:
+        found = np.broadcast_to(np.arange(k), (len(table), k))
+    order = np.take_along_axis(table, found, axis=1).argsort(axis=1, kind="stable")
+    return np.take_along_axis(found, order, axis=1)
+
+
+def gap_squares(X: np.ndarray, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(b, k) float64 squared distances of b rows to k others each, feature by feature."""
+    squares = np.zeros(others.shape)
+    for column in X.T:
+        difference = column[others].astype(np.float64, copy=False) - column[rows, None]
+        squares += difference * difference
+    return squares
+
+
+def local_outlier_factor(graph: NeighbourGraph) -> np.ndarray:
+    """LOF of every object from its neighbour graph: mean density of its neighbours over its own.
+
+    reach(x, s) = max(dist(x, s), dist to the t-th neighbour of s),
+    density(x) = 1 / mean reach(x, s), LOF(x) = mean density(s) / density(x); about 1 inside a
+    cluster, greater for outliers. Exactly t neighbours, as in scikit-learn; Breunig et al. take
+    all that tie at the t-th place.
+
+    References
+    ----------
+    .. [1] M. M. Breunig, H.-P. Kriegel, R. T. Ng, J. Sander, "LOF: identifying density-based
+       local outliers", SIGMOD 2000.
+    """
+    indices, distances = graph.indices, graph.distances
+    farthest = distances[:, -1]
+    mean_reach = np.maximum(distances, farthest[indices]).mean(axis=1)
+    # Departs from scikit-learn's absolute 1e-10, so that the unit of X does not matter. It
+    # counts only where more than t objects coincide.
+    typical = farthest.mean()
+    if typical == 0:
+        return np.ones(len(indices))
+    density = 1.0 / (mean_reach / typical + 1e-10)
+    return density[indices].mean(axis=1) / density
+
+
+class Duplicates(NamedTuple):
+    """Objects on spots with more than so many objects, sorted by spot."""
+
+    rows: np.ndarray  # (c,) objects, in their own order within a spot
+    spot: np.ndarray  # (c,) 0, 1, … rising
+    place: np.ndarray  # (c,) position within the spot, from 0
+    size: np.ndarray  # (c,) objects on the spot
+
+
+def distances_to(points: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Euclidean distance of each row to one point, equal for equal rows wherever they stand."""
+    squares = np.zeros(len(points))
+    # Feature by feature: a row-wise reduction may sum in another order at another address.
+    for feature, value in enumerate(center):
+        difference = points[:, feature] - value
+        squares += difference * difference
+    return np.sqrt(squares)
+
+
+def find_duplicates(X: np.ndarray, least: int) -> Duplicates:
+    """The objects of every spot that holds more than `least` of them."""
+    empty = Duplicates(*np.zeros((4, 0), dtype=np.intp))
+    if len(X) <= least:
+        return empty
+    # Equal rows have equal distances to any point: only rows that share one need a closer look.
+    key = distances_to(X, X[0])
+    rows = np.flatnonzero(_often(key, least))
+    if not len(rows):
+        return empty
+    spot = np.unique(X[rows], axis=0, return_inverse=True)[1].reshape(-1)
+    kept = _often(spot, least)
+    rows, spot = rows[kept], spot[kept]
+    order = np.argsort(spot, kind="stable")
+    rows, spot = rows[order], spot[order]
+    _, first, spot, size = np.unique(
+        spot, return_index=True, return_inverse=True, return_counts=True
+    )
+    return Duplicates(rows, spot, np.arange(len(rows)) - first[spot], size[spot])
+
+
+def _often(values: np.ndarray, least: int) -> np.ndarray:
+    """Whether each value occurs more than `least` times."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    counts = np.diff(np.r_[starts, len(values)])
+    often = np.empty(len(values), dtype=bool)
+    often[order] = np.repeat(counts > least, counts)
+    return often

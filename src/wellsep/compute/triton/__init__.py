@@ -1,1 +1,0 @@
-"""Fused kernels of the GPU; `fused` says where they may be used."""
