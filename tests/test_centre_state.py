@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellsep.cluster.local_search import Budget, History, Parts, search
+from wellsep.cluster.cf_means.centre_search import Budget, History, Parts, search
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.search_state import CentreState
 from wellsep.compute.kmeans.starts import start_centers
@@ -172,7 +172,9 @@ def test_the_compiled_state_does_what_the_reference_does(kind, metric):
 
 
 def searched(make, monkeypatch, parts=None):
-    monkeypatch.setattr("wellsep.cluster.local_search.open_state", lambda *a, **o: make(*a, **o))
+    monkeypatch.setattr(
+        "wellsep.cluster.cf_means.centre_search.open_state", lambda *a, **o: make(*a, **o)
+    )
     rng = np.random.default_rng(1)
     points = prepare(rng.normal(size=(400, 4)) + 3 * rng.integers(0, 4, (400, 4)))
     draws = np.random.RandomState(0)

@@ -9,7 +9,7 @@ from libraries import converter
 from sklearn.datasets import load_digits, make_blobs
 
 import wellsep as ws
-from wellsep.cluster.counterfactual import SCHEDULES, pull, step, two_nearest, weights_of
+from wellsep.cluster.cf_means.gradient_steps import SCHEDULES, pull, step, two_nearest, weights_of
 from wellsep.compute.kmeans.lloyd import update
 from wellsep.compute.kmeans.nearest_centres import Nearest
 from wellsep.compute.kmeans.prepared_points import assign, prepare

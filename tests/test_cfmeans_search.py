@@ -9,8 +9,8 @@ from libraries import needs_callbacks
 from sklearn.datasets import load_digits
 
 import wellsep as ws
-from wellsep.cluster.cfmeans import separation
-from wellsep.cluster.sketch import leading_directions
+from wellsep.cluster.cf_means.estimator import separation
+from wellsep.cluster.cf_means.search_on_few_directions import leading_directions
 from wellsep.compute.kmeans.prepared_points import prepare
 
 
@@ -137,7 +137,7 @@ def test_two_clusters_and_as_many_clusters_as_points_are_searched_too():
 
 def test_values_of_proposals_on_tensors_are_what_the_cost_falls_by(X):
     torch = pytest.importorskip("torch", reason="needs the extra deep")
-    from wellsep.cluster.device_search import proposal_values
+    from wellsep.cluster.cf_means.centre_search_gpu import proposal_values
 
     for weights in (None, np.arange(len(X)) % 3.0):
         points = prepare(torch.tensor(X), weights)

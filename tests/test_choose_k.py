@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
-from wellsep.cluster.candidates import cut_tree
+from wellsep.cluster.fitting import cut_tree
 
 INDICES = ["silhouette", "calinski_harabasz", "davies_bouldin", "cfq"]
 QUICK = {"indices": INDICES, "gate": False}  # where neither the gate nor the voters matter

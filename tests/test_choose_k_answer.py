@@ -17,8 +17,8 @@ from test_choose_k import fresh
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cluster.criteria import knee, parse_voters
-from wellsep.cluster.evidence import draw_sample
+from wellsep.cluster.k_choice.criteria import knee, parse_voters
+from wellsep.cluster.k_choice.evidence import draw_sample
 from wellsep.cluster.kmeans import kmeans_labels
 from wellsep.indices.gap import gain_over_one, gaps, one_error_rule
 

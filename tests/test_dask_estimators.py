@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import wellsep as ws
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
-from wellsep.cluster import one_start
+from wellsep.cluster.cf_means import fit as one_start
 from wellsep.compute.engine.dask import chunks, pairs
 from wellsep.compute.kmeans.prepared_points import open_points
 from wellsep.compute.kmeans.starts import parallel_start
@@ -242,8 +242,8 @@ def test_a_start_may_be_a_function_of_the_dask_array(X):
 
 
 def test_the_search_sees_a_sample_of_many_rows_and_ends_close_to_that_of_all(X, monkeypatch):
-    monkeypatch.setattr("wellsep.cluster.one_start.SEARCHED", 60)
-    monkeypatch.setattr("wellsep.cluster.one_start.PER_CLUSTER", 10)
+    monkeypatch.setattr("wellsep.cluster.cf_means.fit.SEARCHED", 60)
+    monkeypatch.setattr("wellsep.cluster.cf_means.fit.PER_CLUSTER", 10)
     searched = []
     search = one_start.search_from
     monkeypatch.setattr(

@@ -134,7 +134,7 @@ def test_a_histogram_selects_as_sorting_does(metric):
 @pytest.fixture
 def as_card_anywhere(as_card, monkeypatch):
     """Functions that look at the tensor itself see an accelerator too."""
-    from wellsep.cluster import lofkmeans
+    from wellsep.cluster import lof_kmeans as lofkmeans
     from wellsep.indices import connectivity
 
     for module in (connectivity, lofkmeans):

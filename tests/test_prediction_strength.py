@@ -12,7 +12,7 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.metrics import pairwise_distances
 
 from wellsep import UndefinedIndex
-from wellsep.cluster.strength import draw_halves, split_strengths
+from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
 
 ORACLE = json.loads((Path(__file__).parent / "oracles" / "stability.json").read_text())
 

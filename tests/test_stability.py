@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
-from wellsep.cluster import resampling
+from wellsep.cluster.resampling import measure as resampling
 from wellsep.compute.statistics.contingency import best_jaccards
 
 ORACLE = json.loads((Path(__file__).parent / "oracles" / "stability.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import wellsep as ws
-from wellsep.cluster.streams import Reservoir
+from wellsep.cluster.batches import Reservoir
 
 ESTIMATORS = pytest.mark.parametrize("make", [ws.KMeans, ws.CFMeans])
 

@@ -2,12 +2,12 @@
 
 from wellsep._checks import UndefinedIndex
 from wellsep.cluster import CFMeans, KMeans, KMedoids, LOFKMeans, RobustKMeans
-from wellsep.cluster.choosing import choose_k
-from wellsep.cluster.chosen import ChosenK
+from wellsep.cluster.grid_search import ClusterSearch
+from wellsep.cluster.k_choice.choose import choose_k
+from wellsep.cluster.k_choice.result import ChosenK
 from wellsep.cluster.membership import MembershipReport, membership_report
-from wellsep.cluster.resampling import stability
-from wellsep.cluster.search import ClusterSearch
-from wellsep.cluster.stability_record import Stability
+from wellsep.cluster.resampling.measure import stability
+from wellsep.cluster.resampling.result import Stability
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.datasets import list_datasets, load_dataset

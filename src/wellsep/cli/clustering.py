@@ -39,7 +39,7 @@ from wellsep.cli.wording import command_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from wellsep.cluster.chosen import ChosenK
+    from wellsep.cluster.k_choice.result import ChosenK
     from wellsep.tables import TableChoice
 
 ONE_CLUSTER = 3  # exit code of choose-k
@@ -136,7 +136,7 @@ def choose_k(
     """
     from sklearn.exceptions import FitFailedWarning
 
-    from wellsep.cluster.choosing import choose_k as choose
+    from wellsep.cluster.k_choice.choose import choose_k as choose
 
     refuse_inputs("output", output, data)
     refuse_inputs("report", report, data)
@@ -250,7 +250,7 @@ def cluster(
     """
     import numpy as np
 
-    from wellsep.cluster.candidates import fit_labels
+    from wellsep.cluster.fitting import fit_labels
 
     refuse_inputs("output", output, data)
     refuse_inputs("centers", centers, data)
@@ -374,10 +374,10 @@ def _estimator(
         return GaussianMixture(
             1 if k is None else check_count("k", k), random_state=seed, **options
         )
-    from wellsep.cluster.cfmeans import CFMeans
+    from wellsep.cluster.cf_means.estimator import CFMeans
     from wellsep.cluster.kmeans import KMeans
-    from wellsep.cluster.lofkmeans import LOFKMeans
-    from wellsep.cluster.robust import RobustKMeans
+    from wellsep.cluster.lof_kmeans import LOFKMeans
+    from wellsep.cluster.robust_kmeans import RobustKMeans
 
     count = 8 if k is None else check_count("k", k)
     if method == "lof-k-means":

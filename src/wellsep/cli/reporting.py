@@ -78,8 +78,8 @@ def report(
       wellsep report stable/ --runs data.csv
     """
     import wellsep as ws
-    from wellsep.cluster.chosen import ChosenK
-    from wellsep.cluster.stability_record import Stability
+    from wellsep.cluster.k_choice.result import ChosenK
+    from wellsep.cluster.resampling.result import Stability
 
     refuse_inputs("output", output, *(runs or ()), truth)
     check_file("output", output, PAGES)
@@ -114,8 +114,8 @@ def report(
 
 def load_result(folder: Path) -> Any:
     """Load the result saved in a folder, a ranking, a chosen K or a stability."""
-    import wellsep.cluster.chosen
-    import wellsep.cluster.stability_record
+    import wellsep.cluster.k_choice.result
+    import wellsep.cluster.resampling.result
     import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
     from wellsep._records import Record
 

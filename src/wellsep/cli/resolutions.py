@@ -91,7 +91,7 @@ def _read(source: str, labels: str | None) -> Any:
     from wellsep.adapters import load_any
 
     if (Path(source) / MANIFEST).is_file():
-        from wellsep.cluster.chosen import ChosenK
+        from wellsep.cluster.k_choice.result import ChosenK
 
         return ChosenK.load(source)
     if is_anndata(source):

@@ -33,7 +33,7 @@ from wellsep.cli.scoring import _read_all, _read_columns
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 if TYPE_CHECKING:
-    from wellsep.cluster.stability_record import Stability
+    from wellsep.cluster.resampling.result import Stability
 
 
 def stability(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from wellsep.cluster.cfmeans import CFMeans
+from wellsep.cluster.cf_means.centre_search import Parts, search_history
+from wellsep.cluster.cf_means.estimator import CFMeans
 from wellsep.cluster.kmeans import KMeans
-from wellsep.cluster.local_search import Parts, search_history
-from wellsep.cluster.lofkmeans import LOFKMeans
-from wellsep.cluster.medoids import KMedoids
-from wellsep.cluster.robust import RobustKMeans
+from wellsep.cluster.kmedoids import KMedoids
+from wellsep.cluster.lof_kmeans import LOFKMeans
+from wellsep.cluster.robust_kmeans import RobustKMeans
 from wellsep.compute.kmeans.lloyd import LloydResult, lloyd
 
 __all__ = [

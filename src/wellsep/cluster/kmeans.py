@@ -15,9 +15,9 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import FitProgress, NoProgress, check_clusters
-from wellsep.cluster.local_search import Budget
-from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
+from wellsep.cluster.batches import StreamedClusterer, check_batches, fit_batches
+from wellsep.cluster.cf_means.centre_search import Budget
+from wellsep.cluster.estimator import FitProgress, NoProgress, check_clusters
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import Ended, lower, publish, run
 from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues, open_points

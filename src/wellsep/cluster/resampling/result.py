@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._display import count, html_box, html_table, listing, printable
 from wellsep._labels import NOISE
 from wellsep._records import Record
-from wellsep.cluster.strength import FOUND_AGAIN
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 
 DISSOLVED, RECOVERED = 0.5, 0.75  # Hennig 2007: at most, more than
 # Hennig 2008: from which mean Jaccard on a cluster is called so.

@@ -21,9 +21,17 @@ from wellsep._checks import (
 from wellsep._display import count, shown
 from wellsep._labels import NOISE
 from wellsep._matrices import PairSpace
-from wellsep.cluster.candidates import fit_labels, last_step, weight_params
-from wellsep.cluster.choosing import sample_size
-from wellsep.cluster.draws import (
+from wellsep.cluster.fitting import fit_labels, last_step, weight_params
+from wellsep.cluster.k_choice.choose import sample_size
+from wellsep.cluster.k_choice.evidence import (
+    all_equal,
+    given_to,
+    is_pairwise,
+    of_distances,
+    takes_distances,
+)
+from wellsep.cluster.k_choice.prediction_strength import PRECOMPUTED, draw_halves
+from wellsep.cluster.resampling.one_draw import (
     NEAREST_MEAN_METRICS,
     Judged,
     draw_rows,
@@ -32,10 +40,8 @@ from wellsep.cluster.draws import (
     seeded_where_free,
     strengths_of,
 )
-from wellsep.cluster.evidence import all_equal, given_to, is_pairwise, of_distances, takes_distances
-from wellsep.cluster.stability_record import Stability
-from wellsep.cluster.strength import PRECOMPUTED, draw_halves
-from wellsep.cluster.workers import Progress, in_workers
+from wellsep.cluster.resampling.result import Stability
+from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.partitions import Partitions, encode
 
 STAND_INS = ("nearest-neighbours", "nearest-mean")

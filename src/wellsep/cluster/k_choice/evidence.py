@@ -23,11 +23,11 @@ from sklearn.utils import get_tags
 
 from wellsep._checks import UndefinedIndex, to_numpy
 from wellsep._matrices import PairSpace
-from wellsep.cluster.candidates import Fitted, fit_each, last_step, prefix_of
+from wellsep.cluster.fitting import Fitted, fit_each, last_step, prefix_of
+from wellsep.cluster.k_choice.prediction_strength import PRECOMPUTED, draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
-from wellsep.cluster.medoids import KMedoids
-from wellsep.cluster.strength import PRECOMPUTED, draw_halves, split_strengths
-from wellsep.cluster.workers import Progress, in_workers
+from wellsep.cluster.kmedoids import KMedoids
+from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 

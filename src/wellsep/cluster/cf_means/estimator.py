@@ -16,12 +16,12 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import FitProgress, check_clusters
-from wellsep.cluster.counterfactual import SCHEDULES
+from wellsep.cluster.batches import StreamedClusterer, check_batches, fit_batches
+from wellsep.cluster.cf_means.centre_search import Budget
+from wellsep.cluster.cf_means.fit import SEARCH, cfmeans, course
+from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
+from wellsep.cluster.estimator import FitProgress, check_clusters
 from wellsep.cluster.kmeans import restarts
-from wellsep.cluster.local_search import Budget
-from wellsep.cluster.one_start import SEARCH, cfmeans, course
-from wellsep.cluster.streams import StreamedClusterer, check_batches, fit_batches
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import lower, publish
 from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, assign, open_points

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from wellsep._arguments import check_random_state
 from wellsep._callbacks import with_callbacks
 from wellsep._checks import check_count, check_number, is_dask, to_numpy
-from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
-from wellsep.cluster.cfmeans import SEARCH, cfmeans
+from wellsep.cluster.cf_means.estimator import SEARCH, cfmeans
+from wellsep.cluster.estimator import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import restarts
 from wellsep.compute.data.opening import on_device
 from wellsep.compute.data.safe_units import in_safe_units

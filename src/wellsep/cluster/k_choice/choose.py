@@ -28,7 +28,7 @@ from wellsep._checks import (
 )
 from wellsep._display import count
 from wellsep._matrices import PairSpace
-from wellsep.cluster.candidates import (
+from wellsep.cluster.fitting import (
     check_estimator,
     count_parameter,
     last_step,
@@ -36,9 +36,8 @@ from wellsep.cluster.candidates import (
     scoring_space,
     weight_params,
 )
-from wellsep.cluster.chosen import ChosenK
-from wellsep.cluster.criteria import VOTERS, parse_voters
-from wellsep.cluster.evidence import (
+from wellsep.cluster.k_choice.criteria import VOTERS, parse_voters
+from wellsep.cluster.k_choice.evidence import (
     NO_GAP,
     GapCurve,
     all_equal,
@@ -48,10 +47,11 @@ from wellsep.cluster.evidence import (
     of_distances,
     takes_distances,
 )
+from wellsep.cluster.k_choice.fits_and_scores import Job, Tried, equal_objects, gap_of, try_numbers
+from wellsep.cluster.k_choice.result import ChosenK
 from wellsep.cluster.kmeans import KMeans
-from wellsep.cluster.medoids import KMedoids
-from wellsep.cluster.tried import Job, Tried, equal_objects, gap_of, try_numbers
-from wellsep.cluster.workers import Progress
+from wellsep.cluster.kmedoids import KMedoids
+from wellsep.cluster.worker_processes import Progress
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.indices.external import ari_score
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._arguments import check_items
-from wellsep.cluster.strength import FOUND_AGAIN, PRECOMPUTED
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, PRECOMPUTED
 from wellsep.indices.gap import one_error_rule
 from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
 

@@ -16,7 +16,7 @@ from wellsep._checks import (
     check_number,
     to_numpy,
 )
-from wellsep.cluster.base import CentroidClusterer, FitProgress, check_clusters
+from wellsep.cluster.estimator import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
 from wellsep.compute.data.opening import on_device
 from wellsep.compute.data.safe_units import in_safe_units

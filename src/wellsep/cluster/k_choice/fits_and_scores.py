@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.candidates import Fitted, fit_each, is_tree
-from wellsep.cluster.criteria import Voter
-from wellsep.cluster.evidence import (
+from wellsep.cluster.fitting import Fitted, fit_each, is_tree
+from wellsep.cluster.k_choice.criteria import Voter
+from wellsep.cluster.k_choice.evidence import (
     NO_GAP,
     GapCurve,
     Sample,
@@ -17,7 +17,7 @@ from wellsep.cluster.evidence import (
     mixture_bics,
     strengths,
 )
-from wellsep.cluster.workers import Progress, in_workers
+from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.indices.gap import within_sums
 from wellsep.indices.scoring import score_partitions
 from wellsep.partitions import Partitions

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import count, listing
-from wellsep.cluster.criteria import CRITERIA
-from wellsep.cluster.strength import FOUND_AGAIN
+from wellsep.cluster.k_choice.criteria import CRITERIA
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 
 if TYPE_CHECKING:
-    from wellsep.cluster.chosen import ChosenK
+    from wellsep.cluster.k_choice.result import ChosenK
 
 FEW = 500  # objects below which weak clusters are not seen by the gap statistic
 SKEWED = 1.5  # skewness from which a column alone may look like structure

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from wellsep._arguments import check_random_state
 from wellsep._checks import check_choice, check_count, name_x, to_table
 from wellsep._matrices import PairSpace
-from wellsep.cluster.base import check_clusters
+from wellsep.cluster.estimator import check_clusters
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine.threads import own_threads

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.base import NoProgress
-from wellsep.cluster.counterfactual import step, weights_of
-from wellsep.cluster.device_search import device_search
-from wellsep.cluster.local_search import Budget, History, open_budget
-from wellsep.cluster.sketch import search_from
+from wellsep.cluster.cf_means.centre_search import Budget, History, open_budget
+from wellsep.cluster.cf_means.centre_search_gpu import device_search
+from wellsep.cluster.cf_means.gradient_steps import step, weights_of
+from wellsep.cluster.cf_means.search_on_few_directions import search_from
+from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.data.opening import is_host
 from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kmeans.lloyd import Ended, lower, run

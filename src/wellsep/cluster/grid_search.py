@@ -31,22 +31,22 @@ from wellsep._checks import (
 )
 from wellsep._display import shown
 from wellsep._matrices import PairSpace
-from wellsep.cluster.candidates import (
+from wellsep.cluster.fitting import (
     Fitted,
     check_estimator,
     last_step,
     prefix_of,
     scoring_space,
 )
-from wellsep.cluster.evidence import given_to, of_distances, takes_distances
-from wellsep.cluster.settings import (
+from wellsep.cluster.grid_settings import (
     check_error_score,
     fit_setting,
     list_settings,
     report_failures,
     results_table,
 )
-from wellsep.cluster.workers import ending_with_parent
+from wellsep.cluster.k_choice.evidence import given_to, of_distances, takes_distances
+from wellsep.cluster.worker_processes import ending_with_parent
 from wellsep.distances import Distances
 from wellsep.indices.scoring import score_partitions
 from wellsep.indices.specs import parse_indices

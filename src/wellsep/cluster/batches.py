@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from wellsep._arguments import check_random_state
 from wellsep._checks import check_choice, check_count, is_dask, to_numpy
-from wellsep.cluster.base import CentroidClusterer, check_clusters, warn_if_fewer
-from wellsep.cluster.local_search import Budget, History
+from wellsep.cluster.cf_means.centre_search import Budget, History
+from wellsep.cluster.estimator import CentroidClusterer, check_clusters, warn_if_fewer
 from wellsep.compute.data.opening import is_host
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import means

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks import to_numpy
-from wellsep.cluster.base import NoProgress
-from wellsep.cluster.local_search import WORTH, Budget, Found, History
+from wellsep.cluster.cf_means.centre_search import WORTH, Budget, Found, History
+from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import DEVICE_BLOCK, NearestTwo, row_blocks
 from wellsep.compute.kmeans.prepared_points import Points, label_sums

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.base import NoProgress
+from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
 from wellsep.compute.kmeans.starts import start_centers

@@ -11,7 +11,7 @@ import numpy as np
 from wellsep._checks import check_count
 from wellsep._display import html_box, html_table
 from wellsep._records import Record
-from wellsep.cluster.criteria import CRITERIA, Curve, median_vote
+from wellsep.cluster.k_choice.criteria import CRITERIA, Curve, median_vote
 from wellsep.indices.gap import gain_over_one
 
 GATE = 3.0  # standard errors of the gap statistic by which some K must beat one cluster
@@ -238,19 +238,19 @@ class ChosenK(Record):
 
     def explain(self) -> str:
         """The answer in sentences: is there more than one cluster, who votes for what, cautions."""
-        from wellsep.cluster import choice_words
+        from wellsep.cluster.k_choice import sentences as choice_words
 
         return "\n".join(choice_words.explanation(self))
 
     def answer(self) -> tuple[str, ...]:
         """The answer in one or two sentences, the first lines of `explain`."""
-        from wellsep.cluster import choice_words
+        from wellsep.cluster.k_choice import sentences as choice_words
 
         return tuple(choice_words.answer(self))
 
     def cautions(self) -> tuple[str, ...]:
         """What to be wary of, the last lines of `explain`."""
-        from wellsep.cluster import choice_words
+        from wellsep.cluster.k_choice import sentences as choice_words
 
         return tuple(choice_words.cautions(self))
 

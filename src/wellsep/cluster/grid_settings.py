@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
 from wellsep._display import shown
-from wellsep.cluster.candidates import (
+from wellsep.cluster.fitting import (
     Fitted,
     fit_labels,
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.cluster.base import NoProgress
-from wellsep.cluster.local_search import Budget, Found, History, Parts, Restart, search
+from wellsep.cluster.cf_means.centre_search import Budget, Found, History, Parts, Restart, search
+from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import Points, PointSet, prepare
 from wellsep.compute.kmeans.search_state import open_state
@@ -67,7 +67,7 @@ def search_from(
     parts: Parts | None = None,
     sketched: bool = True,
 ) -> Found:
-    """``local_search.search``, after a sketch where there are many features."""
+    """``centre_search.search``, after a sketch where there are many features."""
     parts = Parts() if parts is None else parts
     options: dict[str, Any] = {"random_state": random_state, "history": history, "parts": parts}
     earlier, kept = 0.0, 0

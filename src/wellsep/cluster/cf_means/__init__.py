@@ -1,0 +1,1 @@
+"""cf-means: the estimator, one fit, the search of centres, the gradient steps."""

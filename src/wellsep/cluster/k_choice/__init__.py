@@ -1,0 +1,1 @@
+"""How many clusters: fits and scores of each K, criteria, the result."""

@@ -1,0 +1,1 @@
+"""Stability of a clustering: draws of the objects, and what they find again."""
