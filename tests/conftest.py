@@ -58,7 +58,7 @@ def dask_client():
 @pytest.fixture(autouse=True)
 def registry_as_it_was():
     """Take back the indices that a test registers, whatever test comes next."""
-    from wellsep.indices.record import INDICES
+    from wellsep.indices.registry import INDICES
 
     before = dict(INDICES._entries)
     yield

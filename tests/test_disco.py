@@ -82,7 +82,7 @@ def test_a_price_of_noise_is_part_of_the_value():
 
 
 def test_it_is_no_default():
-    from wellsep.indices.specs import DEFAULT_INDICES
+    from wellsep.indices.index_names import DEFAULT_INDICES
 
     assert "disco" not in DEFAULT_INDICES
 

@@ -7,7 +7,7 @@ from faults.calls import calls
 from faults.commands import command_fault, damaged_lines, write_files
 from faults.malformed import faults, malformed
 
-from wellsep.indices.record import INDICES
+from wellsep.indices.registry import INDICES
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_a_histogram_selects_as_sorting_does(metric):
 def as_card_anywhere(as_card, monkeypatch):
     """Functions that look at the tensor itself see an accelerator too."""
     from wellsep.cluster import lof_kmeans as lofkmeans
-    from wellsep.indices import connectivity
+    from wellsep.indices import lcd as connectivity
 
     for module in (connectivity, lofkmeans):
         monkeypatch.setattr(module, "on_device", is_torch)

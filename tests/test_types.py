@@ -23,7 +23,7 @@ ONE_NAME = """
 ignore_missing_imports = True
 follow_imports = skip
 
-[mypy-wellsep,wellsep.indices,wellsep.indices.distance]
+[mypy-wellsep,wellsep.indices,wellsep.indices.silhouette]
 follow_imports = silent
 """
 

@@ -15,8 +15,8 @@ _HOME = {
     # one partition, one index
     "silhouette_score": "indices",
     "silhouette_samples": "indices",
-    "silhouette_estimate": "indices.estimate",
-    "SilhouetteEstimate": "indices.estimate",
+    "silhouette_estimate": "indices.silhouette_sampling",
+    "SilhouetteEstimate": "indices.silhouette_sampling",
     "simplified_silhouette_score": "indices",
     "calinski_harabasz_score": "indices",
     "davies_bouldin_score": "indices",

@@ -76,7 +76,7 @@ from wellsep.indices import (
     silhouette_score,
     simplified_silhouette_score,
 )
-from wellsep.indices.estimate import SilhouetteEstimate, silhouette_estimate
+from wellsep.indices.silhouette_sampling import SilhouetteEstimate, silhouette_estimate
 from wellsep.partitions import Partitions
 from wellsep.report import render_report
 from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run

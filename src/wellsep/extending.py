@@ -2,6 +2,6 @@
 
 from wellsep.compute.metrics.row_preparation import Prepared
 from wellsep.compute.metrics.table import Metric, Rows, Sums, root, whole
-from wellsep.indices.record import Index, make_index
+from wellsep.indices.registry import Index, make_index
 
 __all__ = ["Index", "Metric", "Prepared", "Rows", "Sums", "make_index", "root", "whole"]

@@ -9,7 +9,7 @@ from faults.calls import WITHOUT_A_CALL, adapter_calls, calls, deep_calls
 from faults.malformed import faults, malformed
 
 import wellsep as ws
-from wellsep.indices.record import INDICES
+from wellsep.indices.registry import INDICES
 
 pytestmark = pytest.mark.faults
 

@@ -75,7 +75,7 @@ def indices(
       wellsep indices --json
     """
     import wellsep as ws
-    from wellsep.indices.specs import parse_indices
+    from wellsep.indices.index_names import parse_indices
 
     if name is not None:
         entry = parse_indices([name], what="NAME")[0][0]

@@ -48,8 +48,8 @@ from wellsep.cluster.grid_settings import (
 from wellsep.cluster.k_choice.evidence import given_to, of_distances, takes_distances
 from wellsep.cluster.worker_processes import ending_with_parent
 from wellsep.distances import Distances
+from wellsep.indices.index_names import parse_indices
 from wellsep.indices.scoring import score_partitions
-from wellsep.indices.specs import parse_indices
 from wellsep.partitions import NOISE_POLICIES
 
 

@@ -17,7 +17,7 @@ from wellsep.cluster.fitting import (
     Fitted,
     fit_labels,
 )
-from wellsep.indices.partition_scores import PartitionScores
+from wellsep.indices.score_table import PartitionScores
 
 
 def fit_setting(search, estimator, setting, X, fit_params, context) -> Fitted | Exception:

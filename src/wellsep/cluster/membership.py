@@ -17,7 +17,7 @@ from wellsep._checks import (
 )
 from wellsep._display import count, html_box, html_table
 from wellsep.compute.statistics.cluster_prototypes import Around
-from wellsep.indices.connectivity import checked_objects, measure, open_around
+from wellsep.indices.lcd import checked_objects, measure, open_around
 from wellsep.partitions import VALUE_POLICIES, encode
 
 

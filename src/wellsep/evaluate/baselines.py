@@ -18,7 +18,7 @@ from wellsep._checks import (
 from wellsep._display import shown
 from wellsep.evaluate.options import UNDEFINED
 from wellsep.evaluate.scores import NothingToRank, Scores
-from wellsep.indices.specs import parse_indices
+from wellsep.indices.index_names import parse_indices
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 

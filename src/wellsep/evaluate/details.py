@@ -24,7 +24,7 @@ from wellsep.compute.statistics.plane_distances import nearest_planes
 from wellsep.evaluate.ranking import rank
 from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
-from wellsep.indices.connectivity import open_around
+from wellsep.indices.lcd import open_around
 from wellsep.partitions import Partitions, encode
 from wellsep.runs import Runs
 

@@ -15,7 +15,7 @@ from wellsep.compute.engine.threads import effective_jobs
 from wellsep.evaluate.halves import Resampling, grows_trees
 from wellsep.evaluate.options import ScoreOptions
 from wellsep.indices import score_partitions
-from wellsep.indices.specs import ParsedIndex
+from wellsep.indices.index_names import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.spaces import multimodality

@@ -23,8 +23,8 @@ from wellsep.compute.statistics.noise_scatter import Noise
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
+from wellsep.indices.index_names import ParsedIndex
 from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data
-from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.spaces.halves import half_dips
 

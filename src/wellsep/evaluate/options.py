@@ -30,7 +30,7 @@ from wellsep.evaluate.correlation import CORRELATIONS
 from wellsep.evaluate.grouping import TIE
 from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
-from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
+from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.partitions import NOISE_POLICIES
 from wellsep.spaces.modes import PROJECTIONS
 from wellsep.spaces.planes import LAYOUTS

@@ -24,9 +24,9 @@ from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
 from wellsep.evaluate.sharing import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
-from wellsep.indices.record import refuse_unpriced
+from wellsep.indices.index_names import ParsedIndex
+from wellsep.indices.registry import refuse_unpriced
 from wellsep.indices.scoring import as_distances
-from wellsep.indices.specs import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.space_files import digest_space

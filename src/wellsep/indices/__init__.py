@@ -1,6 +1,7 @@
 """Validity indices, their registry, and scoring many partitions at once."""
 
 from wellsep.indices.c_index import c_index_score
+from wellsep.indices.calinski_harabasz import calinski_harabasz_score
 from wellsep.indices.ccc import ccc_score
 from wellsep.indices.cdbw import cdbw_score
 from wellsep.indices.centroid import (
@@ -10,10 +11,8 @@ from wellsep.indices.centroid import (
     margins,
     simplified_silhouette_score,
 )
-from wellsep.indices.connectivity import LocalConnectivity, local_connectivity
 from wellsep.indices.dbcv import dbcv_clusters, dbcv_score
 from wellsep.indices.disco import disco_samples, disco_score
-from wellsep.indices.distance import silhouette_samples, silhouette_score
 from wellsep.indices.dunn import dunn_score, generalized_dunn_score
 from wellsep.indices.external import (
     ami_score,
@@ -23,11 +22,12 @@ from wellsep.indices.external import (
     purity_score,
 )
 from wellsep.indices.gap import GapStatistic, gap_statistic
-from wellsep.indices.partition_scores import PartitionScores
-from wellsep.indices.record import INDICES, Index, register_index
+from wellsep.indices.lcd import LocalConnectivity, local_connectivity
+from wellsep.indices.registry import INDICES, Index, register_index
 from wellsep.indices.s_dbw import s_dbw_score
+from wellsep.indices.score_table import PartitionScores
 from wellsep.indices.scoring import score_partitions
-from wellsep.indices.variance import calinski_harabasz_score
+from wellsep.indices.silhouette import silhouette_samples, silhouette_score
 
 __all__ = [
     "INDICES",

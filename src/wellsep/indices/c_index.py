@@ -11,7 +11,7 @@ from wellsep.compute.metrics.table import TAKEN
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.ranked_sums import SelectedSums
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
 VARIANTS = ("hubert-levin", "nbclust")

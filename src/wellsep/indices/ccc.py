@@ -10,7 +10,7 @@ from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.cluster_moments import Spectrum
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
 VARIANTS = ("sarle", "fastclus", "nbclust")

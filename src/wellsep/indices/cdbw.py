@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice, check_count
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.cluster_representatives import Representatives
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
 

@@ -12,8 +12,8 @@ from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.centre_pairs import worst_partners
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
-from wellsep.indices.mixtures import cfq_parts, mixture_options
-from wellsep.indices.record import Score, index
+from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
+from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 
@@ -358,7 +358,7 @@ def margins_and_cfq(
     caution="Not the silhouette: distances to centres stand in for mean distances to members.",
 )
 def _simplified(widths: WidthTotals, *, average: str = "point") -> Score:
-    from wellsep.indices.distance import average_widths
+    from wellsep.indices.silhouette import average_widths
 
     return average_widths(widths, average)
 

@@ -11,7 +11,7 @@ from wellsep.compute.engine.dask.chunks import open_chunks
 from wellsep.compute.engine.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
 from wellsep.compute.engine.dask.pairs import PAIRWISE, refuse_metric
 from wellsep.compute.engine.dask.passes import ROW_WISE
-from wellsep.indices.record import INDICES, Index
+from wellsep.indices.registry import INDICES, Index
 
 ParsedIndex = tuple[Index, dict[str, Any]]
 

@@ -11,7 +11,7 @@ from wellsep.compute.metrics.table import TAKEN, find
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.density_trees import DensityTrees
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
 
 

@@ -10,7 +10,7 @@ from wellsep._checks import UndefinedIndex, check_count
 from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import one_task, score_one
 
 

@@ -12,7 +12,7 @@ from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.centre_pairs import centre_distances
 from wellsep.compute.statistics.linkage_distances import Linkage
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
 SEPARATIONS = (

@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import UndefinedIndex, check_choice
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.ball_counts import Balls, Spread
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.indices.scoring import score_one
 
 

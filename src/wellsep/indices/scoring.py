@@ -26,16 +26,16 @@ from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import find, root
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want
-from wellsep.indices.partition_scores import PartitionScores
-from wellsep.indices.prices import Price
-from wellsep.indices.record import INDICES, Index, refuse_unpriced
-from wellsep.indices.specs import (
+from wellsep.indices.index_names import (
     DEFAULT_INDICES,
     IndexSpec,
     ParsedIndex,
     parse_indices,
     takes_distances,
 )
+from wellsep.indices.noise_prices import Price
+from wellsep.indices.registry import INDICES, Index, refuse_unpriced
+from wellsep.indices.score_table import PartitionScores
 from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:

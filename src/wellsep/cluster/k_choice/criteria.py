@@ -14,7 +14,7 @@ import numpy as np
 from wellsep._arguments import check_items
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, PRECOMPUTED
 from wellsep.indices.gap import one_error_rule
-from wellsep.indices.specs import IndexSpec, ParsedIndex, is_pair, parse_indices
+from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 
 VOTERS: tuple[str, ...] = ("silhouette", "prediction_strength", "mixture_bic")
 

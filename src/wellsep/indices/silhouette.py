@@ -11,7 +11,7 @@ from wellsep.compute.metrics.table import COSINE, TAKEN
 from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
-from wellsep.indices.record import Score, index
+from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import draw_objects, one_task, score_one
 
 _ROUSSEEUW = (

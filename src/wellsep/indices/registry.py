@@ -19,7 +19,7 @@ from wellsep._display import in_short, shown
 from wellsep._plugins import new_plugins
 from wellsep.compute.metrics.table import PRECOMPUTED, find
 from wellsep.compute.requests import Want, want
-from wellsep.indices.prices import PRICES, Price
+from wellsep.indices.noise_prices import PRICES, Price
 from wellsep.partitions import Partitions
 
 LAWS = (

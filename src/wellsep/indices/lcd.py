@@ -30,7 +30,7 @@ from wellsep.compute.statistics.cluster_prototypes import (
     around_medoids,
 )
 from wellsep.compute.statistics.local_connectivity import best_supported
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 
 

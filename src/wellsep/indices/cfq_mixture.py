@@ -11,7 +11,7 @@ from wellsep._display import shown
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.gaussian_borders import Mixture
-from wellsep.indices.record import index
+from wellsep.indices.registry import index
 
 RULES = ("diagonal", "full", "authors")
 

@@ -9,7 +9,7 @@ from wellsep._arguments import check_items
 from wellsep._checks import check_choice
 from wellsep._display import meant, shown
 from wellsep.compute.metrics.table import find
-from wellsep.indices.record import INDICES, Index
+from wellsep.indices.registry import INDICES, Index
 
 DEFAULT_INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin", "cfq")
 IndexSpec = str | tuple[str, Mapping[str, Any]]
