@@ -18,7 +18,7 @@ from wellsep.evaluate import (
 from wellsep.evaluate.halves import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.spaces.halves import half_dips
+from wellsep.spaces.dip_half_samples import half_dips
 
 N = 103
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from wellsep.spaces import dip_statistic, dip_test, kernels
-from wellsep.spaces.hulls import BLOCK, FEW, MANY, dip_of_steps, majorant, minorant
+from wellsep.spaces import dip_kernels as kernels
+from wellsep.spaces import dip_statistic, dip_test
+from wellsep.spaces.dip_hulls import BLOCK, FEW, MANY, dip_of_steps, majorant, minorant
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {
@@ -113,7 +114,7 @@ def test_a_sample_is_never_changed(monkeypatch):
 def test_single_dips_load_the_compiler_once_it_pays_and_not_before():
     pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
     code = (
-        "import sys; from wellsep.spaces import dip_statistic, kernels\n"
+        "import sys; from wellsep.spaces import dip_statistic, dip_kernels as kernels\n"
         "kernels.PAYS_FROM = 3 * (kernels.PER_SAMPLE + 9)\n"
         "for _ in range(3): dip_statistic(range(9)); print('numba' in sys.modules)"
     )

@@ -14,9 +14,9 @@ from golden import ROOT, read_arrays, read_json
 from scipy.stats import kstest
 
 from wellsep.compute.engine.kernel_choice import choose
-from wellsep.spaces import dip_statistic, dip_test, null, null_dips
-from wellsep.spaces import kernels as dip_kernels
-from wellsep.spaces.null import NullTable, null_table, smallest_share, table_pvalue
+from wellsep.spaces import dip_kernels, dip_statistic, dip_test, null_dips
+from wellsep.spaces import dip_null as null
+from wellsep.spaces.dip_null import NullTable, null_table, smallest_share, table_pvalue
 
 LARGER_THAN_TEN = [
     *["unif_n50", "normal_n200", "bimodal_n150", "trimodal_n300", "expo_n100", "ties_n120"],
@@ -166,8 +166,8 @@ def test_the_compiled_twin_equals_its_reference(n, monkeypatch):
 
 def test_ties_and_modes_are_the_same_to_the_compiled_twin():
     pytest.importorskip("numba", reason="the compiled twin is the extra `fast`")
-    from wellsep.spaces import _dip_numba as twin
-    from wellsep.spaces.hulls import dip_of_steps
+    from wellsep.spaces import dip_numba as twin
+    from wellsep.spaces.dip_hulls import dip_of_steps
 
     rng = np.random.default_rng(11)
     for _ in range(200):

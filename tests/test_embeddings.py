@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate import Dip
-from wellsep.spaces.spectrum import spectrum_of
+from wellsep.spaces.effective_rank import spectrum_of
 
 WRONG = (0.0, 0.1, 0.2, 0.4, 0.7)
 

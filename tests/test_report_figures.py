@@ -26,7 +26,7 @@ from wellsep.report.choose_k_page import curves_figure, k_table
 from wellsep.report.regions import regions_figure, separating_lines
 from wellsep.report.scatter import matched
 from wellsep.report.table import ranking_table, winning_means
-from wellsep.spaces.planes import plane
+from wellsep.spaces.drawing_planes import plane
 
 RECORDS = [r for r in vars(figures).values() if isinstance(r, type) and dataclasses.is_dataclass(r)]
 

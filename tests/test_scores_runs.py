@@ -238,7 +238,7 @@ def test_coordinates_are_of_the_same_objects_in_every_space():
 def test_the_plane_of_a_space_keeps_its_two_widest_directions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)) * [1, 9, 1, 4, 1]
-    from wellsep.spaces.planes import plane
+    from wellsep.spaces.drawing_planes import plane
 
     flat, _ = plane(X, np.arange(200))
     assert abs(np.corrcoef(flat[:, 0], X[:, 1])[0, 1]) > 0.99

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from wellsep.spaces import spectrum
-from wellsep.spaces.spectrum import spectrum_of
+from wellsep.spaces import effective_rank as spectrum
+from wellsep.spaces.effective_rank import spectrum_of
 
 CROSS = np.array([[2.0, 0], [-2, 0], [0, 1], [0, -1]])  # scatter 8 and 2, singular values 2 : 1
 

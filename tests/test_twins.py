@@ -12,7 +12,7 @@ import wellsep.compute.kmeans.lloyd
 import wellsep.compute.kmeans.nearest_centres
 import wellsep.compute.statistics.distance_sums
 import wellsep.compute.statistics.extreme_pairs
-import wellsep.spaces.null  # noqa: F401  (the lines of the table stand beside the references)
+import wellsep.spaces.dip_null  # noqa: F401  (the lines of the table stand beside the references)
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.metrics.row_preparation import unit_rows

@@ -18,8 +18,8 @@ from wellsep.evaluate.contents_record import ClusterDescription
 from wellsep.evaluate.details import PartitionDetails
 from wellsep.evaluate.features import Columns, compare, read_columns
 from wellsep.partitions import Partitions
-from wellsep.spaces.planes import drawn_objects
-from wellsep.spaces.scaling import has_columns, take_objects
+from wellsep.spaces.classical_scaling import has_columns, take_objects
+from wellsep.spaces.drawing_planes import drawn_objects
 
 MOST_DESCRIBED = 5  # distinct partitions
 MOST_OBJECTS = 600  # that one is described by; the pairs of these take most of the time

@@ -22,7 +22,7 @@ from wellsep.evaluate.features import Columns, compare, read_columns
 from wellsep.evaluate.rules import MOST_OBJECTS, Rule, find_rule, in_words
 from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
-from wellsep.spaces.scaling import has_columns
+from wellsep.spaces.classical_scaling import has_columns
 
 BORDERLINE = 0.1  # share of half the distance of two means
 MOST_FOR_DBCV = 20_000  # objects

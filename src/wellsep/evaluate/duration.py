@@ -19,7 +19,7 @@ from wellsep.indices.index_names import ParsedIndex
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.spaces import multimodality
-from wellsep.spaces.scaling import take_objects
+from wellsep.spaces.classical_scaling import take_objects
 
 LONG = 60.0  # seconds from which it is said
 WORTH_A_TRIAL = (

@@ -26,7 +26,7 @@ from wellsep.indices import INDICES, PartitionScores, score_partitions
 from wellsep.indices.index_names import ParsedIndex
 from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data
 from wellsep.partitions import Partitions
-from wellsep.spaces.halves import half_dips
+from wellsep.spaces.dip_half_samples import half_dips
 
 MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
 

@@ -43,7 +43,7 @@ from wellsep.evaluate.voting_result import Consensus
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.names import natural_key
-from wellsep.spaces.planes import drawn_objects, lay_out
+from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 

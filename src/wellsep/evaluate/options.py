@@ -32,8 +32,8 @@ from wellsep.evaluate.links import LINKS
 from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.partitions import NOISE_POLICIES
+from wellsep.spaces.drawing_planes import LAYOUTS
 from wellsep.spaces.modes import PROJECTIONS
-from wellsep.spaces.planes import LAYOUTS
 
 UNDEFINED = ("worst", "error")
 _HOW = ("progress", "scheduler", "cache", "device", "n_jobs")  # the result does not depend on it

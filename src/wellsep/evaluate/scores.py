@@ -36,7 +36,7 @@ class Dip(Record):
 
 @dataclass(frozen=True, eq=False)
 class Spectrum(Record):
-    """How many directions each space uses, see :mod:`wellsep.spaces.spectrum`."""
+    """How many directions each space uses, see :mod:`wellsep.spaces.effective_rank`."""
 
     rankme: np.ndarray  # (L,), NaN where nothing varies
     alpha_req: np.ndarray  # (L,), NaN with fewer than two directions

@@ -31,8 +31,8 @@ from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.space_files import digest_space
 from wellsep.spaces import multimodality
-from wellsep.spaces.planes import drawn_objects, plane
-from wellsep.spaces.spectrum import spectrum_of
+from wellsep.spaces.drawing_planes import drawn_objects, plane
+from wellsep.spaces.effective_rank import spectrum_of
 
 _Outcome = tuple["SpaceScores", Resampled | None]
 _Step = Callable[..., Any]

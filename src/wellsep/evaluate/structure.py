@@ -25,7 +25,7 @@ from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.names import natural_key
-from wellsep.spaces.scaling import coordinates, has_columns
+from wellsep.spaces.classical_scaling import coordinates, has_columns
 
 # The thresholds of the verdict were chosen with these sizes.
 OBJECTS = 500  # of a cloud at most

@@ -11,7 +11,7 @@ from wellsep._matrices import PairSpace
 from wellsep.plot.display import Display, draw_scatter, key, labels_of
 from wellsep.report.figures import Scatter
 from wellsep.report.scatter import encoded
-from wellsep.spaces.planes import drawn_objects, plane
+from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 
 class ScatterDisplay(Display):

@@ -23,7 +23,7 @@ from wellsep.plot.display import (
 from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
 from wellsep.report.figures import Graph, HeatMap, Scatter
 from wellsep.report.scatter import encoded
-from wellsep.spaces.planes import drawn_objects, plane
+from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 
 class AgreementDisplay(Display):

@@ -35,8 +35,8 @@ from wellsep.report.scatter import (
 )
 from wellsep.report.table import table_payload, truth_panels, truth_payload
 from wellsep.report.tree_figures import tree_figure, tree_payload
-from wellsep.spaces.planes import plane
-from wellsep.spaces.scaling import take_objects
+from wellsep.spaces.classical_scaling import take_objects
+from wellsep.spaces.drawing_planes import plane
 
 
 def is_chosen_k(result: Any) -> bool:

@@ -29,7 +29,7 @@ from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.provenance import provenance
 from wellsep.report.ranking_page import build_ranking_page
 from wellsep.report.stability_page import build_stability_page, is_stability
-from wellsep.spaces.planes import LAYOUTS
+from wellsep.spaces.drawing_planes import LAYOUTS
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
 SCRIPTS = (

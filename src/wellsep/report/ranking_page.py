@@ -43,7 +43,7 @@ from wellsep.report.table import (
     truth_payload,
 )
 from wellsep.runs.names import best_first
-from wellsep.spaces.planes import plane
+from wellsep.spaces.drawing_planes import plane
 
 
 def build_ranking_page(

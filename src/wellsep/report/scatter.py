@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from wellsep._checks import to_numpy
 from wellsep.partitions import encode
 from wellsep.report.pack import pack, pack_plane
-from wellsep.spaces.planes import drawn_objects
+from wellsep.spaces.drawing_planes import drawn_objects
 
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB

@@ -33,7 +33,7 @@ from wellsep.report.scatter import (
     scatters_payload,
 )
 from wellsep.report.table import table_payload
-from wellsep.spaces.planes import plane
+from wellsep.spaces.drawing_planes import plane
 
 WHOLE = "the clustering"
 MOST_DOTS = 6000  # draws times clusters

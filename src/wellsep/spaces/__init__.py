@@ -1,9 +1,9 @@
 """Tests of a space without labels: the dip test, its null distribution, projections, Holm."""
 
-from wellsep.spaces.adjust import HolmResult, holm
 from wellsep.spaces.dip import DipResult, dip_statistic, dip_test
+from wellsep.spaces.dip_null import null_dips
+from wellsep.spaces.holm_correction import HolmResult, holm
 from wellsep.spaces.modes import Multimodality, multimodality
-from wellsep.spaces.null import null_dips
 
 __all__ = [
     "DipResult",

@@ -10,9 +10,9 @@ import numpy as np
 
 from wellsep._checks import check_choice, check_count, to_numpy
 from wellsep._display import Shown
-from wellsep.spaces import kernels
-from wellsep.spaces.hulls import dip_of_steps
-from wellsep.spaces.null import ROUNDING, null_dips, null_table, table_pvalue
+from wellsep.spaces import dip_kernels as kernels
+from wellsep.spaces.dip_hulls import dip_of_steps
+from wellsep.spaces.dip_null import ROUNDING, null_dips, null_table, table_pvalue
 
 METHODS = ("table", "monte-carlo")
 

@@ -16,8 +16,14 @@ from wellsep._checks import (
 )
 from wellsep._display import Shown
 from wellsep._matrices import PairSpace
-from wellsep.spaces.adjust import holm
+from wellsep.spaces.classical_scaling import (
+    centred_gram,
+    has_columns,
+    most_tested,
+    scaled_components,
+)
 from wellsep.spaces.dip import METHODS, DipResult, dip_test
+from wellsep.spaces.holm_correction import holm
 from wellsep.spaces.projections import (
     Components,
     PairDistances,
@@ -25,7 +31,6 @@ from wellsep.spaces.projections import (
     pairwise_distances,
     principal_components,
 )
-from wellsep.spaces.scaling import centred_gram, has_columns, most_tested, scaled_components
 
 PROJECTIONS = ("pca", "pca-scaled", "components", "distances")
 # Eigenvalues closer than this are equal up to the rounding of the data, and a component between

@@ -15,8 +15,8 @@ import numpy as np
 
 from wellsep._arguments import check_generator
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
-from wellsep.spaces import kernels
-from wellsep.spaces.hulls import dip_of_steps
+from wellsep.spaces import dip_kernels as kernels
+from wellsep.spaces.dip_hulls import dip_of_steps
 
 CHUNK = 1 << 17  # values simulated at a time: a megabyte stays in the processor's cache
 ROUNDING = 1e-9  # two dips this close, relatively, are the same number computed twice

@@ -1,4 +1,4 @@
-"""The numba twin of :func:`wellsep.spaces.hulls.dip_of_steps`, for many dips or repeated ones.
+"""The numba twin of :func:`wellsep.spaces.dip_hulls.dip_of_steps`, for many dips or repeated ones.
 
 numba is imported when the twin is first asked for, never before; ``WELLSEP_KERNELS=0`` turns it
 off.
@@ -50,7 +50,7 @@ def one_dip(n: int) -> Callable[[np.ndarray], np.ndarray] | None:
 
 @cache
 def _compiled() -> Callable[[np.ndarray], np.ndarray]:
-    from wellsep.spaces._dip_numba import dips_of_rows
+    from wellsep.spaces.dip_numba import dips_of_rows
 
     compiled: Callable[[np.ndarray], np.ndarray] = dips_of_rows
     return compiled

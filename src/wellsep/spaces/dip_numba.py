@@ -1,7 +1,7 @@
-"""Compiled dips; imported by kernels.py alone, because it imports numba.
+"""Compiled dips; imported by dip_kernels.py alone, because it imports numba.
 
-The steps are those of hulls.py, where the reasons stand; ``sign`` is 1 for a convex minorant and
-−1 for a concave majorant.
+The steps are those of dip_hulls.py, where the reasons stand; ``sign`` is 1 for a convex minorant
+and −1 for a concave majorant.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from wellsep.spaces.hulls import BLOCK
+from wellsep.spaces.dip_hulls import BLOCK
 
 
 @njit(cache=True, error_model="numpy")

@@ -13,7 +13,7 @@ from wellsep._checks import (
     check_count,
 )
 from wellsep._matrices import PairSpace
-from wellsep.spaces.scaling import centred_gram, has_columns, scaled_components
+from wellsep.spaces.classical_scaling import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")
 _FEW = 30  # objects under which neighbours say little
