@@ -7,8 +7,8 @@ import pytest
 from ace_golden import Cell, arrays, cells, filled, matrices, matrix_record
 
 from wellsep.evaluate import NothingToRank, ace, mean_scores, own_space_scores
-from wellsep.evaluate.adaptive import edge_weights
-from wellsep.evaluate.correlation import spearman
+from wellsep.evaluate.ace_method.steps import edge_weights
+from wellsep.evaluate.ranks import spearman
 
 # Decided by the last digit of a score, which counts as tied here.
 LAST_DIGIT = {

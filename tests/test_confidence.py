@@ -15,7 +15,7 @@ from wellsep.evaluate import (
     rank_confidence,
     score_runs,
 )
-from wellsep.evaluate.halves import draw_halves, score_halves
+from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.spaces.dip_half_samples import half_dips
@@ -247,10 +247,10 @@ WRONG = tuple(i / 20 for i in range(12))
 
 
 def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
-    from wellsep.evaluate.confidence import FEWEST_RUNS
-    from wellsep.evaluate.correlation import ranks
+    from wellsep.evaluate.certainty.confidence import FEWEST_RUNS
+    from wellsep.evaluate.certainty.draws import draw_panels, draw_plan
     from wellsep.evaluate.options import ConfidenceOptions
-    from wellsep.evaluate.plans import draw_panels, draw_plan
+    from wellsep.evaluate.ranks import ranks
 
     runs, scores, _ = made(wrong=WRONG)
     result = ace(scores, dip=False)
@@ -321,9 +321,9 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
 def test_the_draws_of_a_vote_are_votes_on_the_halves():
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.statistics.contingency import count_pairs
+    from wellsep.evaluate.certainty.draws import draw_plan
+    from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
     from wellsep.evaluate.options import Options
-    from wellsep.evaluate.plans import draw_plan
-    from wellsep.evaluate.vote_draws import confidence_of_vote
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions
 
@@ -351,7 +351,7 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
 
 
 def test_the_draws_of_a_vote_count_a_bounded_number_of_objects(monkeypatch):
-    from wellsep.evaluate import vote_draws
+    from wellsep.evaluate.certainty import vote_draws
 
     monkeypatch.setattr(vote_draws, "MOST", 10 * 120)
     monkeypatch.setattr(vote_draws, "FEWEST", 60)

@@ -9,7 +9,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate.combined import MADE_RUN
+from wellsep.evaluate.vote.merged_partition import MADE_RUN
 
 
 def made_runs(n=90, wrong=(0.3, 0.3, 0.3, 0.3, 0.4)):

@@ -224,7 +224,7 @@ def refuse_embeddings(refuse):
 
 def test_an_active_client_is_used_unasked(runs, on_cluster, monkeypatch):
     used = []
-    from wellsep.evaluate import scoring
+    from wellsep.evaluate.scoring import spaces as scoring
 
     monkeypatch.setattr(
         scoring, "over_spaces", lambda client, *rest, **more: used.append(client) or iter([])
@@ -246,7 +246,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
     finished = len(list(cache.iterdir()))
     assert finished >= 2
 
-    from wellsep.evaluate import scoring
+    from wellsep.evaluate.scoring import spaces as scoring
 
     asked, over = [], scoring.over_spaces
 

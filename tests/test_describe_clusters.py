@@ -10,7 +10,7 @@ from sklearn.datasets import load_wine, make_blobs
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate import rules
+from wellsep.evaluate.clusters import rules
 
 WINE = load_wine()
 SCALED = (WINE.data - WINE.data.mean(axis=0)) / WINE.data.std(axis=0)

@@ -184,7 +184,7 @@ def test_only_deep_and_compute_import_torch_at_the_top():
     [
         ("from wellsep.cluster import KMeans", "evaluate"),
         ("def f():\n    from ..deep.training import train", "evaluate"),
-        ("import wellsep.evaluate.adaptive", "cluster"),
+        ("import wellsep.evaluate.ace_method.steps", "cluster"),
         ("from wellsep import indices", "compute"),
         ("import wellsep as ws", "report"),
         ("from ..indices import record", "compute"),

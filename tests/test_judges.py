@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate.votes import k_varies
+from wellsep.evaluate.vote.weights import k_varies
 from wellsep.runs import Runs
 
 

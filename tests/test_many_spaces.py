@@ -11,7 +11,7 @@ from scipy.spatial.distance import pdist
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.cli.ranking import _show_progress, _time_left
-from wellsep.evaluate import duration
+from wellsep.evaluate.scoring import duration
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import kneighbors_graph
 
 import wellsep as ws
-from wellsep.evaluate.details import nearest_clusters, object_details
+from wellsep.evaluate.clusters.objects import nearest_clusters, object_details
 from wellsep.partitions import encode
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*clusters have at most n_neighbors")

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import wellsep as ws
 from wellsep.compute.statistics import half_samples as half_sums
-from wellsep.evaluate.halves import draw_halves, score_halves
+from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.indices.noise_prices import PRICES
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs

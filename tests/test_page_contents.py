@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate.best_contents import MOST_DESCRIBED, described_objects
+from wellsep.evaluate.clusters.describing_best import MOST_DESCRIBED, described_objects
 from wellsep.report.evidence import collect_evidence
 from wellsep.report.ranking_page import build_ranking_page
 

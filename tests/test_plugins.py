@@ -118,7 +118,7 @@ def test_no_entry_point_is_read_on_import(tmp_path):
     places = install(tmp_path / "site", entries, "loud", tmp_path / "src")
     code = (
         f"import sys; sys.path[:0] = {[*places, str(ROOT / 'src')]!r}\n"
-        "import wellsep as ws, wellsep.adapters, wellsep.evaluate.voting\n"
+        "import wellsep as ws, wellsep.adapters, wellsep.evaluate.vote.ballot\n"
         "ws.score_partitions([[0.0], [1], [5], [6]], [0, 0, 1, 1], ['silhouette'])\n"
         "ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1], metric='manhattan')\n"
         "print('loud' in sys.modules)\n"

@@ -9,8 +9,8 @@ from scipy import stats
 import wellsep as ws
 from wellsep._display import listing
 from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
-from wellsep.evaluate.confidence import summarise
-from wellsep.evaluate.correlation import rank_correlation, ranks
+from wellsep.evaluate.certainty.confidence import summarise
+from wellsep.evaluate.ranks import rank_correlation, ranks
 from wellsep.runs import Run, Runs
 
 MATRIX = np.array([[0.1, 0.5, 0.3, 0.5], [0.2, 0.6, 0.35, 0.6], [0.0, 0.4, 0.3, 0.4]])

@@ -380,7 +380,7 @@ def test_a_result_is_never_written_over_the_runs(folder, capsys, option):
 
 def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):
     first = run(capsys, "rank", folder, *QUICK)[1]
-    from wellsep.evaluate import scoring
+    from wellsep.evaluate.scoring import spaces as scoring
 
     def refuse(*args, **kwargs):
         raise AssertionError("scored again")
@@ -391,7 +391,7 @@ def test_a_second_call_uses_the_cache(folder, capsys, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path, capsys, monkeypatch):
-    from wellsep.evaluate import scoring
+    from wellsep.evaluate.scoring import spaces as scoring
 
     rng = np.random.default_rng(0)
     n = 60

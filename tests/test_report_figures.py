@@ -10,7 +10,7 @@ from pages import grouped_scores, small_choice, small_judgement, small_runs
 from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
-from wellsep.evaluate.details import counterfactual
+from wellsep.evaluate.clusters.objects import counterfactual
 from wellsep.plot.counts import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report import figures

@@ -257,7 +257,7 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
 
 
 def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_path):
-    from wellsep.evaluate.confidence import summarise
+    from wellsep.evaluate.certainty.confidence import summarise
 
     places = np.array([[1, 2], [2, 1], [2, 1], [2, 1]])
     table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)

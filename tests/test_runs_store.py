@@ -535,7 +535,7 @@ def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
 
 
 def write_files_of_every_kind(folder):
-    from wellsep.evaluate.scoring import SpaceScores
+    from wellsep.evaluate.scoring.spaces import SpaceScores
     from wellsep.table_writer import write_array, write_table
 
     save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))

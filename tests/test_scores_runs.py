@@ -7,7 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank, Scores, score_runs
-from wellsep.evaluate import scoring as scoring_module
+from wellsep.evaluate.scoring import spaces as scoring_module
 from wellsep.runs import Run, Runs
 
 

@@ -16,7 +16,7 @@ from verdict_cases import cloud, crowd, equals, five, noisy, square
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.structure import Structure, cloud_silhouettes
-from wellsep.evaluate.verdict import KINDS
+from wellsep.evaluate.words.verdict import KINDS
 from wellsep.runs import Runs
 
 DRAWS = 20

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from wellsep import Run, Runs, load_runs, save_run
-from wellsep.evaluate.scoring import SpaceScores
+from wellsep.evaluate.scoring.spaces import SpaceScores
 from wellsep.table_writer import write_array, write_table
 from wellsep.tables import read_array, read_table
 

@@ -405,6 +405,6 @@ def _time_left(spent: float, done: int, total: int) -> str | None:
     ('100 minutes', None)
     """
     rest = spent / done * (total - done) if done else 0.0
-    from wellsep.evaluate.duration import in_words
+    from wellsep.evaluate.scoring.duration import in_words
 
     return in_words(rest) if rest > 20 else None

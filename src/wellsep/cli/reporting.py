@@ -128,7 +128,7 @@ def _runs(result: Any, sources: list[str]) -> Any:
     """The runs that were judged; from AnnData the embeddings and columns that the result names."""
     from wellsep.adapters import load_any
     from wellsep.evaluate import Judgement
-    from wellsep.evaluate.combined import MADE_RUN
+    from wellsep.evaluate.vote.merged_partition import MADE_RUN
 
     if len(sources) > 1 or not is_anndata(sources[0]) or not isinstance(result, Judgement):
         return load_any(sources)

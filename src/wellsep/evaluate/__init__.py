@@ -1,27 +1,27 @@
 """Evaluate finished results, never fit: scores, ACE, votes, the ranking, how certain it is."""
 
-from wellsep.evaluate.adaptive import ace
-from wellsep.evaluate.baselines import input_scores, mean_scores, own_space_scores
-from wellsep.evaluate.combined import ConsensusPartition
-from wellsep.evaluate.combining import consensus_partition
-from wellsep.evaluate.confidence import RankConfidence, rank_confidence
-from wellsep.evaluate.contents import describe_clusters
-from wellsep.evaluate.contents_record import ClusterDescription
-from wellsep.evaluate.details import PartitionDetails, partition_details
+from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
+from wellsep.evaluate.ace_method.baselines import input_scores, mean_scores, own_space_scores
+from wellsep.evaluate.ace_method.steps import ace
+from wellsep.evaluate.certainty.confidence import RankConfidence, rank_confidence
+from wellsep.evaluate.clusters.describing import describe_clusters
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.objects import PartitionDetails, partition_details
+from wellsep.evaluate.clusters.tree import resolution_tree
+from wellsep.evaluate.clusters.tree_record import ResolutionTree
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.ranking import Ranking, rank
-from wellsep.evaluate.resolutions import resolution_tree
-from wellsep.evaluate.result import AceResult, Dropped, Subgroup
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
-from wellsep.evaluate.scoring import score_runs
+from wellsep.evaluate.scoring.spaces import score_runs
 from wellsep.evaluate.structure import Structure
-from wellsep.evaluate.tree_record import ResolutionTree
 from wellsep.evaluate.truth import Agreement, agreement
-from wellsep.evaluate.verdict import Verdict
-from wellsep.evaluate.voting import consensus
-from wellsep.evaluate.voting_result import Consensus
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import consensus
+from wellsep.evaluate.vote.merged_partition import ConsensusPartition
+from wellsep.evaluate.vote.merging import consensus_partition
+from wellsep.evaluate.words.verdict import Verdict
 
 __all__ = [
     "AceResult",

@@ -11,13 +11,13 @@ import numpy as np
 from wellsep._arguments import check_kind
 from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
-from wellsep.evaluate.correlation import rank_correlation, ranks
-from wellsep.evaluate.votes import first_of_class
+from wellsep.evaluate.ranks import rank_correlation, ranks
+from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.runs.names import best_first
 
 if TYPE_CHECKING:
+    from wellsep.evaluate.ace_method.answer import AceResult
     from wellsep.evaluate.judgement import Judgement
-    from wellsep.evaluate.result import AceResult
     from wellsep.evaluate.scores import Scores
 
 

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record
-from wellsep.evaluate.combined import ConsensusPartition
-from wellsep.evaluate.confidence import (
+from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
 )
-from wellsep.evaluate.contents_record import ClusterDescription
-from wellsep.evaluate.details import PartitionDetails
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
-from wellsep.evaluate.explain import ranking_html
 from wellsep.evaluate.options import PLAIN
 from wellsep.evaluate.ranking import Ranking, rank
-from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
-from wellsep.evaluate.verdict import Verdict, verdict
-from wellsep.evaluate.voting import VOTES
-from wellsep.evaluate.voting_result import Consensus
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import VOTES
+from wellsep.evaluate.vote.merged_partition import ConsensusPartition
+from wellsep.evaluate.words.explanation import ranking_html
+from wellsep.evaluate.words.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,23 +12,22 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep._records import freeze
 from wellsep.compute.statistics.contingency import Counted, count_labels
-from wellsep.evaluate.baselines import oriented_scores
-from wellsep.evaluate.best_contents import describe_best
-from wellsep.evaluate.combined import MADE_RUN, ConsensusPartition
-from wellsep.evaluate.combining import add_consensus_run
-from wellsep.evaluate.confidence import RankConfidence, ace_draws, rank_draws
-from wellsep.evaluate.contents_record import ClusterDescription
-from wellsep.evaluate.copies import class_numbers, judge_distinct, rows_once, spaces_once
-from wellsep.evaluate.details import details_of_best, leading_space, object_details
-from wellsep.evaluate.door import open_runs
-from wellsep.evaluate.halves import Resampled, Resampling
+from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.ace_method.baselines import oriented_scores
+from wellsep.evaluate.certainty.confidence import RankConfidence, ace_draws, rank_draws
+from wellsep.evaluate.certainty.draws import Plan, draw_plan
+from wellsep.evaluate.certainty.half_samples import Resampled, Resampling
+from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
+from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.objects import details_of_best, leading_space, object_details
+from wellsep.evaluate.distinct import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import AceOptions, Options
-from wellsep.evaluate.plans import Plan, draw_plan
-from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
-from wellsep.evaluate.scoring import (
+from wellsep.evaluate.scoring.spaces import (
     encode_labels,
     encode_runs,
     score_spaces,
@@ -36,10 +35,11 @@ from wellsep.evaluate.scoring import (
     with_drawn_spaces,
 )
 from wellsep.evaluate.structure import structure_of
-from wellsep.evaluate.vote_draws import confidence_of_vote
-from wellsep.evaluate.votes import all_equal, first_of_class, k_varies, number_classes
-from wellsep.evaluate.voting import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
-from wellsep.evaluate.voting_result import Consensus
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
+from wellsep.evaluate.vote.merged_partition import MADE_RUN, ConsensusPartition
+from wellsep.evaluate.vote.merging import add_consensus_run
+from wellsep.evaluate.vote.weights import all_equal, first_of_class, k_varies, number_classes
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.names import natural_key

@@ -26,9 +26,9 @@ from wellsep._checks import (
     check_number,
 )
 from wellsep._records import Record
-from wellsep.evaluate.correlation import CORRELATIONS
-from wellsep.evaluate.grouping import TIE
-from wellsep.evaluate.links import LINKS
+from wellsep.evaluate.ace_method.groups import TIE
+from wellsep.evaluate.ace_method.links import LINKS
+from wellsep.evaluate.ranks import CORRELATIONS
 from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
 from wellsep.partitions import NOISE_POLICIES

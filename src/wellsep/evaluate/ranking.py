@@ -15,11 +15,11 @@ from wellsep._checks import (
     check_numbers,
 )
 from wellsep._records import Record, freeze
-from wellsep.evaluate.confidence import RankConfidence
-from wellsep.evaluate.explain import explain_ace, explain_vote, ranking_html
-from wellsep.evaluate.result import AceResult
-from wellsep.evaluate.voting import VOTES
-from wellsep.evaluate.voting_result import Consensus
+from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.certainty.confidence import RankConfidence
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import VOTES
+from wellsep.evaluate.words.explanation import explain_ace, explain_vote, ranking_html
 from wellsep.runs.names import best_first
 
 

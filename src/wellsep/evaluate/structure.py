@@ -20,7 +20,7 @@ from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus
 from wellsep.evaluate.options import Calling, Computing, Options
 from wellsep.evaluate.scores import Scores
-from wellsep.evaluate.sharing import over_spaces, over_spaces_here
+from wellsep.evaluate.scoring.workers import over_spaces, over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs

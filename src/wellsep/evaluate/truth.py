@@ -16,11 +16,11 @@ from wellsep._display import html_box, html_table
 from wellsep._labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._records import Record, freeze
 from wellsep.compute.statistics.contingency import count_labels
-from wellsep.evaluate.baselines import partitions_of
-from wellsep.evaluate.correlation import rank_correlation, ranks
-from wellsep.evaluate.grouping import TIE
+from wellsep.evaluate.ace_method.baselines import partitions_of
+from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.ranking import Ranking
-from wellsep.evaluate.voting import VOTES, plain_votes
+from wellsep.evaluate.ranks import rank_correlation, ranks
+from wellsep.evaluate.vote.ballot import VOTES, plain_votes
 from wellsep.indices import ari_score, clustering_accuracy, nmi_score
 from wellsep.partitions import Partitions, encode
 

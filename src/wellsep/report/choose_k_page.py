@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import column_names, is_frame, to_numpy
-from wellsep.evaluate.best_contents import describe_best
-from wellsep.evaluate.details import object_details
-from wellsep.evaluate.resolutions import resolution_tree
+from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.objects import object_details
+from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.contents import clusters_payload, described_in_words

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._display import count, listing
 from wellsep.evaluate import ClusterDescription
-from wellsep.evaluate.best_contents import described_objects
+from wellsep.evaluate.clusters.describing_best import described_objects
 from wellsep.partitions import Partitions, encode
 from wellsep.report.figures import ClusterProfile
 from wellsep.report.scatter import LONGEST_NAME

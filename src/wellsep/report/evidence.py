@@ -22,9 +22,9 @@ from wellsep.evaluate import (
     partition_details,
     rank,
 )
-from wellsep.evaluate.best_contents import describe_best
-from wellsep.evaluate.combined import MADE_RUN
+from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.scores import Coordinates
+from wellsep.evaluate.vote.merged_partition import MADE_RUN
 from wellsep.partitions import encode
 from wellsep.runs import Runs
 

@@ -14,9 +14,9 @@ from wellsep.evaluate import (
     Ranking,
     agreement,
 )
-from wellsep.evaluate.explain import describe_confidence
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
+from wellsep.evaluate.words.explanation import describe_confidence
 from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
 from wellsep.report.contents import clusters_payload, described_in_words
 from wellsep.report.evidence import Evidence, collect_evidence

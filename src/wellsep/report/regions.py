@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
-from wellsep.evaluate.details import counterfactual
+from wellsep.evaluate.clusters.objects import counterfactual
 from wellsep.report.figures import Regions
 from wellsep.report.scatter import encoded
 

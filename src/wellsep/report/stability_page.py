@@ -8,8 +8,8 @@ import numpy as np
 
 from wellsep._checks import is_frame
 from wellsep._display import printable
-from wellsep.evaluate.best_contents import describe_best
-from wellsep.evaluate.details import object_details
+from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.contents import clusters_payload

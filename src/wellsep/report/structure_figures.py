@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import AceResult, Consensus, Ranking, Scores
-from wellsep.evaluate.resolutions import resolution_tree
+from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.report.ace_figures import space_order
 from wellsep.report.pack import pack, upper
 from wellsep.report.tree_figures import tree_figure, tree_payload

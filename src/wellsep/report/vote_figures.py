@@ -7,7 +7,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from wellsep.evaluate import Consensus
-from wellsep.evaluate.voting_result import MEASURES
+from wellsep.evaluate.vote.answer import MEASURES
 from wellsep.report.figures import RunAgreement
 
 _MOST_SORTED = 200  # partitions whose neighbours are put in the best order; it takes their cube

@@ -21,8 +21,8 @@ from wellsep._matrices import PairSpace
 from wellsep._records import Record, freeze
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.plane_distances import nearest_planes
+from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ranking import rank
-from wellsep.evaluate.result import AceResult
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.indices.lcd import open_around
 from wellsep.partitions import Partitions, encode

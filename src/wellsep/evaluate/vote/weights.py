@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellsep.evaluate.correlation import average_ranks, ranks
 from wellsep.evaluate.options import VoteOptions
+from wellsep.evaluate.ranks import average_ranks, ranks
 
 DIFFERENT_K, K_RATIO = 3, 1.5  # from when on the number of clusters varies
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import Record
-from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.options import AceOptions
+from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.runs.names import best_first, natural_key
 
 
@@ -164,7 +164,7 @@ class AceResult(Record):
 
     def explain(self) -> str:
         """Say in plain sentences which spaces were left out and why, and which group decided."""
-        from wellsep.evaluate.explain import explain_ace
+        from wellsep.evaluate.words.explanation import explain_ace
 
         return "\n".join(explain_ace(self))
 
@@ -182,6 +182,6 @@ class AceResult(Record):
         return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
 
     def _repr_html_(self) -> str:
-        from wellsep.evaluate.explain import ace_html
+        from wellsep.evaluate.words.explanation import ace_html
 
         return ace_html(self)

@@ -10,8 +10,8 @@ import numpy as np
 
 from wellsep._display import count, listing
 from wellsep._records import Record
-from wellsep.evaluate.explain import describe_coverage, mean_correlation
-from wellsep.evaluate.facts import (
+from wellsep.evaluate.words.explanation import describe_coverage, mean_correlation
+from wellsep.evaluate.words.facts import (
     ALONE,
     APART,
     ASIDE,

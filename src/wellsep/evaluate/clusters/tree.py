@@ -10,8 +10,8 @@ import numpy as np
 
 from wellsep._arguments import check_names
 from wellsep.compute.statistics.contingency import table_cells
-from wellsep.evaluate.tree_record import ResolutionTree
-from wellsep.evaluate.voting import labels_of
+from wellsep.evaluate.clusters.tree_record import ResolutionTree
+from wellsep.evaluate.vote.ballot import labels_of
 from wellsep.partitions import Partitions, is_noise
 
 

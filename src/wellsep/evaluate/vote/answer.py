@@ -11,9 +11,9 @@ import numpy as np
 
 from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
-from wellsep.evaluate.correlation import ranks_with_gaps
 from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.votes import (
+from wellsep.evaluate.ranks import ranks_with_gaps
+from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
     voters_among,

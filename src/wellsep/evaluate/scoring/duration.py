@@ -12,7 +12,7 @@ import numpy as np
 
 from wellsep._display import count
 from wellsep.compute.engine.threads import effective_jobs
-from wellsep.evaluate.halves import Resampling, grows_trees
+from wellsep.evaluate.certainty.half_samples import Resampling, grows_trees
 from wellsep.evaluate.options import ScoreOptions
 from wellsep.indices import score_partitions
 from wellsep.indices.index_names import ParsedIndex

@@ -16,13 +16,18 @@ from wellsep._arguments import check_generator
 from wellsep._files import digest
 from wellsep._records import Record, freeze
 from wellsep.compute.engine.dask.client import open_client
-from wellsep.evaluate.door import open_runs
-from wellsep.evaluate.duration import tell_duration
-from wellsep.evaluate.halves import Resampled, Resampling, resample, score_and_resample
+from wellsep.evaluate.certainty.half_samples import (
+    Resampled,
+    Resampling,
+    resample,
+    score_and_resample,
+)
 from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
+from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
-from wellsep.evaluate.sharing import SAVING, over_spaces, over_spaces_here, tell
+from wellsep.evaluate.scoring.duration import tell_duration
+from wellsep.evaluate.scoring.workers import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.index_names import ParsedIndex
 from wellsep.indices.registry import refuse_unpriced

@@ -16,10 +16,10 @@ from wellsep._records import freeze
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import own_sums
-from wellsep.evaluate.contents_record import ClusterDescription
-from wellsep.evaluate.details import object_details
-from wellsep.evaluate.features import Columns, compare, read_columns
-from wellsep.evaluate.rules import MOST_OBJECTS, Rule, find_rule, in_words
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.features import Columns, compare, read_columns
+from wellsep.evaluate.clusters.objects import object_details
+from wellsep.evaluate.clusters.rules import MOST_OBJECTS, Rule, find_rule, in_words
 from wellsep.indices import cfq_clusters, dbcv_clusters
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 from wellsep.spaces.classical_scaling import has_columns

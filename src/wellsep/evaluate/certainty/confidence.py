@@ -16,9 +16,10 @@ import numpy as np
 
 from wellsep._arguments import check_kind
 from wellsep._records import Record, freeze
-from wellsep.evaluate.baselines import fill_undefined
-from wellsep.evaluate.correlation import ranks_with_gaps
-from wellsep.evaluate.halves import (
+from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.ace_method.baselines import fill_undefined
+from wellsep.evaluate.certainty.draws import Plan, draw_panels, draw_plan
+from wellsep.evaluate.certainty.half_samples import (
     MOST_TREE_DRAWS,
     Resampled,
     Resampling,
@@ -26,12 +27,11 @@ from wellsep.evaluate.halves import (
 )
 from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import ConfidenceOptions, Progress
-from wellsep.evaluate.plans import Plan, draw_panels, draw_plan
-from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
-from wellsep.evaluate.scoring import resample_spaces
-from wellsep.evaluate.sharing import tell
-from wellsep.evaluate.votes import first_of_class
+from wellsep.evaluate.scoring.spaces import resample_spaces
+from wellsep.evaluate.scoring.workers import tell
+from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
@@ -229,8 +229,8 @@ def ace_draws(
 
     With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
     """
-    from wellsep.evaluate.adaptive import judge_by_ace
-    from wellsep.evaluate.copies import of_partitions
+    from wellsep.evaluate.ace_method.steps import judge_by_ace
+    from wellsep.evaluate.distinct import of_partitions
 
     n_draws, n_spaces = len(plan.halves.chosen), len(scores.spaces)
     first = first_of_class(class_of)

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from wellsep.compute.statistics.half_sample_tables import count_by_group
-from wellsep.evaluate.confidence import RankConfidence, summarise_scores
-from wellsep.evaluate.halves import Resampling
-from wellsep.evaluate.plans import Plan, draw_panels
-from wellsep.evaluate.votes import (
+from wellsep.evaluate.certainty.confidence import RankConfidence, summarise_scores
+from wellsep.evaluate.certainty.draws import Plan, draw_panels
+from wellsep.evaluate.certainty.half_samples import Resampling
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
     vote_weights,
     voters_among,
 )
-from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Partitions
 

@@ -22,12 +22,12 @@ from wellsep.compute.statistics.coassociation import (
     most_profiles,
 )
 from wellsep.compute.statistics.contingency import count_pairs
-from wellsep.evaluate.combined import ConsensusPartition
 from wellsep.evaluate.options import Options
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.votes import all_equal, first_of_class, number_classes
-from wellsep.evaluate.voting import labels_of, refuse_too_few
-from wellsep.evaluate.voting_result import Consensus
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
+from wellsep.evaluate.vote.merged_partition import ConsensusPartition
+from wellsep.evaluate.vote.weights import all_equal, first_of_class, number_classes
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Partitions, is_noise
 from wellsep.runs import Runs

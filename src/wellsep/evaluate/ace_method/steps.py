@@ -16,18 +16,25 @@ from scipy import stats
 
 from wellsep._display import count, listing
 from wellsep._records import freeze
-from wellsep.evaluate.baselines import (
+from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
+from wellsep.evaluate.ace_method.baselines import (
     Passed,
     fill_undefined,
     own_space_scores,
     passing_spaces,
 )
-from wellsep.evaluate.correlation import CORRELATIONS, RankAgreement, tied_classes, tied_rows
-from wellsep.evaluate.grouping import TIE, Grouping, dbscan, density_groups, renumber, row_distances
+from wellsep.evaluate.ace_method.groups import (
+    TIE,
+    Grouping,
+    dbscan,
+    density_groups,
+    renumber,
+    row_distances,
+)
+from wellsep.evaluate.ace_method.links import LINKS
 from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.links import LINKS
 from wellsep.evaluate.options import AceOptions
-from wellsep.evaluate.result import AceResult, Dropped, Subgroup
+from wellsep.evaluate.ranks import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores
 
 SPLIT_ABOVE = 5  # groups with more spaces than this are split further (phase 2)

@@ -12,18 +12,18 @@ from wellsep._display import count, shown
 from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._records import freeze
 from wellsep.compute.statistics.contingency import Counted, count_labels
+from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import ConsensusOptions, VoteOptions
-from wellsep.evaluate.result import AceResult
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.votes import (
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
     number_classes,
     voters_among,
     weights_of_voters,
 )
-from wellsep.evaluate.voting_result import Consensus
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -212,7 +212,7 @@ def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
                 f"first_judge must be None or scores where runs have no embedding, got {asked!r}; "
                 "load runs with their embeddings, or leave it out."
             )
-        from wellsep.evaluate.copies import ask_first
+        from wellsep.evaluate.distinct import ask_first
 
         return ask_first(runs, asked)
     found = _named_scores(asked)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wellsep._display import cell, count, html_box, html_table, listing
-from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.runs.names import best_first, natural_key
 
 if TYPE_CHECKING:
-    from wellsep.evaluate.confidence import RankConfidence
+    from wellsep.evaluate.certainty.confidence import RankConfidence
     from wellsep.evaluate.ranking import Ranking
-    from wellsep.evaluate.voting_result import Consensus
+    from wellsep.evaluate.vote.answer import Consensus
 
 BASELINES = {
     "own_space": "Own-space scores (each partition in the space it was made in)",

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._arguments import check_generator
 from wellsep.compute.statistics.half_samples import Halves
-from wellsep.evaluate.halves import Resampling, draw_halves, draws_of_index
+from wellsep.evaluate.certainty.half_samples import Resampling, draw_halves, draws_of_index
 from wellsep.evaluate.options import DrawOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.partitions import Partitions, by_appearance

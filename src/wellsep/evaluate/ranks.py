@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from wellsep.evaluate.grouping import TIE
+from wellsep.evaluate.ace_method.groups import TIE
 
 
 class RankAgreement(NamedTuple):

@@ -13,10 +13,10 @@ from wellsep._checks import is_frame, open_frame
 from wellsep._display import count
 from wellsep._matrices import PairSpace
 from wellsep._records import freeze
-from wellsep.evaluate.contents import describe_partition, found_again
-from wellsep.evaluate.contents_record import ClusterDescription
-from wellsep.evaluate.details import PartitionDetails
-from wellsep.evaluate.features import Columns, compare, read_columns
+from wellsep.evaluate.clusters.describing import describe_partition, found_again
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.features import Columns, compare, read_columns
+from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.partitions import Partitions
 from wellsep.spaces.classical_scaling import has_columns, take_objects
 from wellsep.spaces.drawing_planes import drawn_objects

@@ -11,7 +11,7 @@ from wellsep.runs.names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement
-    from wellsep.evaluate.voting_result import Consensus
+    from wellsep.evaluate.vote.answer import Consensus
 
 # Thresholds, measured on open experiments; the guide says how.
 NOTHING, LITTLE = 0.05, 0.12  # silhouette above that of a cloud without structure

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from wellsep._records import freeze
-from wellsep.evaluate.adaptive import judge_by_ace
-from wellsep.evaluate.baselines import fill_undefined
-from wellsep.evaluate.correlation import tied_classes
+from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.ace_method.baselines import fill_undefined
+from wellsep.evaluate.ace_method.steps import judge_by_ace
 from wellsep.evaluate.options import AceOptions, ScoreOptions
-from wellsep.evaluate.result import AceResult
+from wellsep.evaluate.ranks import tied_classes
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
-from wellsep.evaluate.scoring import encode_runs, score_spaces
-from wellsep.evaluate.votes import first_of_class, number_classes
+from wellsep.evaluate.scoring.spaces import encode_runs, score_spaces
+from wellsep.evaluate.vote.weights import first_of_class, number_classes
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
 from wellsep.runs.space_files import digest_space

@@ -1,0 +1,1 @@
+"""ACE, in the order of its paper."""

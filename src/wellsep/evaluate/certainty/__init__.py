@@ -1,0 +1,1 @@
+"""How sure a ranking is: the same on half-samples."""

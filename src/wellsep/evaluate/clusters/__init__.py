@@ -1,0 +1,1 @@
+"""What is in a cluster: objects, features, rules, the tree of resolutions."""

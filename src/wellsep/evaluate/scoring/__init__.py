@@ -1,0 +1,1 @@
+"""Every partition in every space, here or on Dask."""

@@ -1,0 +1,1 @@
+"""Partitions vote for each other; one partition is made from many."""

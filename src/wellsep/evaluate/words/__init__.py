@@ -1,0 +1,1 @@
+"""Sentences about a judgement, from its facts."""
