@@ -173,8 +173,8 @@ def test_the_page_says_the_best_partition_once():
     judgement = ws.judge(Runs([*runs, copy]), n_draws=4)
     assert judgement.ranking.winners == ("run 0", "run 00")
     assert "Best: 'run 0' and 'run 00', the same partition" in judgement.explain()
-    from wellsep.report.evidence import collect_evidence
-    from wellsep.report.ranking_page import _lead
+    from wellsep.report.pages.ranking import _lead
+    from wellsep.report.source import collect_evidence
 
     lead = "".join(text for _, text in _lead(collect_evidence(judgement, runs=None, truth=None)))
     assert lead == judgement.verdict.headline

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.report.ranking_page import build_ranking_page
-from wellsep.report.table import ranking_table
+from wellsep.report.pages.ranking import build_ranking_page
+from wellsep.report.sections.tables import ranking_table
 
 SEEDS = range(12)
 

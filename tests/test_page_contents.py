@@ -7,8 +7,8 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate.clusters.describing_best import MOST_DESCRIBED, described_objects
-from wellsep.report.evidence import collect_evidence
-from wellsep.report.ranking_page import build_ranking_page
+from wellsep.report.pages.ranking import build_ranking_page
+from wellsep.report.source import collect_evidence
 
 FEATURES = ["height", "weight", "age"]
 

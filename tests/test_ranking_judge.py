@@ -96,7 +96,7 @@ def _in_order(seed: int, data_seed: int) -> ws.Runs:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("data_seed", range(3))
 def test_the_words_do_not_depend_on_the_order_of_the_runs(data_seed):
-    from wellsep.report.ranking_page import build_ranking_page
+    from wellsep.report.pages.ranking import build_ranking_page
 
     said = set()
     for seed in range(3):

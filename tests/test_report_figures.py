@@ -13,8 +13,8 @@ import wellsep as ws
 from wellsep.evaluate.clusters.objects import counterfactual
 from wellsep.plot.counts import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
-from wellsep.report import figures
-from wellsep.report.ace_figures import (
+from wellsep.report.figures import records as figures
+from wellsep.report.figures.ace import (
     agreement_graph,
     dip_figure,
     heat_map,
@@ -22,10 +22,10 @@ from wellsep.report.ace_figures import (
     space_order,
     steps_figure,
 )
-from wellsep.report.choose_k_page import curves_figure, k_table
-from wellsep.report.regions import regions_figure, separating_lines
-from wellsep.report.scatter import matched
-from wellsep.report.table import ranking_table, winning_means
+from wellsep.report.figures.regions import regions_figure, separating_lines
+from wellsep.report.pages.choose_k import curves_figure, k_table
+from wellsep.report.sections.scatter import matched
+from wellsep.report.sections.tables import ranking_table, winning_means
 from wellsep.spaces.drawing_planes import plane
 
 RECORDS = [r for r in vars(figures).values() if isinstance(r, type) and dataclasses.is_dataclass(r)]

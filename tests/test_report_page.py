@@ -267,7 +267,7 @@ def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_
 
 
 def test_details_that_the_judgement_lacks_follow_its_policy_for_noise(tmp_path):
-    from wellsep.report.evidence import collect_evidence
+    from wellsep.report.source import collect_evidence
 
     rng = np.random.default_rng(0)
     X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))

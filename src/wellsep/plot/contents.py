@@ -7,8 +7,8 @@ from typing import Any
 from wellsep._arguments import check_kind
 from wellsep.evaluate import ClusterDescription, describe_clusters
 from wellsep.plot.display import Display, agreement_map, as_written, labels_of, name_rows
-from wellsep.report.contents import profile_figure
-from wellsep.report.figures import ClusterProfile
+from wellsep.report.figures.records import ClusterProfile
+from wellsep.report.sections.clusters import profile_figure
 
 
 class ClusterProfileDisplay(Display):

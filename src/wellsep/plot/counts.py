@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wellsep.plot.display import Display, accent, ink, quiet, tidy, tint
-from wellsep.report.choose_k_page import curves_figure
-from wellsep.report.figures import Boxes, Curves
+from wellsep.report.figures.records import Boxes, Curves
+from wellsep.report.pages.choose_k import curves_figure
 
 
 class CurvesDisplay(Display):

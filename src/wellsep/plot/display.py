@@ -9,7 +9,7 @@ import numpy as np
 from wellsep._checks import to_numpy
 from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
-from wellsep.report.figures import Scatter
+from wellsep.report.figures.records import Scatter
 
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "P"}
 MOST_NAMED = 40  # names written next to a heat map
@@ -21,7 +21,7 @@ class Display:
 
     Parameters
     ----------
-    figure : a record of ``wellsep.report.figures``
+    figure : a record of ``wellsep.report.figures.records``
     """
 
     def __init__(self, figure: Any) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.plot.display import Display, centers_of, ground, ink, labels_of, tidy, tint
-from wellsep.report.figures import Silhouettes, Strips
-from wellsep.report.objects import lcd_figure, margin_figure, silhouette_figure
-from wellsep.report.scatter import encoded
+from wellsep.report.figures.records import Silhouettes, Strips
+from wellsep.report.sections.objects import lcd_figure, margin_figure, silhouette_figure
+from wellsep.report.sections.scatter import encoded
 
 
 class SilhouetteDisplay(Display):

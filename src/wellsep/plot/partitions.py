@@ -6,8 +6,8 @@ from typing import Any
 
 from wellsep.evaluate import Consensus, Judgement
 from wellsep.plot.display import Display, agreement_map, name_rows
-from wellsep.report.figures import RunAgreement
-from wellsep.report.vote_figures import run_agreement
+from wellsep.report.figures.records import RunAgreement
+from wellsep.report.figures.votes import run_agreement
 
 
 class RunAgreementDisplay(Display):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from wellsep.plot.display import Display, centers_of, ground, ink, key, labels_of, style, tint
-from wellsep.report.figures import Regions
-from wellsep.report.regions import regions_figure
+from wellsep.report.figures.records import Regions
+from wellsep.report.figures.regions import regions_figure
 
 
 class RegionsDisplay(Display):

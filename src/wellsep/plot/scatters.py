@@ -9,8 +9,8 @@ import numpy as np
 from wellsep._checks import check_data, to_numpy
 from wellsep._matrices import PairSpace
 from wellsep.plot.display import Display, draw_scatter, key, labels_of
-from wellsep.report.figures import Scatter
-from wellsep.report.scatter import encoded
+from wellsep.report.figures.records import Scatter
+from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 

@@ -20,9 +20,9 @@ from wellsep.plot.display import (
     quiet,
     tint,
 )
-from wellsep.report.ace_figures import agreement_graph, fates, heat_map, space_order
-from wellsep.report.figures import Graph, HeatMap, Scatter
-from wellsep.report.scatter import encoded
+from wellsep.report.figures.ace import agreement_graph, fates, heat_map, space_order
+from wellsep.report.figures.records import Graph, HeatMap, Scatter
+from wellsep.report.sections.scatter import encoded
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from wellsep._arguments import check_kind
 from wellsep.evaluate import ResolutionTree
 from wellsep.plot.display import Display, as_written, ground, ink, quiet, tint
-from wellsep.report.figures import TreeFigure
-from wellsep.report.tree_figures import tree_figure
+from wellsep.report.figures.records import TreeFigure
+from wellsep.report.figures.trees import tree_figure
 
 _MOST_NAMED = 20  # clusters of a level that are named
 

@@ -23,12 +23,12 @@ from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep._replace import write_text
 from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
-from wellsep.report.choose_k_page import build_k_page, is_chosen_k
-from wellsep.report.figures import Column, Page
+from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json
+from wellsep.report.pages.choose_k import build_k_page, is_chosen_k
+from wellsep.report.pages.ranking import build_ranking_page
+from wellsep.report.pages.stability import build_stability_page, is_stability
 from wellsep.report.provenance import provenance
-from wellsep.report.ranking_page import build_ranking_page
-from wellsep.report.stability_page import build_stability_page, is_stability
 from wellsep.spaces.drawing_planes import LAYOUTS
 
 # Drawn in this order; each file speaks to the ones before it through the object W.

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.figures import ObjectFigures, Silhouettes, Strips
+from wellsep.report.figures.records import ObjectFigures, Silhouettes, Strips
 from wellsep.report.pack import pack
-from wellsep.report.scatter import object_names
+from wellsep.report.sections.scatter import object_names
 
 N_WORST = 12
 PROFILE = 120  # points of a silhouette profile

@@ -12,9 +12,7 @@ from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.contents import clusters_payload
-from wellsep.report.data_given import DATA, given_data
-from wellsep.report.figures import (
+from wellsep.report.figures.records import (
     ClusterTable,
     Column,
     ObjectFigures,
@@ -23,16 +21,18 @@ from wellsep.report.figures import (
     StabilityFigure,
     fact,
 )
-from wellsep.report.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.given_data import DATA, given_data
 from wellsep.report.pack import pack
-from wellsep.report.scatter import (
+from wellsep.report.sections.clusters import clusters_payload
+from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.sections.scatter import (
     Scatters,
     draw_objects,
     label_parts,
     object_names,
     scatters_payload,
 )
-from wellsep.report.table import table_payload
+from wellsep.report.sections.tables import table_payload
 from wellsep.spaces.drawing_planes import plane
 
 WHOLE = "the clustering"

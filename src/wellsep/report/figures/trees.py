@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import ResolutionTree
-from wellsep.report.figures import TreeFigure
+from wellsep.report.figures.records import TreeFigure
 
 _SWEEPS = 8  # down and up again; more change little
 

@@ -11,8 +11,8 @@ from wellsep._display import count, listing
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing_best import described_objects
 from wellsep.partitions import Partitions, encode
-from wellsep.report.figures import ClusterProfile
-from wellsep.report.scatter import LONGEST_NAME
+from wellsep.report.figures.records import ClusterProfile
+from wellsep.report.sections.scatter import LONGEST_NAME
 
 MOST_ROWS = 60  # clusters of a table, the largest
 MOST_OTHERS = 100  # clusterings that a cluster is looked for in

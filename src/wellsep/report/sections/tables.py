@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._words import WORDS
 from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
-from wellsep.report.figures import Column, RankingTable, TruthPanels
+from wellsep.report.figures.records import Column, RankingTable, TruthPanels
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {

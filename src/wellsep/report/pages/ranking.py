@@ -17,31 +17,31 @@ from wellsep.evaluate import (
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.evaluate.words.explanation import describe_confidence
-from wellsep.report.ace_figures import ace_payload, space_order, steps_figure
-from wellsep.report.contents import clusters_payload, described_in_words
-from wellsep.report.evidence import Evidence, collect_evidence
-from wellsep.report.figures import ClusterTable, ObjectFigures, Page, TruthPanels, fact
-from wellsep.report.objects import objects_figure, objects_payload, worst_table
-from wellsep.report.scatter import (
+from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
+from wellsep.report.figures.records import ClusterTable, ObjectFigures, Page, TruthPanels, fact
+from wellsep.report.figures.runs import (
+    agreement_payload,
+    grid_payload,
+    runs_tree_payload,
+    score_grid,
+)
+from wellsep.report.sections.clusters import clusters_payload, described_in_words
+from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.sections.scatter import (
     Scatters,
     draw_objects,
     label_parts,
     object_names,
     scatters_payload,
 )
-from wellsep.report.structure_figures import (
-    agreement_payload,
-    grid_payload,
-    runs_tree_payload,
-    score_grid,
-)
-from wellsep.report.table import (
+from wellsep.report.sections.tables import (
     judge_picks,
     ranking_table,
     table_payload,
     truth_panels,
     truth_payload,
 )
+from wellsep.report.source import Evidence, collect_evidence
 from wellsep.runs.names import best_first
 from wellsep.spaces.drawing_planes import plane
 

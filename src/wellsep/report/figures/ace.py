@@ -8,7 +8,7 @@ import numpy as np
 
 from wellsep._display import count
 from wellsep.evaluate import AceResult, Scores
-from wellsep.report.figures import Dips, Graph, HeatMap, Step, Steps
+from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
 from wellsep.runs.names import best_first
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from wellsep._checks import check_count, check_data, to_numpy
 from wellsep.evaluate.clusters.objects import counterfactual
-from wellsep.report.figures import Regions
-from wellsep.report.scatter import encoded
+from wellsep.report.figures.records import Regions
+from wellsep.report.sections.scatter import encoded
 
 
 def regions_figure(

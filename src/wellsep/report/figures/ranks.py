@@ -6,7 +6,7 @@ import numpy as np
 
 from wellsep._checks import check_count
 from wellsep.evaluate import Ranking
-from wellsep.report.figures import RankIntervals
+from wellsep.report.figures.records import RankIntervals
 
 
 def rank_intervals(ranking: Ranking, most: int = 30) -> RankIntervals:

@@ -10,10 +10,10 @@ import numpy as np
 
 from wellsep.evaluate import AceResult, Consensus, Ranking, Scores
 from wellsep.evaluate.clusters.tree import resolution_tree
-from wellsep.report.ace_figures import space_order
+from wellsep.report.figures.ace import space_order
+from wellsep.report.figures.trees import tree_figure, tree_payload
+from wellsep.report.figures.votes import run_agreement
 from wellsep.report.pack import pack, upper
-from wellsep.report.tree_figures import tree_figure, tree_payload
-from wellsep.report.vote_figures import run_agreement
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
 MOST_LEVELS = 12  # of the tree

@@ -13,9 +13,7 @@ from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
-from wellsep.report.contents import clusters_payload, described_in_words
-from wellsep.report.data_given import DATA, given_data
-from wellsep.report.figures import (
+from wellsep.report.figures.records import (
     ClusterTable,
     Column,
     Curve,
@@ -25,16 +23,18 @@ from wellsep.report.figures import (
     TruthPanels,
     fact,
 )
-from wellsep.report.objects import objects_figure, objects_payload, worst_table
-from wellsep.report.scatter import (
+from wellsep.report.figures.trees import tree_figure, tree_payload
+from wellsep.report.given_data import DATA, given_data
+from wellsep.report.sections.clusters import clusters_payload, described_in_words
+from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.sections.scatter import (
     Scatters,
     draw_objects,
     label_parts,
     object_names,
     scatters_payload,
 )
-from wellsep.report.table import table_payload, truth_panels, truth_payload
-from wellsep.report.tree_figures import tree_figure, tree_payload
+from wellsep.report.sections.tables import table_payload, truth_panels, truth_payload
 from wellsep.spaces.classical_scaling import take_objects
 from wellsep.spaces.drawing_planes import plane
 

@@ -8,7 +8,7 @@ from scipy.spatial.distance import squareform
 
 from wellsep.evaluate import Consensus
 from wellsep.evaluate.vote.answer import MEASURES
-from wellsep.report.figures import RunAgreement
+from wellsep.report.figures.records import RunAgreement
 
 _MOST_SORTED = 200  # partitions whose neighbours are put in the best order; it takes their cube
 

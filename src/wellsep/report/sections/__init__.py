@@ -1,0 +1,1 @@
+"""Parts of a page: tables, objects, the scatter, clusters."""
