@@ -13,7 +13,7 @@ import typer
 import wellsep as ws
 from wellsep._files import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
-from wellsep.cli.output import print_table, progress
+from wellsep.cli.printing import print_table, progress
 from wellsep.cli.scoring import parse_index
 from wellsep.table_writer import write_table
 

@@ -269,7 +269,7 @@ def test_a_notebook_shows_the_numbers_of_partition_scores(files):
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, width):
-    from wellsep.cli import output
+    from wellsep.cli import printing as output
 
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", width)
     words = [*RANK[:2], "--draws", "4", "--no-cache", "--truth", "y.npy"]
@@ -307,7 +307,7 @@ def test_help_keeps_the_lines_of_its_glossary_at_80_columns(capsys, monkeypatch)
 
 
 def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):
-    from wellsep.cli import output
+    from wellsep.cli import printing as output
 
     sentence = "calinski_harabasz must have several clusters " * 5
     output.print_error(sentence)

@@ -110,7 +110,7 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
 ):
     import importlib
 
-    from wellsep.cli import output
+    from wellsep.cli import printing as output
 
     given, print_table = [], output.print_table
 
@@ -120,7 +120,7 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
-    for room in ("output", "answers", "scoring", "clustering"):
+    for room in ("printing", "ranking_answers", "scoring", "clustering"):
         module = importlib.import_module(f"wellsep.cli.{room}")
         if hasattr(module, "print_table"):
             monkeypatch.setattr(module, "print_table", noted)
@@ -137,7 +137,7 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
 
 
 def test_a_wide_column_does_not_push_the_score_off_the_screen(awkward, capsys, monkeypatch):
-    from wellsep.cli import output
+    from wellsep.cli import printing as output
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
@@ -151,7 +151,7 @@ def test_a_wide_column_does_not_push_the_score_off_the_screen(awkward, capsys, m
 def test_names_that_differ_in_the_middle_stay_different_when_they_are_shortened(
     awkward, capsys, monkeypatch
 ):
-    from wellsep.cli import output
+    from wellsep.cli import printing as output
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)

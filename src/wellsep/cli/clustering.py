@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wellsep._display import count
-from wellsep.cli.files import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    TableReader,
-    choices,
-    named,
-)
-from wellsep.cli.input import DataArgument, SpaceOption
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     PAGES,
     TABLES,
     JsonOption,
@@ -33,6 +24,15 @@ from wellsep.cli.output import (
     show_progress,
     wrote,
 )
+from wellsep.cli.reading import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    choices,
+    named,
+)
+from wellsep.cli.reading_runs import DataArgument, SpaceOption
 from wellsep.cli.scoring import parse_index
 from wellsep.cli.wording import command_of
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.output import JsonOption, check_folder, print_json, print_line, progress
+from wellsep.cli.printing import JsonOption, check_folder, print_json, print_line, progress
 
 CLUSTERS = (6, 10, 14)
 INDICES = ["silhouette", "calinski_harabasz", "cfq"]
@@ -31,7 +31,7 @@ def demo(
     import numpy as np
 
     import wellsep as ws
-    from wellsep.cli.answers import print_agreement, print_judgement
+    from wellsep.cli.ranking_answers import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
     check_folder("folder", folder)

@@ -21,19 +21,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.models import ArgumentInfo
 
-from wellsep.cli.output import print_error
+from wellsep.cli.printing import print_error
 
 COMMANDS = {
     "indices": "scoring",
     "score": "scoring",
     "rank": "ranking",
     "explain": "ranking",
-    "report": "reporting",
+    "report": "saved",
     "choose-k": "clustering",
     "cluster": "clustering",
     "stability": "stability",
     "resolutions": "resolutions",
-    "describe": "describing",
+    "describe": "clusters",
     "train": "training",
     "demo": "demo",
 }

@@ -14,20 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.answers import print_agreement, print_judgement
-from wellsep.cli.files import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    ObjectsOption,
-    TableReader,
-    choices,
-    read_objects,
-    read_truth,
-    truth_file,
-)
-from wellsep.cli.input import parse_alpha
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     PAGES,
     AllOption,
     JsonOption,
@@ -41,6 +28,19 @@ from wellsep.cli.output import (
     told_when_interrupted,
     wrote,
 )
+from wellsep.cli.ranking_answers import print_agreement, print_judgement
+from wellsep.cli.reading import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    ObjectsOption,
+    TableReader,
+    choices,
+    read_objects,
+    read_truth,
+    truth_file,
+)
+from wellsep.cli.reading_runs import parse_alpha
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 Pattern = str | None

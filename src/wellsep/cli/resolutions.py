@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.input import is_anndata
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     TABLES,
     JsonOption,
     check_file,
@@ -20,6 +19,7 @@ from wellsep.cli.output import (
     refuse_inputs,
     wrote,
 )
+from wellsep.cli.reading_runs import is_anndata
 
 
 def resolutions(

@@ -12,16 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.files import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    TableReader,
-    check_order,
-    choices,
-)
-from wellsep.cli.input import DataArgument, SpaceOption, is_anndata
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,
     TABLES,
@@ -36,6 +27,15 @@ from wellsep.cli.output import (
     refuse_inputs,
     wrote,
 )
+from wellsep.cli.reading import (
+    ColumnsOption,
+    IdsOption,
+    NoHeaderOption,
+    TableReader,
+    check_order,
+    choices,
+)
+from wellsep.cli.reading_runs import DataArgument, SpaceOption, is_anndata
 
 if TYPE_CHECKING:
     from wellsep.indices import Index, PartitionScores

@@ -14,9 +14,7 @@ from wellsep.cli.clustering import (
     _estimator,
     _scaled,
 )
-from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader, named
-from wellsep.cli.input import DataArgument, SpaceOption, is_anndata
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     PAGES,
     TABLES,
     JsonOption,
@@ -29,6 +27,8 @@ from wellsep.cli.output import (
     refuse_inputs,
     wrote,
 )
+from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader, named
+from wellsep.cli.reading_runs import DataArgument, SpaceOption, is_anndata
 from wellsep.cli.scoring import _read_all, _read_columns
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
 

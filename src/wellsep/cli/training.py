@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     JsonOption,
     check_folder,
     console,
@@ -22,6 +21,7 @@ from wellsep.cli.output import (
     print_table,
     told_when_interrupted,
 )
+from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
 from wellsep.cli.wording import flags_of, in_shell_words
 
 METHODS = {

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.files import (
+from wellsep.cli.printing import PAGES, check_file, refuse_inputs, wrote
+from wellsep.cli.reading import (
     ColumnsOption,
     IdsOption,
     NoHeaderOption,
@@ -19,8 +20,7 @@ from wellsep.cli.files import (
     read_truth,
     truth_file,
 )
-from wellsep.cli.input import SpaceOption, is_anndata
-from wellsep.cli.output import PAGES, check_file, refuse_inputs, wrote
+from wellsep.cli.reading_runs import SpaceOption, is_anndata
 from wellsep.cli.wording import command_of
 
 

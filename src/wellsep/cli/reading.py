@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.input import is_anndata, read_data
-from wellsep.cli.output import print_error
+from wellsep.cli.printing import print_error
+from wellsep.cli.reading_runs import is_anndata, read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

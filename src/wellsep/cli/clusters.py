@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wellsep.cli.clustering import ScaleOption, _scaled
-from wellsep.cli.files import ColumnsOption, IdsOption, NoHeaderOption, TableReader
-from wellsep.cli.input import DataArgument, SpaceOption
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     TABLES,
     JsonOption,
     check_file,
@@ -21,6 +19,8 @@ from wellsep.cli.output import (
     refuse_inputs,
     wrote,
 )
+from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader
+from wellsep.cli.reading_runs import DataArgument, SpaceOption
 from wellsep.cli.scoring import _read_all
 from wellsep.cli.stability import _of_anndata, _one
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wellsep.cli.output import (
+from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,
     cell,
