@@ -16,8 +16,8 @@ pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep import degree_linkage, path_integral
-from wellsep.deep.jule_linkage import DegreeLinkage
-from wellsep.deep.merging import (
+from wellsep.deep.linkage.degree import DegreeLinkage
+from wellsep.deep.linkage.merging import (
     chains,
     gaussian_weights,
     merge_clusters,

@@ -14,8 +14,8 @@ pytest.importorskip("torch", reason="needs the extra deep")
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
-from wellsep.deep.claims import claimed
-from wellsep.deep.jobs import JOURNAL, _end_with
+from wellsep.deep.sweeps.claims import claimed
+from wellsep.deep.sweeps.trial import JOURNAL, _end_with
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)

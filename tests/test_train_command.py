@@ -200,7 +200,8 @@ def command(*words):
     return said.getvalue()
 
 found = {name: sentence(lambda: importlib.import_module(name)) for name in (
-    "wellsep.deep", "wellsep.deep.trials", "wellsep.deep.dec", "wellsep.deep.study")}
+    "wellsep.deep", "wellsep.deep.sweeps.sweep", "wellsep.deep.methods.dec",
+    "wellsep.deep.sweeps.study")}
 found["train"] = command("train", "-d", "x.npy", "-m", "dec", "-o", "runs")
 found["rank"] = command("rank", "runs", "--device", "cuda", "--no-cache")
 found["score"] = sentence(lambda: wellsep.silhouette_score([[0.], [1.], [2.]], [0, 0, 1],

@@ -12,16 +12,16 @@ except ModuleNotFoundError:
     ) from None
 
 from wellsep.deep.checkpoints import load
-from wellsep.deep.dec import DEC, IDEC
-from wellsep.deep.deepcluster import DeepCluster
-from wellsep.deep.deepkmeans import DeepCFMeans, DeepKMeans
-from wellsep.deep.depict import DEPICT
-from wellsep.deep.jobs import Trial
-from wellsep.deep.jule import JULE
-from wellsep.deep.jule_linkage import degree_linkage
-from wellsep.deep.path_linkage import path_integral
+from wellsep.deep.linkage.degree import degree_linkage
+from wellsep.deep.linkage.paths import path_integral
+from wellsep.deep.methods.dec import DEC, IDEC
+from wellsep.deep.methods.deepcluster import DeepCluster
+from wellsep.deep.methods.deepkmeans import DeepCFMeans, DeepKMeans
+from wellsep.deep.methods.depict import DEPICT
+from wellsep.deep.methods.jule import JULE
+from wellsep.deep.sweeps.sweep import Sweep, sweep
+from wellsep.deep.sweeps.trial import Trial
 from wellsep.deep.training import TrainingDiverged
-from wellsep.deep.trials import Sweep, sweep
 
 __all__ = [
     "DEC",

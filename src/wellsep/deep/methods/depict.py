@@ -14,10 +14,10 @@ from torch.nn import functional as F
 from wellsep._checks import check_choice, check_number, check_numbers, to_numpy
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
+from wellsep.deep.linkage.paths import path_integral
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
 from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
-from wellsep.deep.path_linkage import path_integral
 from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 

@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.base import clone
 
 from wellsep._files import digest, to_json
-from wellsep.deep.claims import claimed
+from wellsep.deep.sweeps.claims import claimed
 from wellsep.runs.folder import read_run_folder
 from wellsep.runs.names import safe_name
 from wellsep.runs.places import set_aside

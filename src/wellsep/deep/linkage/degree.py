@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import check_count
-from wellsep.deep.merging import agglomerate
+from wellsep.deep.linkage.merging import agglomerate
 
 
 class DegreeLinkage:

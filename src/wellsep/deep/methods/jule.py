@@ -16,9 +16,9 @@ from wellsep._arguments import check_flag
 from wellsep._checks import check_choice, check_count, check_number
 from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep.base import DeepClusterer, Outcome
-from wellsep.deep.jule_linkage import degree_linkage
+from wellsep.deep.linkage.degree import degree_linkage
+from wellsep.deep.linkage.merging import chains
 from wellsep.deep.losses import sample_triplets, triplet_loss
-from wellsep.deep.merging import chains
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer

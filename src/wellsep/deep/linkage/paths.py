@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks import check_number
-from wellsep.deep.merging import agglomerate
+from wellsep.deep.linkage.merging import agglomerate
 
 # Increments of the path integral are of order z²; terms beyond this are lost in float64 anyway.
 _TOLERANCE = 1e-15

@@ -17,8 +17,8 @@ from wellsep._checks import (
     to_table,
 )
 from wellsep._display import meant, shown
-from wellsep.deep.claims import drop_dead_claims
-from wellsep.deep.jobs import Trial, TrialJob, run_trials
+from wellsep.deep.sweeps.claims import drop_dead_claims
+from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
 
 SAMPLERS = ("grid", "optuna")
 
@@ -161,7 +161,7 @@ def sweep(
     drop_dead_claims(folder)
     job = TrialJob(estimator, array, folder, called, objective, fixed)
     if sampler == "optuna":
-        from wellsep.deep.study import run_study
+        from wellsep.deep.sweeps.study import run_study
 
         count = check_count("n_trials", n_trials)
         trials = run_study(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from wellsep._replace import is_running
-from wellsep.deep.jobs import Trial, TrialJob, run_trials
+from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
 
 STUDY = "wellsep-sweep"  # and the settings of all its trials, shortened
 

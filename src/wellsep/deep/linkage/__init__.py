@@ -1,0 +1,1 @@
+"""Agglomerative clustering inside JULE and DEPICT."""

@@ -1,0 +1,1 @@
+"""Sweeps over settings: trials, their processes, Optuna's studies."""
