@@ -29,7 +29,7 @@ USED = {
     "wellsep.adapters.mlflow": "mlflow",
     "wellsep.adapters.optuna": "optuna",
     "wellsep.plot": "matplotlib",
-    "wellsep.runs.large": "dask",
+    "wellsep.runs.tables_on_disk": "dask",
 }
 
 

@@ -22,7 +22,7 @@ import wellsep as ws
 from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
 from wellsep._files import Stored
 from wellsep.runs import folder as folder_module
-from wellsep.runs.names import natural_key, safe_name
+from wellsep.runs.folder_names import natural_key, safe_name
 
 RNG = np.random.default_rng(0)
 SPACE = RNG.normal(size=(6, 3)).astype(np.float32)

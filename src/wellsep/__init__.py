@@ -73,7 +73,7 @@ _HOME = {
     "Run": "runs",
     "Runs": "runs",
     "load_runs": "runs",
-    "open_chunked": "runs.large",
+    "open_chunked": "runs.tables_on_disk",
     "save_run": "runs",
     # rank runs
     "judge": "evaluate",

@@ -80,7 +80,7 @@ from wellsep.indices.silhouette_sampling import SilhouetteEstimate, silhouette_e
 from wellsep.partitions import Partitions
 from wellsep.report import render_report
 from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run
-from wellsep.runs.large import open_chunked
+from wellsep.runs.tables_on_disk import open_chunked
 from wellsep.spaces import (
     DipResult,
     HolmResult,

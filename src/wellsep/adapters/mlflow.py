@@ -19,8 +19,8 @@ from wellsep._files import read_json, stored_npy
 from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
 from wellsep.runs.folder import check_manifest, write_run_files
-from wellsep.runs.names import safe_name
-from wellsep.runs.places import FILES
+from wellsep.runs.folder_names import safe_name
+from wellsep.runs.folder_places import FILES
 
 
 def runs_from_mlflow(

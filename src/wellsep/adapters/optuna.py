@@ -15,8 +15,8 @@ from wellsep._reading import inside
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
 from wellsep.runs.folder import read_run_folder, write_run_files
-from wellsep.runs.names import safe_name
-from wellsep.runs.places import FILES
+from wellsep.runs.folder_names import safe_name
+from wellsep.runs.folder_places import FILES
 
 ATTRIBUTE = "wellsep_run"
 

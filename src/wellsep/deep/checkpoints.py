@@ -20,7 +20,7 @@ from wellsep._records import load_parts, save_parts
 from wellsep._replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
-from wellsep.runs.places import set_aside
+from wellsep.runs.folder_places import set_aside
 
 FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"

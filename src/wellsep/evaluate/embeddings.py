@@ -13,7 +13,7 @@ from wellsep._display import count, html_box, html_table, listing
 from wellsep._records import Record, freeze
 from wellsep.evaluate.ranks import rank_correlation, ranks
 from wellsep.evaluate.vote.weights import first_of_class
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 
 if TYPE_CHECKING:
     from wellsep.evaluate.ace_method.answer import AceResult

@@ -42,7 +42,7 @@ from wellsep.evaluate.vote.merging import add_consensus_run
 from wellsep.evaluate.vote.weights import all_equal, first_of_class, k_varies, number_classes
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.runs.names import natural_key
+from wellsep.runs.folder_names import natural_key
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds

@@ -20,7 +20,7 @@ from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
 from wellsep.evaluate.words.explanation import explain_ace, explain_vote, ranking_html
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 
 
 @dataclass(frozen=True, eq=False)

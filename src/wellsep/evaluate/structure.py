@@ -24,7 +24,7 @@ from wellsep.evaluate.scoring.workers import over_spaces, over_spaces_here
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
-from wellsep.runs.names import natural_key
+from wellsep.runs.folder_names import natural_key
 from wellsep.spaces.classical_scaling import coordinates, has_columns
 
 # The thresholds of the verdict were chosen with these sizes.

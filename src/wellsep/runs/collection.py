@@ -315,12 +315,12 @@ class Runs:
         return self.runs[key]
 
     def __repr__(self) -> str:
-        from wellsep.runs.view import runs_as_text
+        from wellsep.runs.text import runs_as_text
 
         return runs_as_text(self)
 
     def _repr_html_(self) -> str:
-        from wellsep.runs.view import runs_as_html
+        from wellsep.runs.text import runs_as_html
 
         return runs_as_html(self)
 

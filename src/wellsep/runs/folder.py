@@ -16,8 +16,8 @@ from wellsep._reading import read_bytes
 from wellsep._replace import move_folder, temporary_folder
 from wellsep.runs.archive import write_archive
 from wellsep.runs.collection import Runs
-from wellsep.runs.names import check_name, safe_name
-from wellsep.runs.places import FILES, MANIFEST, is_ours, put_back, remedy_for
+from wellsep.runs.folder_names import check_name, safe_name
+from wellsep.runs.folder_places import FILES, MANIFEST, is_ours, put_back, remedy_for
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import (
     condensed,

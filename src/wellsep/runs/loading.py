@@ -20,13 +20,13 @@ from wellsep._reading import read_bytes
 from wellsep.runs.archive import read_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.folder import FACTS, check_manifest, read_run_folder
-from wellsep.runs.large import stored_zarr
-from wellsep.runs.names import check_name, natural_key
-from wellsep.runs.nested import below
-from wellsep.runs.places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
+from wellsep.runs.folder_names import check_name, natural_key
+from wellsep.runs.folder_places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
+from wellsep.runs.joining import below
+from wellsep.runs.parts_of_tables import check_equal_ids, read_part
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import read_square_table, stored_space
-from wellsep.runs.tabular import check_equal_ids, read_part
+from wellsep.runs.tables_on_disk import stored_zarr
 
 _DEEPEST = 8  # levels of subfolders
 _TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")

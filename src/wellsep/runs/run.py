@@ -17,7 +17,7 @@ from wellsep._checks import to_numpy, warn_of_distances
 from wellsep._files import Stored, pieces, to_json
 from wellsep._labels import as_labels, as_vector
 from wellsep._matrices import PairSpace
-from wellsep.runs.names import check_name
+from wellsep.runs.folder_names import check_name
 from wellsep.runs.space_files import StoredDistances, digest_space
 
 
@@ -248,7 +248,7 @@ class Run:
         return Run(**{**given, **others, **changes})
 
     def __repr__(self) -> str:
-        from wellsep.runs.view import describe_run
+        from wellsep.runs.text import describe_run
 
         return f"Run({self.name!r}, {describe_run(self)})"
 

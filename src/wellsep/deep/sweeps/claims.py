@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wellsep._replace import is_running, locked, machine, write_text
-from wellsep.runs.names import safe_name
+from wellsep.runs.folder_names import safe_name
 
 _SUFFIX = ".claim"
 

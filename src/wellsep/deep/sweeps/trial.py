@@ -26,8 +26,8 @@ from sklearn.base import clone
 from wellsep._files import digest, to_json
 from wellsep.deep.sweeps.claims import claimed
 from wellsep.runs.folder import read_run_folder
-from wellsep.runs.names import safe_name
-from wellsep.runs.places import set_aside
+from wellsep.runs.folder_names import safe_name
+from wellsep.runs.folder_places import set_aside
 
 _PAUSE = 0.5  # seconds between looks at a trial that another process trains
 JOURNAL = "sweep.jsonl"

@@ -12,7 +12,7 @@ import numpy as np
 from wellsep._records import Record
 from wellsep.evaluate.options import AceOptions
 from wellsep.evaluate.ranks import ranks_with_gaps
-from wellsep.runs.names import best_first, natural_key
+from wellsep.runs.folder_names import best_first, natural_key
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from wellsep.evaluate.certainty.half_samples import Resampling, draw_halves, dra
 from wellsep.evaluate.options import DrawOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.partitions import Partitions, by_appearance
-from wellsep.runs.names import natural_key
+from wellsep.runs.folder_names import natural_key
 
 
 class Plan(NamedTuple):

@@ -19,7 +19,7 @@ from wellsep.evaluate.vote.weights import (
     voters_among,
     weights_of_voters,
 )
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 
 MEASURES = {
     "ari": "adjusted Rand index",

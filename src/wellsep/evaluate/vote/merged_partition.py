@@ -13,7 +13,7 @@ from wellsep._display import count, html_box, html_table
 from wellsep._labels import NOISE
 from wellsep._records import Record
 from wellsep.runs import Run, Runs
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 
 MADE_RUN = "consensus"  # the run's name where it is ranked with the others
 

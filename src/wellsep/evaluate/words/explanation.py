@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._display import cell, count, html_box, html_table, listing
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.runs.names import best_first, natural_key
+from wellsep.runs.folder_names import best_first, natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.certainty.confidence import RankConfidence

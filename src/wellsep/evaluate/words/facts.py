@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wellsep.runs.names import natural_key
+from wellsep.runs.folder_names import natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.judgement import Judgement

@@ -10,7 +10,7 @@ from wellsep._display import count
 from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen

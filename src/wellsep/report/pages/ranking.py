@@ -42,7 +42,7 @@ from wellsep.report.sections.tables import (
     truth_payload,
 )
 from wellsep.report.source import Evidence, collect_evidence
-from wellsep.runs.names import best_first
+from wellsep.runs.folder_names import best_first
 from wellsep.spaces.drawing_planes import plane
 
 

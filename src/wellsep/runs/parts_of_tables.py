@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._display import quoted
-from wellsep.runs.large import stored_parquet
+from wellsep.runs.tables_on_disk import stored_parquet
 from wellsep.tables import read_table
 
 
