@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
 from wellsep.evaluate.clusters.objects import counterfactual
-from wellsep.plot.counts import box_figure
+from wellsep.plot.curves import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report.figures import records as figures
 from wellsep.report.figures.ace import (

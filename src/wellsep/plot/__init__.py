@@ -6,15 +6,15 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 """
 
 from wellsep._display import CLUSTERS, SURFACES
-from wellsep.plot.contents import ClusterProfileDisplay
-from wellsep.plot.counts import BoxDisplay, CurvesDisplay
-from wellsep.plot.draws import StabilityDisplay
+from wellsep.plot.clusters import ClusterProfileDisplay
+from wellsep.plot.curves import BoxDisplay, CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
 from wellsep.plot.partitions import RunAgreementDisplay
 from wellsep.plot.rankings import DipDisplay, RankingDisplay
 from wellsep.plot.regions import RegionsDisplay
 from wellsep.plot.scatters import ScatterDisplay
 from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
+from wellsep.plot.stability import StabilityDisplay
 from wellsep.plot.trees import ResolutionTreeDisplay
 
 __all__ = [
