@@ -34,7 +34,7 @@ THEIRS = DATA + "from sklearn.metrics import silhouette_score; print(silhouette_
 
 WATCHED = """
 import threading, time, numpy as np, wellsep as ws
-from wellsep._files import stored_npy
+from wellsep._files.arrays import stored_npy
 names = {names!r}
 ws.score_partitions(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 5, names)
 {data}

@@ -9,7 +9,7 @@ from libraries import converter
 from scipy.spatial.distance import cdist, pdist
 
 import wellsep as ws
-from wellsep._checks import is_torch
+from wellsep._checks.arrays import is_torch
 from wellsep.compute.statistics import ranked_sums as selection
 
 CLAIMS = {

@@ -11,11 +11,11 @@ import pytest
 import typer
 
 import wellsep as ws
-from wellsep._files import to_json
+from wellsep._files.arrays import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
 from wellsep.cli.printing import print_table, progress
 from wellsep.cli.scoring import parse_index
-from wellsep.table_writer import write_table
+from wellsep.tables.writing import write_table
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 import wellsep as ws
 from wellsep.cli.clustering import METHODS, parse_range
 from wellsep.cli.main import main
-from wellsep.table_writer import write_table
-from wellsep.tables import read_labels
+from wellsep.tables.reading import read_labels
+from wellsep.tables.writing import write_table
 
 
 @pytest.fixture

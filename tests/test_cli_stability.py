@@ -10,8 +10,8 @@ from sklearn.datasets import make_blobs
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.table_writer import write_table
-from wellsep.tables import read_table
+from wellsep.tables.reading import read_table
+from wellsep.tables.writing import write_table
 
 
 @pytest.fixture

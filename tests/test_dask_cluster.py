@@ -264,7 +264,7 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
 
 @pytest.mark.slow
 def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
-    from wellsep._files import Stored
+    from wellsep._files.arrays import Stored
 
     X, truth = data
     opened = tmp_path / "opened"

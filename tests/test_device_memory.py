@@ -38,7 +38,7 @@ class Largest(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 def largest_of(fit) -> Largest:
-    from wellsep._checks import is_torch
+    from wellsep._checks.arrays import is_torch
     from wellsep.cluster.cf_means import centre_search_gpu as device_search
 
     modules = (nearest, points, tensors, device_search)

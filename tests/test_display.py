@@ -10,7 +10,7 @@ from pages import INJECTION, small_choice, small_judgement, small_runs
 
 import wellsep as ws
 from wellsep import Run, Runs
-from wellsep._display import (
+from wellsep._text.sentences import (
     CLUSTERS,
     SURFACES,
     colour_of,

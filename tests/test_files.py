@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wellsep import _files as files
-from wellsep import _replace
-from wellsep._files import (
+from wellsep._files import arrays as files
+from wellsep._files import replace as _replace
+from wellsep._files.arrays import (
     digest,
     read_npz,
     stored_member,
@@ -25,7 +25,7 @@ from wellsep._files import (
     to_json,
     write_npz,
 )
-from wellsep._replace import replace_file, write_text
+from wellsep._files.replace import replace_file, write_text
 
 
 def names_in(folder) -> list[str]:
@@ -72,10 +72,10 @@ def test_an_exception_while_writing_leaves_the_old_file_and_nothing_else(tmp_pat
 @pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
 def test_the_mode_follows_the_umask_of_the_process(tmp_path, mask):
     code = (
-        f"import os, sys; os.umask({mask}); from wellsep._replace import write_text;"
+        f"import os, sys; os.umask({mask}); from wellsep._files.replace import write_text;"
         " write_text(sys.argv[1], 'x')"
     )
-    source = Path(files.__file__).parents[1]
+    source = Path(files.__file__).parents[2]
     subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "a")],
         env={**os.environ, "PYTHONPATH": str(source)},

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import wellsep as ws
-from wellsep._words import WORDS
+from wellsep._text.glossary import WORDS
 from wellsep.cli.main import COMMANDS, main
 
 

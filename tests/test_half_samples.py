@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep._checks import is_torch
+from wellsep._checks.arrays import is_torch
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.metrics.table import find

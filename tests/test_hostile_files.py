@@ -19,10 +19,10 @@ import pytest
 from golden import ROOT
 
 import wellsep as ws
-from wellsep._files import members, read_json, stored_member, stored_npy
-from wellsep._reading import inside
+from wellsep._files.arrays import members, read_json, stored_member, stored_npy
+from wellsep._files.limits import inside
 from wellsep.cli.main import main
-from wellsep.tables import read_labels, read_matrix, read_table
+from wellsep.tables.reading import read_labels, read_matrix, read_table
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 LABELS = np.arange(12) % 3

@@ -11,7 +11,7 @@ from libraries import converter
 from sklearn.cluster import KMeans as TheirKMeans
 from sklearn.datasets import make_blobs
 
-from wellsep._checks import is_torch, to_numpy
+from wellsep._checks.arrays import is_torch, to_numpy
 from wellsep.cluster import lloyd
 from wellsep.compute.engine.kernel_choice import TWINS
 from wellsep.compute.kmeans import lloyd as module

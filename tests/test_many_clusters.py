@@ -88,7 +88,7 @@ def test_centres_in_one_place_have_no_partner():
 
 PEAK = """
 import sys, numpy as np, wellsep as ws
-from wellsep._files import stored_npy
+from wellsep._files.arrays import stored_npy
 names = sys.argv[3].split(",")
 ws.score_partitions(np.eye(60)[:, :3], np.arange(60) % 5, names)
 map_of = {"users": lambda path: np.load(path, mmap_mode="r"),

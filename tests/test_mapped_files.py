@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep import _mapped
-from wellsep._files import stored_npy
+from wellsep._files import maps as _mapped
+from wellsep._files.arrays import stored_npy
 
 LABELS = np.arange(1700) % 4
 
@@ -76,7 +76,7 @@ def test_a_silhouette_of_a_file_is_that_of_the_array_under_any_metric(
 
 CUT = """
 import os, sys, numpy as np, wellsep as ws
-from wellsep import _mapped
+from wellsep._files.arrays import maps as _mapped
 folder = sys.argv[1]
 rng = np.random.default_rng(0)
 y = np.arange(600) % 2

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from libraries import converter
 
 import wellsep as ws
-from wellsep._checks import is_torch, to_numpy
+from wellsep._checks.arrays import is_torch, to_numpy
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.kmeans.nearest_centres import WIDE, host_labels
 

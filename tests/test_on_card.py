@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep._checks import is_torch
+from wellsep._checks.arrays import is_torch
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -125,7 +125,7 @@ def with_little_memory() -> Iterator[None]:
 @contextlib.contextmanager
 def as_on_an_accelerator() -> Iterator[None]:
     """CPU tensors are worked on as if they lay on an accelerator."""
-    from wellsep._checks import is_torch
+    from wellsep._checks.arrays import is_torch
 
     with mock.patch("wellsep.compute.data.opening.on_device", is_torch):
         yield

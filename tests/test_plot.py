@@ -19,7 +19,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
 from wellsep import plot
-from wellsep._display import CLUSTERS
+from wellsep._text.sentences import CLUSTERS
 
 BASELINES = Path(__file__).parent / "pictures"
 # Set to draw the pictures anew after a change that is meant.

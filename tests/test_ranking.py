@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import wellsep as ws
-from wellsep._display import listing
+from wellsep._text.sentences import listing
 from wellsep.evaluate import Ranking, Scores, ace, partition_details, rank
 from wellsep.evaluate.certainty.confidence import summarise
 from wellsep.evaluate.ranks import rank_correlation, ranks

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep._files import to_json
+from wellsep._files.arrays import to_json
 from wellsep.evaluate import Judgement, NothingToRank
 from wellsep.runs import Runs
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep._display import Shown
-from wellsep._records import FORMAT, MANIFEST, Record
+from wellsep._files.records import FORMAT, MANIFEST, Record
+from wellsep._text.sentences import Shown
 
 EVIL = "<script>alert('x')</script>"
 

@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellsep as ws
-from wellsep import NoRuns, Run, Runs, _replace, load_runs, save_run
-from wellsep._files import Stored
+from wellsep import NoRuns, Run, Runs, load_runs, save_run
+from wellsep._files import replace as _replace
+from wellsep._files.arrays import Stored
 from wellsep.runs import folder as folder_module
 from wellsep.runs.folder_names import natural_key, safe_name
 
@@ -249,7 +250,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import shutil
-import wellsep._replace as files
+import wellsep._files.replace as files
 import wellsep.runs.folder as writing
 
 folder, steps = sys.argv[1], ("open", "fsync", "rename", "rmtree")
@@ -536,7 +537,7 @@ def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
 
 def write_files_of_every_kind(folder):
     from wellsep.evaluate.scoring.spaces import SpaceScores
-    from wellsep.table_writer import write_array, write_table
+    from wellsep.tables.writing import write_array, write_table
 
     save_run(folder, np.ones((6, 2)), np.arange(6), name="a", ids=list("abcdef"))
     Runs.from_parts({"s": np.ones((6, 2))}, {"p": np.arange(6)}).save(folder / "all.npz")

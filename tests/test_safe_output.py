@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep._display import printable_lines, shown
+from wellsep._text.sentences import printable_lines, shown
 from wellsep.cli.main import main
-from wellsep.table_writer import write_table
-from wellsep.tables import read_table
+from wellsep.tables.reading import read_table
+from wellsep.tables.writing import write_table
 
 RED = "\x1b[31mred\x1b[0m"
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import wellsep
-from wellsep._files import digest_file
-from wellsep._records import MANIFEST, Record
+from wellsep._files.arrays import digest_file
+from wellsep._files.records import MANIFEST, Record
 from wellsep.evaluate import Ranking, Scores, ace, rank
 
 

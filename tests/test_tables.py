@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from wellsep import load_runs
-from wellsep._replace import write_text
-from wellsep.table_writer import write_array, write_table
-from wellsep.tables import read_labels, read_matrix, read_table
+from wellsep._files.replace import write_text
+from wellsep.tables.reading import read_labels, read_matrix, read_table
+from wellsep.tables.writing import write_array, write_table
 
 DATA = np.array([[1.5, 2.0], [3.0, -4.25], [0.1, 1e-7]])
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
-from wellsep._checks import is_torch
+from wellsep._checks.arrays import is_torch
 
 KINDS = ["numpy", "float32", "tensor", "on a card", "dask", "array_api_strict"]
 SPECS = [

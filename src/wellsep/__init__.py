@@ -46,10 +46,10 @@ _HOME = {
     "INDICES": "indices",
     "Index": "indices",
     "register_index": "indices",
-    "UndefinedIndex": "_checks",
+    "UndefinedIndex": "_checks.arrays",
     "Partitions": "partitions",
     # spaces without coordinates
-    "Distances": "distances",
+    "Distances": "distances.matrix",
     "MixedTable": "compute.data.mixed_table",
     "dc_metric": "compute.metrics.dc_distance",
     # local connectivity

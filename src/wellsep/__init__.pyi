@@ -1,6 +1,6 @@
 """The public names as type checkers see them; held to ``_HOME`` of ``__init__.py`` by a test."""
 
-from wellsep._checks import UndefinedIndex
+from wellsep._checks.arrays import UndefinedIndex
 from wellsep.cluster import CFMeans, KMeans, KMedoids, LOFKMeans, RobustKMeans
 from wellsep.cluster.grid_search import ClusterSearch
 from wellsep.cluster.k_choice.choose import choose_k
@@ -11,7 +11,7 @@ from wellsep.cluster.resampling.result import Stability
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
-from wellsep.distances import Distances
+from wellsep.distances.matrix import Distances
 from wellsep.evaluate import (
     AceResult,
     Agreement,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_path, check_text
-from wellsep._display import Shown
+from wellsep._checks.values import check_flag, check_path, check_text
+from wellsep._text.sentences import Shown
 
 FOLDER_VARIABLE = "WELLSEP_DATA"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_positions,
@@ -18,8 +18,8 @@ from wellsep._checks import (
     open_frame,
     to_numpy,
 )
-from wellsep._display import count, listing, shown
-from wellsep._labels import NOISE, as_labels, merge_noise
+from wellsep._checks.labels import NOISE, as_labels, merge_noise
+from wellsep._text.sentences import count, listing, shown
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores

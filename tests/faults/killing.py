@@ -17,8 +17,8 @@ import numpy as np
 
 from wellsep import Run, Runs, load_runs, save_run
 from wellsep.evaluate.scoring.spaces import SpaceScores
-from wellsep.table_writer import write_array, write_table
-from wellsep.tables import read_array, read_table
+from wellsep.tables.reading import read_array, read_table
+from wellsep.tables.writing import write_array, write_table
 
 N = 2000  # values of an array: more than one block of a file system
 

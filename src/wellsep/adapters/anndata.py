@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_names, check_path
-from wellsep._display import listing, printable, quoted
-from wellsep._files import Stored, to_json
-from wellsep._mapped import Version, map_file
+from wellsep._checks.values import check_names, check_path
+from wellsep._files.arrays import Stored, to_json
+from wellsep._files.maps import Version, map_file
+from wellsep._text.sentences import listing, printable, quoted
 from wellsep.adapters.columns import made_in, propose, why_no_clustering
 from wellsep.adapters.stores import matching, require
-from wellsep.distances import Distances
+from wellsep.distances.matrix import Distances
 from wellsep.runs import Runs
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._arguments import check_path
-from wellsep._display import meant, quoted, shown
-from wellsep._replace import replace_file
+from wellsep._checks.values import check_path
+from wellsep._files.replace import replace_file
+from wellsep._text.sentences import meant, quoted, shown
 from wellsep.adapters.anndata import layouts_of, opened_anndata
 from wellsep.adapters.stores import require
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_mapping
-from wellsep._display import meant, quoted, shown
+from wellsep._checks.values import check_mapping
+from wellsep._text.sentences import meant, quoted, shown
 
 SPACE = "{space}"
 _METHODS = re.compile(

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
-from wellsep._arguments import check_names, check_path, check_text
-from wellsep._display import quoted
-from wellsep._files import read_json, stored_npy
+from wellsep._checks.values import check_names, check_path, check_text
+from wellsep._files.arrays import read_json, stored_npy
+from wellsep._text.sentences import quoted
 from wellsep.adapters.stores import check_server, require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs
 from wellsep.runs.folder import check_manifest, write_run_files

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._arguments import check_names, check_path, check_text
-from wellsep._display import quoted, shown
-from wellsep._files import stored_npy
-from wellsep._reading import inside
+from wellsep._checks.values import check_names, check_path, check_text
+from wellsep._files.arrays import stored_npy
+from wellsep._files.limits import inside
+from wellsep._text.sentences import quoted, shown
 from wellsep.adapters.stores import require, scratch_folder, sqlite_file
 from wellsep.runs import NoRuns, Run, Runs, save_run
 from wellsep.runs.folder import read_run_folder, write_run_files

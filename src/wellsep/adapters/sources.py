@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wellsep._arguments import check_names, check_path, check_text
-from wellsep._display import shown
+from wellsep._checks.values import check_names, check_path, check_text
 from wellsep._plugins import read_plugins, refuse_plugin
+from wellsep._text.sentences import shown
 from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
 from wellsep.adapters.columns import made_in
 from wellsep.adapters.mlflow import runs_from_mlflow
@@ -21,7 +21,7 @@ from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
 from wellsep.runs.joining import join_runs
-from wellsep.tables import read_labels
+from wellsep.tables.reading import read_labels
 
 _GROUP = "wellsep.adapters"
 _DATABASES = (".db", ".sqlite", ".sqlite3")

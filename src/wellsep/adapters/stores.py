@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from wellsep._arguments import check_names
-from wellsep._display import meant, quoted, shown
+from wellsep._checks.values import check_names
+from wellsep._text.sentences import meant, quoted, shown
 
 ANSWER_SECONDS = 10.0  # for a server's first answer
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep._display import count
+from wellsep._text.sentences import count
 from wellsep.cli.printing import (
     PAGES,
     TABLES,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from wellsep.cluster.k_choice.result import ChosenK
-    from wellsep.tables import TableChoice
+    from wellsep.tables.reading import TableChoice
 
 ONE_CLUSTER = 3  # exit code of choose-k
 METHODS = ("k-means", "cf-means", "lof-k-means", "robust-k-means", "ward", "gaussian-mixture")
@@ -318,7 +318,7 @@ def parse_range(text: str) -> list[int]:
 def _read(
     reader: TableReader, path: Path, scale: bool, choice: TableChoice, space: str | None
 ) -> tuple[Any, np.ndarray | None]:
-    from wellsep._checks import check_data
+    from wellsep._checks.arrays import check_data
 
     matrix, ids = reader.data(path, choice, space)
     return _scaled(check_data(matrix, name=path.name, sparse=True), scale), ids
@@ -336,7 +336,7 @@ def _scaled(X: Any, scale: bool) -> Any:
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:
     """The matrix in an npy file, left there and read in batches."""
-    from wellsep._files import stored_npy
+    from wellsep._files.arrays import stored_npy
 
     if method not in BATCHED:
         raise ValueError(f"batch must be left out for {method}; use {' or '.join(BATCHED)}.")
@@ -358,7 +358,7 @@ def _estimator(
     restarts: int | None = None,
     neighbors: int = 5,
 ) -> Any:
-    from wellsep._checks import check_choice, check_count
+    from wellsep._checks.arrays import check_choice, check_count
 
     check_choice("method", method, METHODS)
     options: dict[str, Any] = (
@@ -390,7 +390,7 @@ def _estimator(
 
 
 def _write_labels(path: Path, labels: Any, ids: np.ndarray | None) -> None:
-    from wellsep.table_writer import write_array, write_table
+    from wellsep.tables.writing import write_array, write_table
 
     if path.suffix == ".npy":
         write_array(path, labels)
@@ -400,7 +400,7 @@ def _write_labels(path: Path, labels: Any, ids: np.ndarray | None) -> None:
 
 
 def _write_centers(path: Path, estimator: Any) -> None:
-    from wellsep.table_writer import write_array
+    from wellsep.tables.writing import write_array
 
     found = getattr(estimator, "cluster_centers_", None)
     if found is None:

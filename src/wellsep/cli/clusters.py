@@ -109,7 +109,7 @@ def describe(
         result.save(save)
         wrote(save)
     if output is not None:
-        from wellsep.table_writer import write_table
+        from wellsep.tables.writing import write_table
 
         write_table(output, result.columns())
         wrote(output)

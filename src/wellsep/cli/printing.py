@@ -34,7 +34,7 @@ _SHORT = 12  # letters of a text that is always printed whole
 
 def print_json(value: Any) -> None:
     """Print one JSON document."""
-    from wellsep._files import to_json
+    from wellsep._files.arrays import to_json
 
     plain = to_json(value, nan="null", other=str)
     text = json.dumps(plain, indent=2, ensure_ascii=False)
@@ -141,7 +141,7 @@ def told_apart(values: Sequence[Any], room: int) -> list[Any]:
     >>> told_apart(["a long name, seed=1, and more", "a long name, seed=2, and more"], 12)
     ['…1, and more', '…2, and more']
     """
-    from wellsep._display import printable, shortened
+    from wellsep._text.sentences import printable, shortened
 
     texts = [printable(value) if isinstance(value, str) else value for value in values]
     names = list(dict.fromkeys(text for text in texts if isinstance(text, str)))
@@ -175,7 +175,7 @@ def print_in_parts(table: Mapping[str, Sequence[Any]]) -> None:
 
 def print_line(text: str = "") -> None:
     """Print one line as it is; [brackets] are no markup."""
-    from wellsep._display import printable_lines
+    from wellsep._text.sentences import printable_lines
 
     console().print(
         printable_lines(text), markup=False, highlight=False, soft_wrap=not sys.stdout.isatty()
@@ -184,7 +184,7 @@ def print_line(text: str = "") -> None:
 
 def print_error(text: str) -> None:
     """Print one line on stderr, wrapped between words in a terminal; no cursor is moved."""
-    from wellsep._display import printable
+    from wellsep._text.sentences import printable
 
     line = printable(" ".join(text.split()))
     if sys.stderr.isatty():
@@ -208,7 +208,7 @@ def _plain(value: Any) -> str:
     """A text for rich: no markup, nothing that moves the cursor."""
     from rich.markup import escape
 
-    from wellsep._display import printable
+    from wellsep._text.sentences import printable
 
     return escape(printable(str(value)))
 

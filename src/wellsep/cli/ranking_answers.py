@@ -97,7 +97,7 @@ def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def print_agreement(known: Agreement) -> None:
-    from wellsep._display import printable
+    from wellsep._text.sentences import printable
 
     table = known.table()
     table["pick"] = [printable(name, 30) for name in table["pick"]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from wellsep.runs import Runs
-    from wellsep.tables import Table, TableChoice
+    from wellsep.tables.reading import Table, TableChoice
 
 IdsOption = Annotated[
     str | None,
@@ -51,7 +51,7 @@ def choices(
     columns: str | None,
 ) -> list[TableChoice]:
     """What the flags say of each file: with several files, each takes the names that it has."""
-    from wellsep.tables import TableChoice, matching_columns
+    from wellsep.tables.reading import TableChoice, matching_columns
 
     names = None if columns is None else tuple(name.strip() for name in columns.split(","))
     choice = TableChoice(ids, False if no_header else None, names)
@@ -89,7 +89,7 @@ class TableReader:
         self, path: Path, choice: TableChoice, space: str | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Features, objects × features, or one embedding of AnnData; and the ids of the objects."""
-        from wellsep.tables import is_table, read_table
+        from wellsep.tables.reading import is_table, read_table
 
         if space is not None or is_anndata(path) or not is_table(path):
             _refuse_columns(path, choice)
@@ -194,7 +194,7 @@ def named(reader: TableReader, X: Any) -> Any:
 
 def read_objects(path: Path, runs: Any) -> dict[str, Any]:
     """Read what is known about the objects, one row for each object of the runs."""
-    from wellsep.tables import read_table
+    from wellsep.tables.reading import read_table
 
     table = read_table(path, gaps=True)
     found = dict(zip(table.names, table.columns, strict=True))
@@ -227,7 +227,7 @@ def check_order(first: Any, second: Any, path: Path) -> None:
 def _labels(
     path: Path, choice: TableChoice, *, gaps: bool
 ) -> tuple[dict[str, np.ndarray], np.ndarray | None, list[str]]:
-    from wellsep.tables import is_table, read_labels, read_table
+    from wellsep.tables.reading import is_table, read_labels, read_table
 
     if not is_table(path):
         _refuse_columns(path, choice)
@@ -262,6 +262,6 @@ def _notes(table: Table) -> list[str]:
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
-    from wellsep._display import count
+    from wellsep._text.sentences import count
 
     return count(number, one, many)

@@ -31,7 +31,7 @@ def read_data(path: Path, space: str | None = None) -> Any:
         return read_space(path, space)
     if space is not None:
         raise ValueError(f"space must be left out for a file without embeddings, got {path.name}.")
-    from wellsep.tables import read_matrix
+    from wellsep.tables.reading import read_matrix
 
     return read_matrix(path)
 

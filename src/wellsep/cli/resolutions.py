@@ -79,7 +79,7 @@ def resolutions(
         tree.save(save)
         wrote(save)
     if output is not None:
-        from wellsep.table_writer import write_table
+        from wellsep.tables.writing import write_table
 
         write_table(output, tree.columns())
         wrote(output)
@@ -87,7 +87,7 @@ def resolutions(
 
 def _read(source: str, labels: str | None) -> Any:
     """The clusterings of a source; a saved choice of K is one."""
-    from wellsep._records import MANIFEST
+    from wellsep._files.records import MANIFEST
     from wellsep.adapters import load_any
 
     if (Path(source) / MANIFEST).is_file():

@@ -117,7 +117,7 @@ def load_result(folder: Path) -> Any:
     import wellsep.cluster.k_choice.result
     import wellsep.cluster.resampling.result
     import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
-    from wellsep._records import Record
+    from wellsep._files.records import Record
 
     if not folder.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(folder)!r}.")

@@ -349,7 +349,7 @@ def print_scores(scores: PartitionScores, *, all_rows: bool = False) -> None:
 
 
 def _write(path: Path, scores: PartitionScores) -> None:
-    from wellsep.table_writer import write_table
+    from wellsep.tables.writing import write_table
 
     columns: dict[str, Any] = {
         "partition": list(scores.names),

@@ -177,7 +177,7 @@ def stability(
         result.save(save)
         wrote(save)
     if output is not None:
-        from wellsep.table_writer import write_table
+        from wellsep.tables.writing import write_table
 
         write_table(output, result.columns())
         wrote(output)
@@ -196,7 +196,7 @@ def _of_anndata(data: Path, partitions: str | None, space: str | None) -> dict[s
 
 
 def _one(found: dict[str, Any]) -> Any:
-    from wellsep._display import quoted
+    from wellsep._text.sentences import quoted
 
     if len(found) != 1:
         raise ValueError(

@@ -111,7 +111,7 @@ def train(
       wellsep train -d usps.npz -m jule -g lr=5e-4:1e-1:log unfolding_rate=0.2,0.5,0.9 --trials 20 -o runs/
       wellsep rank runs/
     """  # noqa: E501
-    from wellsep._checks import check_choice
+    from wellsep._checks.arrays import check_choice
 
     check_choice("method", method, METHODS)
     check_folder("out", out)
@@ -267,7 +267,7 @@ def _read(
 ) -> tuple[Any, Any]:
     """The objects of a file or of a named set, and their ids."""
     from wellsep.datasets import list_datasets, load_dataset
-    from wellsep.tables import is_table
+    from wellsep.tables.reading import is_table
 
     path = Path(data)
     if not path.exists() and (not path.suffix or data in list_datasets()):
@@ -282,7 +282,7 @@ def _read(
 
 def read_objects(path: Path) -> Any:
     """Read an npy or npz file; its array keeps its shape, as images need."""
-    from wellsep.tables import read_array
+    from wellsep.tables.reading import read_array
 
     return read_array(path)
 

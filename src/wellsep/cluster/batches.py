@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._arguments import check_random_state
-from wellsep._checks import check_choice, check_count, is_dask, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, is_dask, to_numpy
+from wellsep._checks.values import check_random_state
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, check_clusters, warn_if_fewer
 from wellsep.compute.data.opening import is_host

@@ -17,8 +17,7 @@ from sklearn.base import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._callbacks import CallbackSupportMixin
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_data,
     check_weights,
     is_dask,
@@ -28,6 +27,7 @@ from wellsep._checks import (
     to_numpy,
     to_table,
 )
+from wellsep._sklearn_callbacks import CallbackSupportMixin
 from wellsep.compute.data.safe_units import largest_entry, safe_unit
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import publish

@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from wellsep._arguments import check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     to_numpy,
 )
-from wellsep._display import shown
+from wellsep._checks.values import check_text
+from wellsep._text.sentences import shown
 
 
 class Fitted(NamedTuple):

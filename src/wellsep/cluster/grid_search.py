@@ -19,9 +19,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
-from wellsep._arguments import check_jobs
-from wellsep._callbacks import CallbackSupportMixin, with_callbacks
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_weights,
@@ -29,8 +27,9 @@ from wellsep._checks import (
     is_frame,
     to_table,
 )
-from wellsep._display import shown
-from wellsep._matrices import PairSpace
+from wellsep._checks.values import check_jobs
+from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
+from wellsep._text.sentences import shown
 from wellsep.cluster.fitting import (
     Fitted,
     check_estimator,
@@ -47,7 +46,8 @@ from wellsep.cluster.grid_settings import (
 )
 from wellsep.cluster.k_choice.evidence import given_to, of_distances, takes_distances
 from wellsep.cluster.worker_processes import ending_with_parent
-from wellsep.distances import Distances
+from wellsep.distances.base import PairSpace
+from wellsep.distances.matrix import Distances
 from wellsep.indices.index_names import parse_indices
 from wellsep.indices.scoring import score_partitions
 from wellsep.partitions import NOISE_POLICIES

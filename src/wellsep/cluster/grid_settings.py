@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
-from wellsep._display import shown
+from wellsep._text.sentences import shown
 from wellsep.cluster.fitting import (
     Fitted,
     fit_labels,

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_random_state
-from wellsep._callbacks import with_callbacks
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_number,
     to_numpy,
 )
+from wellsep._checks.values import check_flag, check_random_state
+from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.cluster.batches import StreamedClusterer, check_batches, fit_batches
 from wellsep.cluster.cf_means.centre_search import Budget
 from wellsep.cluster.estimator import FitProgress, NoProgress, check_clusters

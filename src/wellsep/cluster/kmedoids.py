@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._arguments import check_random_state
-from wellsep._checks import check_choice, check_count, name_x, to_table
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_choice, check_count, name_x, to_table
+from wellsep._checks.values import check_random_state
 from wellsep.cluster.estimator import check_clusters
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.faster_pam import Medoids, build, distance_rows, faster_pam
 from wellsep.compute.metrics.table import METRICS, Rows, find, square_lengths
+from wellsep.distances.base import PairSpace
 
 
 class KMedoids(ClusterMixin, BaseEstimator):

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._arguments import check_random_state
-from wellsep._callbacks import with_callbacks
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_count,
     check_number,
     to_numpy,
 )
+from wellsep._checks.values import check_random_state
+from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.cluster.estimator import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
 from wellsep.compute.data.opening import on_device

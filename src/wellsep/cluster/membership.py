@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_jobs
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_number,
     check_positions,
     to_numpy,
 )
-from wellsep._display import count, html_box, html_table
+from wellsep._checks.values import check_jobs
+from wellsep._text.sentences import count, html_box, html_table
 from wellsep.compute.statistics.cluster_prototypes import Around
 from wellsep.indices.lcd import checked_objects, measure, open_around
 from wellsep.partitions import VALUE_POLICIES, encode

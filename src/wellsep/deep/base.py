@@ -13,9 +13,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
-from wellsep._arguments import check_flag, check_mapping, check_path, check_random_state
-from wellsep._callbacks import with_callbacks
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_finite_objects,
@@ -23,7 +21,9 @@ from wellsep._checks import (
     name_x,
     to_table,
 )
-from wellsep._files import digest
+from wellsep._checks.values import check_flag, check_mapping, check_path, check_random_state
+from wellsep._files.arrays import digest
+from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.contract import Contract
 from wellsep.deep.data import (

@@ -14,10 +14,10 @@ from safetensors.torch import save
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from wellsep._arguments import check_path
-from wellsep._files import read_json, to_json
-from wellsep._records import load_parts, save_parts
-from wellsep._replace import replace_file
+from wellsep._checks.values import check_path
+from wellsep._files.arrays import read_json, to_json
+from wellsep._files.records import load_parts, save_parts
+from wellsep._files.replace import replace_file
 from wellsep.deep.data import Scaling, choose_device
 from wellsep.deep.networks import NetworkPlan, build_network
 from wellsep.runs.folder_places import set_aside

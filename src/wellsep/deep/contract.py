@@ -35,7 +35,7 @@ else:
         TransformerMixin,
     )
 
-    from wellsep._callbacks import CallbackSupportMixin
+    from wellsep._sklearn_callbacks import CallbackSupportMixin
 
     class Contract(
         CallbackSupportMixin,

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from wellsep._checks import kernels_wanted
+from wellsep._checks.arrays import kernels_wanted
 
 
 def copy_state(modules: dict[str, nn.Module]) -> dict[str, Tensor]:

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wellsep._arguments import check_device
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     is_torch,
 )
+from wellsep._checks.values import check_device
 from wellsep.compute.engine.threads import one_blas_thread, one_openmp_thread
 
 

@@ -9,7 +9,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice, check_count, check_numbers, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, check_numbers, to_numpy
 from wellsep.cluster.kmeans import KMeans
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus

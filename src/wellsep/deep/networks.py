@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from wellsep._checks import check_choice
+from wellsep._checks.arrays import check_choice
 from wellsep.deep.layers import Dropout, Normalise, Sobel
 
 Shape = tuple[int, ...]  # (d,) for vectors, (channels, height, width) for images

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import Field, field
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-from wellsep._arguments import check_items
-from wellsep._checks import check_count, check_number
+from wellsep._checks.arrays import check_count, check_number
+from wellsep._checks.values import check_items
 
 _T = TypeVar("_T", bound=type)
 _KEYWORD: Any = inspect.Parameter.KEYWORD_ONLY

@@ -11,7 +11,7 @@ import torch
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from wellsep._files import digest
+from wellsep._files.arrays import digest
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.checkpoints import load, plain
 from wellsep.deep.data import Scaling

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._records import freeze
+from wellsep._files.records import freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
 from wellsep.evaluate.ace_method.steps import judge_by_ace

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wellsep._arguments import check_kind
-from wellsep._display import count, html_box, html_table, listing
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_kind
+from wellsep._files.records import Record, freeze
+from wellsep._text.sentences import count, html_box, html_table, listing
 from wellsep.evaluate.ranks import rank_correlation, ranks
 from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.runs.folder_names import best_first

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._records import Record
+from wellsep._files.records import Record
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import (
     RankConfidence,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
-from wellsep._records import freeze
+from wellsep._checks.arrays import to_numpy
+from wellsep._files.records import freeze
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import oriented_scores

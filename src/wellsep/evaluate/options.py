@@ -9,7 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wellsep._arguments import (
+from wellsep._checks.arrays import (
+    check_choice,
+    check_count,
+    check_fraction,
+    check_number,
+)
+from wellsep._checks.values import (
     check_device,
     check_flag,
     check_function,
@@ -19,13 +25,7 @@ from wellsep._arguments import (
     check_path,
     check_text,
 )
-from wellsep._checks import (
-    check_choice,
-    check_count,
-    check_fraction,
-    check_number,
-)
-from wellsep._records import Record
+from wellsep._files.records import Record
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.ace_method.links import LINKS
 from wellsep.evaluate.ranks import CORRELATIONS

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_items, check_kind, check_mapping
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_numbers,
 )
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_items, check_kind, check_mapping
+from wellsep._files.records import Record, freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_items, check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_numbers,
 )
-from wellsep._display import shown
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_flag, check_items, check_text
+from wellsep._files.records import Record, freeze
+from wellsep._text.sentences import shown
 from wellsep.evaluate.options import Settings
 
 

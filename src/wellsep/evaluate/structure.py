@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import to_numpy
-from wellsep._records import Record, freeze
+from wellsep._checks.arrays import to_numpy
+from wellsep._files.records import Record, freeze
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run

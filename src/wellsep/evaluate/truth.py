@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_kind
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     to_numpy,
 )
-from wellsep._display import html_box, html_table
-from wellsep._labels import MISSING_TEXTS, as_labels, merge_noise
-from wellsep._records import Record, freeze
+from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
+from wellsep._checks.values import check_kind
+from wellsep._files.records import Record, freeze
+from wellsep._text.sentences import html_box, html_table
 from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.baselines import partitions_of
 from wellsep.evaluate.ace_method.groups import TIE

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex
+from wellsep._checks.arrays import UndefinedIndex
 from wellsep.compute.metrics.table import PRECOMPUTED, find, squared
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters

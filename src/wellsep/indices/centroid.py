@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_number
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
 from wellsep.compute.plan import gather, values_of_objects
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_numbers
-from wellsep._display import shown
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_numbers
+from wellsep._text.sentences import shown
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.gaussian_borders import Mixture

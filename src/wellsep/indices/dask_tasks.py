@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_data, to_numpy
+from wellsep._checks.arrays import check_data, to_numpy
 from wellsep.compute.engine.dask.chunks import open_chunks
 from wellsep.compute.engine.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
 from wellsep.compute.engine.dask.pairs import PAIRWISE, refuse_metric

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_number
+from wellsep._checks.arrays import check_choice, check_number
 from wellsep.compute.metrics.table import TAKEN, find
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_count
+from wellsep._checks.arrays import UndefinedIndex, check_count
 from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice
+from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.metrics.table import TAKEN, find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters

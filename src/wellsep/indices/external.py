@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from wellsep._checks import check_choice
-from wellsep._labels import as_labels
+from wellsep._checks.arrays import check_choice
+from wellsep._checks.labels import as_labels
 from wellsep.compute.statistics.contingency import (
     PairCounts,
     chance_information,

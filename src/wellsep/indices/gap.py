@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator, check_items
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_count,
     check_data,
     to_numpy,
 )
-from wellsep._display import Shown, shown
+from wellsep._checks.values import check_generator, check_items
+from wellsep._text.sentences import Shown, shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.plan import gather

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wellsep._arguments import check_items
-from wellsep._checks import check_choice
-from wellsep._display import meant, shown
+from wellsep._checks.arrays import check_choice
+from wellsep._checks.values import check_items
+from wellsep._text.sentences import meant, shown
 from wellsep.compute.metrics.table import find
 from wellsep.indices.registry import INDICES, Index
 

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from wellsep._arguments import check_jobs
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_count,
@@ -18,9 +17,9 @@ from wellsep._checks import (
     check_positions,
     to_numpy,
 )
-from wellsep._display import Shown
-from wellsep._labels import NOISE
-from wellsep._matrices import PairSpace
+from wellsep._checks.labels import NOISE
+from wellsep._checks.values import check_jobs
+from wellsep._text.sentences import Shown
 from wellsep.compute.data.opening import on_device, open_space
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.statistics.cluster_prototypes import (
@@ -30,6 +29,7 @@ from wellsep.compute.statistics.cluster_prototypes import (
     around_medoids,
 )
 from wellsep.compute.statistics.local_connectivity import best_supported
+from wellsep.distances.base import PairSpace
 from wellsep.indices.registry import index
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_mapping, check_names, check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_number,
 )
-from wellsep._display import in_short, shown
+from wellsep._checks.values import check_flag, check_mapping, check_names, check_text
 from wellsep._plugins import new_plugins
+from wellsep._text.sentences import in_short, shown
 from wellsep.compute.metrics.table import PRECOMPUTED, find
 from wellsep.compute.requests import Want, want
 from wellsep.indices.noise_prices import PRICES, Price

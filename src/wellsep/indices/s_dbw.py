@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice
+from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.ball_counts import Balls, Spread
 from wellsep.indices.registry import index

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_count
-from wellsep._display import (
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count
+from wellsep._text.sentences import (
     LONGEST,
     MOST_FACTS,
     Shown,

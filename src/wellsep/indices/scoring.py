@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._arguments import check_random_state
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_count,
@@ -19,13 +18,14 @@ from wellsep._checks import (
     is_dask,
     is_torch,
 )
-from wellsep._display import shown
-from wellsep._labels import as_labels
-from wellsep._matrices import PairSpace
+from wellsep._checks.labels import as_labels
+from wellsep._checks.values import check_random_state
+from wellsep._text.sentences import shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import find, root
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want
+from wellsep.distances.base import PairSpace
 from wellsep.indices.index_names import (
     DEFAULT_INDICES,
     IndexSpec,
@@ -389,7 +389,7 @@ def _many(got: int) -> ValueError:
 
 
 def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
-    from wellsep._checks import is_torch, to_numpy
+    from wellsep._checks.arrays import is_torch, to_numpy
 
     if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
         kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__

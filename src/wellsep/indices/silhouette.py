@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_number
+from wellsep._checks.arrays import check_choice, check_number
 from wellsep.compute.metrics.table import COSINE, TAKEN
 from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
@@ -224,7 +224,7 @@ def silhouette_samples(
         "silhouette", X, labels, sample_weight, noise, device, params=params
     )
     if (k := task.partitions.n_clusters[0]) < 2:
-        from wellsep._checks import UndefinedIndex
+        from wellsep._checks.arrays import UndefinedIndex
 
         raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {k}.")
     wanted = entry.wants(**params)["widths"]

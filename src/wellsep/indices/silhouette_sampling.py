@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from wellsep._arguments import check_generator
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_count,
@@ -19,7 +18,8 @@ from wellsep._checks import (
     is_dask,
     to_numpy,
 )
-from wellsep._display import Shown
+from wellsep._checks.values import check_generator
+from wellsep._text.sentences import Shown
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.metrics.table import need_coordinates

@@ -5,7 +5,7 @@ data as a frozen figure in ``figure``, and draws on given axes or its own. matpl
 only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's own.
 """
 
-from wellsep._display import CLUSTERS, SURFACES
+from wellsep._text.sentences import CLUSTERS, SURFACES
 from wellsep.plot.clusters import ClusterProfileDisplay
 from wellsep.plot.curves import BoxDisplay, CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay

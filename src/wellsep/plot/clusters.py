@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wellsep._arguments import check_kind
+from wellsep._checks.values import check_kind
 from wellsep.evaluate import ClusterDescription, describe_clusters
 from wellsep.plot.display import Display, agreement_map, as_written, labels_of, name_rows
 from wellsep.report.figures.records import ClusterProfile

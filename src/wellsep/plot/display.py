@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
-from wellsep._display import DIVERGING, SURFACES, colour_of, mark_of
+from wellsep._checks.arrays import to_numpy
+from wellsep._text.sentences import DIVERGING, SURFACES, colour_of, mark_of
 from wellsep.evaluate import AceResult, Judgement, Ranking
 from wellsep.report.figures.records import Scatter
 

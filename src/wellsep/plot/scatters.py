@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_data, to_numpy
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_data, to_numpy
+from wellsep.distances.base import PairSpace
 from wellsep.plot.display import Display, draw_scatter, key, labels_of
 from wellsep.report.figures.records import Scatter
 from wellsep.report.sections.scatter import encoded

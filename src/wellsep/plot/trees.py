@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_kind
+from wellsep._checks.values import check_kind
 from wellsep.evaluate import ResolutionTree
 from wellsep.plot.display import Display, as_written, ground, ink, quiet, tint
 from wellsep.report.figures.records import TreeFigure

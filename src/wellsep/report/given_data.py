@@ -6,8 +6,8 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from wellsep._checks import check_data, to_numpy
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_data, to_numpy
+from wellsep.distances.base import PairSpace
 from wellsep.runs import Runs
 
 DATA = "the data"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._files import to_json
+from wellsep._files.arrays import to_json
 
 LEVELS = 4095  # 12 bits a coordinate: finer than any screen shows it
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # they turn text round

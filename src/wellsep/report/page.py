@@ -15,13 +15,13 @@ from typing import Any
 import jinja2
 
 from wellsep import __version__
-from wellsep._arguments import check_path, check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
 )
-from wellsep._display import CLUSTERS, DIVERGING, SURFACES, cell, count
-from wellsep._replace import write_text
-from wellsep._words import WORDS
+from wellsep._checks.values import check_path, check_text
+from wellsep._files.replace import write_text
+from wellsep._text.glossary import WORDS
+from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
 from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
 from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep import __version__
-from wellsep._files import digest
-from wellsep._matrices import PairSpace
+from wellsep._files.arrays import digest
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate import Judgement
 from wellsep.runs import Runs
 

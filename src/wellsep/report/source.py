@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
+from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate import (
     AceResult,
     ClusterDescription,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import quoted
-from wellsep._files import Stored, members, read_json, stored_member, write_npz
-from wellsep._mapped import Version
-from wellsep._replace import replace_file
-from wellsep.distances import Distances
+from wellsep._files.arrays import Stored, members, read_json, stored_member, write_npz
+from wellsep._files.maps import Version
+from wellsep._files.replace import replace_file
+from wellsep._text.sentences import quoted
+from wellsep.distances.matrix import Distances
 from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import as_stored_distances, file_of

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_items, check_mapping, check_names, check_path
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
 )
-from wellsep._display import quoted, shown
+from wellsep._checks.values import check_flag, check_items, check_mapping, check_names, check_path
+from wellsep._text.sentences import quoted, shown
 from wellsep.runs.run import Part, Run
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wellsep._arguments import check_flag, check_path
-from wellsep._files import digest, read_json
-from wellsep._reading import read_bytes
-from wellsep._replace import move_folder, temporary_folder
+from wellsep._checks.values import check_flag, check_path
+from wellsep._files.arrays import digest, read_json
+from wellsep._files.limits import read_bytes
+from wellsep._files.replace import move_folder, temporary_folder
 from wellsep.runs.archive import write_archive
 from wellsep.runs.collection import Runs
 from wellsep.runs.folder_names import check_name, safe_name

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from wellsep._display import shown
+from wellsep._text.sentences import shown
 
 _LONGEST = 150  # bytes; file systems allow 255, temporary siblings need a few more
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)

@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from wellsep._display import quoted
-from wellsep._reading import read_bytes
-from wellsep._replace import LEFT_BEHIND, OLD, remove_folder
+from wellsep._files.limits import read_bytes
+from wellsep._files.replace import LEFT_BEHIND, OLD, remove_folder
+from wellsep._text.sentences import quoted
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import SPACE_FILES
 

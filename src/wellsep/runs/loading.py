@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_path
-from wellsep._checks import check_choice
-from wellsep._display import listing, quoted
-from wellsep._files import read_json
-from wellsep._reading import read_bytes
+from wellsep._checks.arrays import check_choice
+from wellsep._checks.values import check_flag, check_path
+from wellsep._files.arrays import read_json
+from wellsep._files.limits import read_bytes
+from wellsep._text.sentences import listing, quoted
 from wellsep.runs.archive import read_archive
 from wellsep.runs.collection import NoRuns, Runs
 from wellsep.runs.folder import FACTS, check_manifest, read_run_folder

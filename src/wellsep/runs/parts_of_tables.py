@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import quoted
+from wellsep._text.sentences import quoted
 from wellsep.runs.tables_on_disk import stored_parquet
-from wellsep.tables import read_table
+from wellsep.tables.reading import read_table
 
 
 def read_part(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]:

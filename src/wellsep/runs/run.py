@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import to_numpy, warn_of_distances
-from wellsep._files import Stored, pieces, to_json
-from wellsep._labels import as_labels, as_vector
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import to_numpy, warn_of_distances
+from wellsep._checks.labels import as_labels, as_vector
+from wellsep._files.arrays import Stored, pieces, to_json
+from wellsep.distances.base import PairSpace
 from wellsep.runs.folder_names import check_name
 from wellsep.runs.space_files import StoredDistances, digest_space
 

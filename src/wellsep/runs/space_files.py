@@ -11,12 +11,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import to_numpy
-from wellsep._display import shown
-from wellsep._files import Stored, digest, members, stored_member, stored_npy, write_npy, write_npz
-from wellsep._matrices import PairSpace, count_of
-from wellsep.distances import Distances
-from wellsep.tables import read_table
+from wellsep._checks.arrays import to_numpy
+from wellsep._files.arrays import (
+    Stored,
+    digest,
+    members,
+    stored_member,
+    stored_npy,
+    write_npy,
+    write_npz,
+)
+from wellsep._text.sentences import shown
+from wellsep.distances.base import PairSpace, count_of
+from wellsep.distances.matrix import Distances
+from wellsep.tables.reading import read_table
 
 # Files of a run's folder that hold its space; one of them.
 SPACE_FILES = ("embedding.npy", "embedding.npz", "distances.npy", "distances.npz")

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_path
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_count,
 )
-from wellsep._files import Stored, stored_npy
-from wellsep.table_text import is_index_name
-from wellsep.tables import may_name_ids, read_table
+from wellsep._checks.values import check_path
+from wellsep._files.arrays import Stored, stored_npy
+from wellsep.tables.reading import may_name_ids, read_table
+from wellsep.tables.text import is_index_name
 
 CHUNK_BYTES = 64 << 20
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, printable
-from wellsep._labels import NOISE, merge_noise
+from wellsep._checks.labels import NOISE, merge_noise
+from wellsep._text.sentences import count, html_box, html_table, printable
 
 if TYPE_CHECKING:
     from wellsep.runs.collection import Runs

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._matrices import PairSpace
+from wellsep.distances.base import PairSpace
 from wellsep.spaces.eigen import leading_eigenpairs
 from wellsep.spaces.projections import RANK, Components
 
@@ -41,7 +41,7 @@ def centred_gram(X: Any, objects: np.ndarray, rng: np.random.Generator | None = 
     With ``rng``, distances that are whole numbers get noise of one step before: their ties would
     look like modes.
 
-    >>> from wellsep.distances import Distances
+    >>> from wellsep.distances.matrix import Distances
     >>> centred_gram(Distances([1.0, 3, 2]), np.arange(3)).round(2).diagonal().tolist()
     [1.78, 0.11, 2.78]
     """

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_count, to_numpy
-from wellsep._display import Shown
+from wellsep._checks.arrays import check_choice, check_count, to_numpy
+from wellsep._text.sentences import Shown
 from wellsep.spaces import dip_kernels as kernels
 from wellsep.spaces.dip_hulls import dip_of_steps
 from wellsep.spaces.dip_null import ROUNDING, null_dips, null_table, table_pvalue

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_data, to_numpy
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_data, to_numpy
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.statistics.half_samples import Halves
+from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import has_columns, take_objects
 from wellsep.spaces.dip import dip_tests
 from wellsep.spaces.eigen import leading_eigenpairs

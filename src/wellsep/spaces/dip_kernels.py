@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from wellsep._checks import kernels_wanted
+from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.engine.kernel_choice import numba_works
 
 PAYS_FROM = 40_000_000  # units of work; below, loading the compiled code costs more than it saves

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_generator
+from wellsep._checks.values import check_generator
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.spaces import dip_kernels as kernels
 from wellsep.spaces.dip_hulls import dip_of_steps

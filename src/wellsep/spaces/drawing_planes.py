@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
 )
-from wellsep._matrices import PairSpace
+from wellsep._checks.values import check_generator
+from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import centred_gram, has_columns, scaled_components
 
 LAYOUTS = ("pca", "tsne", "umap")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import eigvalsh
 
-from wellsep._checks import check_data, to_numpy
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_data, to_numpy
+from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import centred_gram, has_columns
 from wellsep.spaces.drawing_planes import drawn_objects
 from wellsep.spaces.projections import RANK, columns_of

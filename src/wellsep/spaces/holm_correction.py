@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_number, check_numbers
-from wellsep._display import Shown
+from wellsep._checks.arrays import check_number, check_numbers
+from wellsep._text.sentences import Shown
 
 
 @dataclass(frozen=True, eq=False)

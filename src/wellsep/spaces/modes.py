@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_data,
     to_numpy,
 )
-from wellsep._display import Shown
-from wellsep._matrices import PairSpace
+from wellsep._checks.values import check_generator
+from wellsep._text.sentences import Shown
+from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import (
     centred_gram,
     has_columns,

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import to_numpy
-from wellsep._files import digest_file
+from wellsep._checks.arrays import to_numpy
+from wellsep._files.arrays import digest_file
 from wellsep.adapters.sources import load_any
 from wellsep.runs import Runs, load_runs
 from wellsep.testing.compare import need

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._display import shown
+from wellsep._text.sentences import shown
 from wellsep.indices.registry import COSTS, INDICES, Index
 from wellsep.indices.scoring import score_partitions
 from wellsep.testing.compare import SEEDS, make_blobs, need, need_close

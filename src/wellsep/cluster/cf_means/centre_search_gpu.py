@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import to_numpy
+from wellsep._checks.arrays import to_numpy
 from wellsep.cluster.cf_means.centre_search import WORTH, Budget, Found, History
 from wellsep.cluster.estimator import NoProgress
 from wellsep.compute.kmeans.lloyd import means

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import is_torch, to_numpy
+from wellsep._checks.arrays import is_torch, to_numpy
 from wellsep.compute.kmeans.lloyd import update
 from wellsep.compute.kmeans.nearest_centres import NearestTwo
 from wellsep.compute.kmeans.prepared_points import Points, PointSet

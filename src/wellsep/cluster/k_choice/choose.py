@@ -12,22 +12,21 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 
-from wellsep._arguments import (
-    check_flag,
-    check_function,
-    check_items,
-    check_jobs,
-    check_random_state,
-)
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_count,
     check_data,
     check_weights,
     is_frame,
     to_numpy,
 )
-from wellsep._display import count
-from wellsep._matrices import PairSpace
+from wellsep._checks.values import (
+    check_flag,
+    check_function,
+    check_items,
+    check_jobs,
+    check_random_state,
+)
+from wellsep._text.sentences import count
 from wellsep.cluster.fitting import (
     check_estimator,
     count_parameter,
@@ -53,6 +52,7 @@ from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import Progress
 from wellsep.compute.metrics.table import PRECOMPUTED
+from wellsep.distances.base import PairSpace
 from wellsep.indices.external import ari_score
 
 RANGE = range(2, 16)  # tried by default, and extended once

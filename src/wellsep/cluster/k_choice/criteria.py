@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_items
+from wellsep._checks.values import check_items
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN, PRECOMPUTED
 from wellsep.indices.gap import one_error_rule
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices

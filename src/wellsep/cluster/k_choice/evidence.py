@@ -21,14 +21,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
-from wellsep._checks import UndefinedIndex, to_numpy
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import UndefinedIndex, to_numpy
 from wellsep.cluster.fitting import Fitted, fit_each, last_step, prefix_of
 from wellsep.cluster.k_choice.prediction_strength import PRECOMPUTED, draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.compute.data.safe_units import in_safe_units
+from wellsep.distances.base import PairSpace
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 
 OBJECTS = 2000  # of the sample at most

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import Nearest
 from wellsep.compute.kmeans.prepared_points import METRICS, assign_labels, label_sums, prepare
+from wellsep.distances.base import PairSpace
 from wellsep.partitions import encode
 
 PRECOMPUTED = "precomputed"

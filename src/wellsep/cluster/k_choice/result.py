@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_count
-from wellsep._display import html_box, html_table
-from wellsep._records import Record
+from wellsep._checks.arrays import check_count
+from wellsep._files.records import Record
+from wellsep._text.sentences import html_box, html_table
 from wellsep.cluster.k_choice.criteria import CRITERIA, Curve, median_vote
 from wellsep.indices.gap import gain_over_one
 

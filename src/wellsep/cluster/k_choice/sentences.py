@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._display import count, listing
+from wellsep._text.sentences import count, listing
 from wellsep.cluster.k_choice.criteria import CRITERIA
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 

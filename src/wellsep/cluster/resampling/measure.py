@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from wellsep._arguments import check_function, check_jobs, check_random_state, check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_data,
@@ -18,9 +17,9 @@ from wellsep._checks import (
     is_torch,
     to_numpy,
 )
-from wellsep._display import count, shown
-from wellsep._labels import NOISE
-from wellsep._matrices import PairSpace
+from wellsep._checks.labels import NOISE
+from wellsep._checks.values import check_function, check_jobs, check_random_state, check_text
+from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import fit_labels, last_step, weight_params
 from wellsep.cluster.k_choice.choose import sample_size
 from wellsep.cluster.k_choice.evidence import (
@@ -42,6 +41,7 @@ from wellsep.cluster.resampling.one_draw import (
 )
 from wellsep.cluster.resampling.result import Stability
 from wellsep.cluster.worker_processes import Progress, in_workers
+from wellsep.distances.base import PairSpace
 from wellsep.partitions import Partitions, encode
 
 STAND_INS = ("nearest-neighbours", "nearest-mean")

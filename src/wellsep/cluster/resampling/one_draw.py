@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 
-from wellsep._checks import UndefinedIndex
-from wellsep._display import count, shown
+from wellsep._checks.arrays import UndefinedIndex
+from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import fit_labels, weight_params
 from wellsep.cluster.k_choice.evidence import cut_rows
 from wellsep.cluster.k_choice.prediction_strength import (

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, listing, printable
-from wellsep._labels import NOISE
-from wellsep._records import Record
+from wellsep._checks.labels import NOISE
+from wellsep._files.records import Record
+from wellsep._text.sentences import count, html_box, html_table, listing, printable
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 
 DISSOLVED, RECOVERED = 0.5, 0.75  # Hennig 2007: at most, more than

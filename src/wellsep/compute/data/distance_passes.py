@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._matrices import PairSpace
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.gower_sums import column_strips, columns_usable
 from wellsep.compute.metrics.table import Metric, squared
@@ -25,6 +24,7 @@ from wellsep.compute.statistics.centre_distances import Clusters, cluster_masses
 from wellsep.compute.statistics.distance_sums import plain_strips, reduce_sums
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, smallest
 from wellsep.compute.statistics.noise_scatter import Noise
+from wellsep.distances.base import PairSpace
 from wellsep.partitions import Partitions
 
 READ = 1 << 21  # distances that are read at once: 16 MiB of float64

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._matrices import PairSpace
 from wellsep.compute.data.opening import Space, as_space, open_space, to_torch
 from wellsep.compute.data.safe_units import safe_unit
 from wellsep.compute.engine.threads import effective_jobs
 from wellsep.compute.metrics.table import PRECOMPUTED, Prepared, find
+from wellsep.distances.base import PairSpace
 
 
 class Strips:

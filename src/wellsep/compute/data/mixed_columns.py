@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import is_frame, open_frame, to_numpy
-from wellsep._display import quoted, shown
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import is_frame, open_frame, to_numpy
+from wellsep._text.sentences import quoted, shown
+from wellsep.distances.base import PairSpace
 
 MISSING = -1  # the code of a category that is not known
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._arguments import check_items, check_mapping
-from wellsep._checks import check_number, check_positions
-from wellsep._display import quoted, shown
-from wellsep._matrices import PairSpace
+from wellsep._checks.arrays import check_number, check_positions
+from wellsep._checks.values import check_items, check_mapping
+from wellsep._text.sentences import quoted, shown
 from wellsep.compute.data.mixed_columns import (
     MISSING,
     Columns,
@@ -19,6 +18,7 @@ from wellsep.compute.data.mixed_columns import (
     read_columns,
     reading_of,
 )
+from wellsep.distances.base import PairSpace
 
 
 class MixedTable(PairSpace):

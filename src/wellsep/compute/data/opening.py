@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import array_namespace
 
-from wellsep._arguments import check_device
-from wellsep._checks import is_torch, to_numpy
-from wellsep._display import shown
-from wellsep._matrices import PairSpace, check_matrix, clean_matrix
+from wellsep._checks.arrays import is_torch, to_numpy
+from wellsep._checks.values import check_device
+from wellsep._text.sentences import shown
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.threads import ROWS, budget_bytes, cut_rows, effective_jobs, in_threads
 from wellsep.compute.kmeans.nearest_centres import (
@@ -29,6 +28,7 @@ from wellsep.compute.kmeans.nearest_centres import (
 )
 from wellsep.compute.metrics.row_preparation import unit_rows
 from wellsep.compute.metrics.table import Prepared, find
+from wellsep.distances.base import PairSpace, check_matrix, clean_matrix
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
 AXIS_ROWS = 64  # looked at to see whether all rows point the same way

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import kernels_wanted
-from wellsep._display import shown
+from wellsep._checks.arrays import kernels_wanted
+from wellsep._text.sentences import shown
 from wellsep.compute.metrics.table import Metric, Rows, half, numpy_squares, root, same_objects
 from wellsep.compute.statistics.silhouette_widths import (
     PairPart,

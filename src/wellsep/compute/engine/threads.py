@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_jobs
+from wellsep._checks.values import check_jobs
 
 ROWS = 500  # 2 MB of float64 stay in a core's cache; a power of two would transpose 6× slower
 TENSOR_ROWS = 4096  # tensors are worked on by one caller, so fewer and larger blocks

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import is_torch, kernels_wanted
+from wellsep._checks.arrays import is_torch, kernels_wanted
 from wellsep.compute.metrics.table import METRICS, find
 
 OLDEST_TRITON = (3, 6)  # the oldest that the kernels were tested with

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_numbers, to_numpy
+from wellsep._checks.arrays import check_choice, check_numbers, to_numpy
 from wellsep.compute.data.opening import Space
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import Points, PointSet, RowValues, assign, prepare

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_count
+from wellsep._checks.arrays import check_count
 
 if TYPE_CHECKING:
     from wellsep.compute.data.opening import Space

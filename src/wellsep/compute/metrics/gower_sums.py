@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import kernels_wanted
+from wellsep._checks.arrays import kernels_wanted
 from wellsep.compute.data.mixed_columns import MISSING
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.table import ROUNDING, Metric, find

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import to_numpy
+from wellsep._checks.arrays import to_numpy
 
 if TYPE_CHECKING:
     from wellsep.compute.data.opening import Space

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from wellsep._checks import to_numpy
-from wellsep._display import shown
+from wellsep._checks.arrays import to_numpy
 from wellsep._plugins import new_plugins
+from wellsep._text.sentences import shown
 from wellsep.compute.metrics.dc_distance import MIN_POINTS, dc_fields
 from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
 from wellsep.compute.metrics.row_preparation import (
@@ -347,7 +347,7 @@ def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
 
 
 def _open_matrix(X: Any) -> Any:
-    from wellsep.distances import Distances
+    from wellsep.distances.matrix import Distances
 
     return Distances.of_matrix(X)
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from wellsep._matrices import PairSpace
 from wellsep.compute.data.distance_passes import READ
 from wellsep.compute.kmeans.nearest_centres import row_blocks
 from wellsep.compute.metrics.table import Rows, pair_squares
@@ -38,6 +37,7 @@ from wellsep.compute.statistics.plane_distances import (
     nearest_planes,
     planes_of_squares,
 )
+from wellsep.distances.base import PairSpace
 
 LEFT_OVER = 64  # rounding errors of a sum of squares, of which what is left of it may consist
 

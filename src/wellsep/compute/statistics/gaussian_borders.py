@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex
+from wellsep._checks.arrays import UndefinedIndex
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.threads import cut_rows
 from wellsep.compute.requests import Task, Want

@@ -9,8 +9,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
 
-from wellsep._arguments import check_jobs
-from wellsep._checks import check_choice, check_count, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, to_numpy
+from wellsep._checks.values import check_jobs
 from wellsep.compute.data.opening import as_space
 
 METHODS = ("exact", "kd-tree", "brute")

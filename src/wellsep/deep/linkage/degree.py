@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_count
+from wellsep._checks.arrays import check_count
 from wellsep.deep.linkage.merging import agglomerate
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from wellsep._checks import check_count, check_data, to_numpy
+from wellsep._checks.arrays import check_count, check_data, to_numpy
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph, nearest_neighbours
 from wellsep.partitions import encode
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_number
+from wellsep._checks.arrays import check_number
 from wellsep.deep.linkage.merging import agglomerate
 
 # Increments of the path integral are of order z²; terms beyond this are lost in float64 anyway.

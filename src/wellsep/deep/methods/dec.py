@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from wellsep._checks import check_number
+from wellsep._checks.arrays import check_number
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer
 from wellsep.deep.losses import divergence, reconstruction, sharpened, soft_assignment

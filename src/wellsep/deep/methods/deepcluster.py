@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks import check_choice, check_count
+from wellsep._checks.arrays import check_choice, check_count
 from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.data import PRECISIONS
 from wellsep.deep.latent import Partition, kmeans

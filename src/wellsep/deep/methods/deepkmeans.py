@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from wellsep._checks import check_choice, check_number
+from wellsep._checks.arrays import check_choice, check_number
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, check_centers
 from wellsep.deep.losses import nearest_center, nearest_two, reconstruction

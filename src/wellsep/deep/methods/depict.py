@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from wellsep._checks import check_choice, check_number, check_numbers, to_numpy
+from wellsep._checks.arrays import check_choice, check_number, check_numbers, to_numpy
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import kmeans
 from wellsep.deep.linkage.paths import path_integral

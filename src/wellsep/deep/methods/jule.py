@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from wellsep._arguments import check_flag
-from wellsep._checks import check_choice, check_count, check_number
+from wellsep._checks.arrays import check_choice, check_count, check_number
+from wellsep._checks.values import check_flag
 from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
 from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.linkage.degree import degree_linkage

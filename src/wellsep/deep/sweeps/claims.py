@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wellsep._replace import is_running, locked, machine, write_text
+from wellsep._files.replace import is_running, locked, machine, write_text
 from wellsep.runs.folder_names import safe_name
 
 _SUFFIX = ".claim"

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from wellsep._replace import is_running
+from wellsep._files.replace import is_running
 from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
 
 STUDY = "wellsep-sweep"  # and the settings of all its trials, shortened

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wellsep._arguments import check_flag, check_function, check_mapping, check_path, check_text
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_finite_objects,
     to_numpy,
     to_table,
 )
-from wellsep._display import meant, shown
+from wellsep._checks.values import check_flag, check_function, check_mapping, check_path, check_text
+from wellsep._text.sentences import meant, shown
 from wellsep.deep.sweeps.claims import drop_dead_claims
 from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
 

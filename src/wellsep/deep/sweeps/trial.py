@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from wellsep._files import digest, to_json
+from wellsep._files.arrays import digest, to_json
 from wellsep.deep.sweeps.claims import claimed
 from wellsep.runs.folder import read_run_folder
 from wellsep.runs.folder_names import safe_name

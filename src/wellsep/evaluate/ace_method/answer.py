@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._records import Record
+from wellsep._files.records import Record
 from wellsep.evaluate.options import AceOptions
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.runs.folder_names import best_first, natural_key

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_flag, check_kind
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     check_choice,
     check_fraction,
 )
-from wellsep._display import shown
+from wellsep._checks.values import check_flag, check_kind
+from wellsep._text.sentences import shown
 from wellsep.evaluate.options import UNDEFINED
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.indices.index_names import parse_indices

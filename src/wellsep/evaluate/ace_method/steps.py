@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from wellsep._display import count, listing
-from wellsep._records import freeze
+from wellsep._files.records import freeze
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
 from wellsep.evaluate.ace_method.baselines import (
     Passed,

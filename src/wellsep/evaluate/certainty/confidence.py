@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_kind
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_kind
+from wellsep._files.records import Record, freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
 from wellsep.evaluate.certainty.draws import Plan, draw_panels, draw_plan

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._arguments import check_generator
+from wellsep._checks.values import check_generator
 from wellsep.compute.statistics.half_samples import Halves
 from wellsep.evaluate.certainty.half_samples import Resampling, draw_halves, draws_of_index
 from wellsep.evaluate.options import DrawOptions

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, to_numpy
+from wellsep._checks.arrays import UndefinedIndex, to_numpy
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.metrics.table import find
 from wellsep.compute.plan import gather

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wellsep._checks import UndefinedIndex, check_choice, check_count, check_data, to_numpy
-from wellsep._display import count, shown
-from wellsep._labels import as_vector
-from wellsep._matrices import PairSpace
-from wellsep._records import freeze
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_data, to_numpy
+from wellsep._checks.labels import as_vector
+from wellsep._files.records import freeze
+from wellsep._text.sentences import count, shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import own_sums
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.features import Columns, compare, read_columns
 from wellsep.evaluate.clusters.objects import object_details

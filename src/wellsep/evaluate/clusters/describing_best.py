@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import is_frame, open_frame
-from wellsep._display import count
-from wellsep._matrices import PairSpace
-from wellsep._records import freeze
+from wellsep._checks.arrays import is_frame, open_frame
+from wellsep._files.records import freeze
+from wellsep._text.sentences import count
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate.clusters.describing import describe_partition, found_again
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.features import Columns, compare, read_columns

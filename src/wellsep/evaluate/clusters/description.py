@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_count
-from wellsep._display import count, html_box, html_table, listing, printable
-from wellsep._records import Record
+from wellsep._checks.arrays import check_choice, check_count
+from wellsep._files.records import Record
+from wellsep._text.sentences import count, html_box, html_table, listing, printable
 
 RULE_FROM = 0.6  # F1 below which no rule is told
 LARGE = 0.8  # a standardised difference from here on is called high or low

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from wellsep._arguments import check_names
-from wellsep._checks import check_data, column_names, is_frame, open_frame, to_numpy
-from wellsep._display import count, listing, shown
+from wellsep._checks.arrays import check_data, column_names, is_frame, open_frame, to_numpy
+from wellsep._checks.values import check_names
+from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.statistics.centre_distances import one_hot
 
 MOST_CATEGORIES = 20  # of a column of texts that becomes one column of shares for each

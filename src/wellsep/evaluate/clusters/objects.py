@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._arguments import check_kind
-from wellsep._checks import (
+from wellsep._checks.arrays import (
     UndefinedIndex,
     check_choice,
     check_data,
     to_numpy,
 )
-from wellsep._matrices import PairSpace
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_kind
+from wellsep._files.records import Record, freeze
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.plane_distances import nearest_planes
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ranking import rank
 from wellsep.indices import local_connectivity, margins, silhouette_samples

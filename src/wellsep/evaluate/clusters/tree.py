@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_names
+from wellsep._checks.values import check_names
 from wellsep.compute.statistics.contingency import table_cells
 from wellsep.evaluate.clusters.tree_record import ResolutionTree
 from wellsep.evaluate.vote.ballot import labels_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, listing, printable
-from wellsep._records import Record
+from wellsep._files.records import Record
+from wellsep._text.sentences import count, html_box, html_table, listing, printable
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
 _TOLD = 0.1  # smaller parts are not told of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count
+from wellsep._text.sentences import count
 from wellsep.compute.engine.threads import effective_jobs
 from wellsep.evaluate.certainty.half_samples import Resampling, grows_trees
 from wellsep.evaluate.options import ScoreOptions

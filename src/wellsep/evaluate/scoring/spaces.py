@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from wellsep import __version__
-from wellsep._arguments import check_generator
-from wellsep._files import digest
-from wellsep._records import Record, freeze
+from wellsep._checks.values import check_generator
+from wellsep._files.arrays import digest
+from wellsep._files.records import Record, freeze
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.certainty.half_samples import (
     Resampled,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count, html_box, html_table, listing
-from wellsep._records import Record, freeze
+from wellsep._files.records import Record, freeze
+from wellsep._text.sentences import count, html_box, html_table, listing
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.vote.weights import (

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_choice, check_numbers
-from wellsep._display import count, shown
+from wellsep._checks.arrays import check_choice, check_numbers
+from wellsep._files.records import freeze
 from wellsep._plugins import read_plugins, refuse_plugin
-from wellsep._records import freeze
+from wellsep._text.sentences import count, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.keywords import takes_options

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_kind
-from wellsep._display import count, html_box, html_table
-from wellsep._labels import NOISE
-from wellsep._records import Record
+from wellsep._checks.labels import NOISE
+from wellsep._checks.values import check_kind
+from wellsep._files.records import Record
+from wellsep._text.sentences import count, html_box, html_table
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 

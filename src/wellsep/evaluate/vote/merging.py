@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._arguments import check_generator
-from wellsep._checks import check_choice, check_count, check_numbers
-from wellsep._display import listing
-from wellsep._labels import NOISE
-from wellsep._records import freeze
+from wellsep._checks.arrays import check_choice, check_count, check_numbers
+from wellsep._checks.labels import NOISE
+from wellsep._checks.values import check_generator
+from wellsep._files.records import freeze
+from wellsep._text.sentences import listing
 from wellsep.compute.statistics.coassociation import (
     Profiles,
     assign_nearest,

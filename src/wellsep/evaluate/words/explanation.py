@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._display import cell, count, html_box, html_table, listing
+from wellsep._text.sentences import cell, count, html_box, html_table, listing
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.runs.folder_names import best_first, natural_key
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wellsep._display import count, listing
-from wellsep._records import Record
+from wellsep._files.records import Record
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate.words.explanation import describe_coverage, mean_correlation
 from wellsep.evaluate.words.facts import (
     ALONE,

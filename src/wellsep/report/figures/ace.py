@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count
+from wellsep._text.sentences import count
 from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
 from wellsep.report.pack import pack, pack_bits, upper

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellsep._checks import check_count
+from wellsep._checks.arrays import check_count
 from wellsep.evaluate import Ranking
 from wellsep.report.figures.records import RankIntervals
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count
+from wellsep._text.sentences import count
 
 
 @dataclass(frozen=True, eq=False)

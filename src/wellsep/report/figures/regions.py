@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import check_count, check_data, to_numpy
+from wellsep._checks.arrays import check_count, check_data, to_numpy
 from wellsep.evaluate.clusters.objects import counterfactual
 from wellsep.report.figures.records import Regions
 from wellsep.report.sections.scatter import encoded

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import column_names, is_frame, to_numpy
+from wellsep._checks.arrays import column_names, is_frame, to_numpy
 from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.clusters.tree import resolution_tree

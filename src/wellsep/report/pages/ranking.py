@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count, listing
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate import (
     AceResult,
     Consensus,

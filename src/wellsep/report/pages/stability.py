@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import is_frame
-from wellsep._display import printable
+from wellsep._checks.arrays import is_frame
+from wellsep._text.sentences import printable
 from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._display import count, listing
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing_best import described_objects
 from wellsep.partitions import Partitions, encode

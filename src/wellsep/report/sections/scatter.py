@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from wellsep._checks import to_numpy
+from wellsep._checks.arrays import to_numpy
 from wellsep.partitions import encode
 from wellsep.report.pack import pack, pack_plane
 from wellsep.spaces.drawing_planes import drawn_objects

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._words import WORDS
+from wellsep._text.glossary import WORDS
 from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
 from wellsep.report.figures.records import Column, RankingTable, TruthPanels
 

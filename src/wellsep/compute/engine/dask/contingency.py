@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from wellsep._checks import is_dask
+from wellsep._checks.arrays import is_dask
 from wellsep.compute.engine.dask.chunks import Chunks, with_sizes
 from wellsep.compute.engine.dask.labels import ChunkedPartitions, encode_chunks
 from wellsep.compute.statistics.contingency import PairCounts, table_cells

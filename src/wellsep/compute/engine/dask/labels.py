@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import dask.array as da
 import numpy as np
 
-from wellsep._checks import check_choice, check_weights, is_dask, to_numpy
-from wellsep._labels import NOISE, as_labels, merge_noise
+from wellsep._checks.arrays import check_choice, check_weights, is_dask, to_numpy
+from wellsep._checks.labels import NOISE, as_labels, merge_noise
 from wellsep.compute.engine.dask.chunks import Chunks, aligned, with_sizes
 from wellsep.partitions import NOISE_POLICIES, Partitions
 

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 from typing import IO, Any
 
-from wellsep._display import shown
+from wellsep._text.sentences import shown
 
 DEEPEST = 100  # levels of lists and mappings in JSON
 LONGEST_HEADER = 1 << 16  # bytes of the header of a .npy file; NumPy writes 64 to a few hundred

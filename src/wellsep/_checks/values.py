@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import MOST, check_count
-from wellsep._display import shown
+from wellsep._checks.arrays import MOST, check_count
+from wellsep._text.sentences import shown
 
 _MOST_JOBS = 1 << 16
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu)(:\d{1,4})?")

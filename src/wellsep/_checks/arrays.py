@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._display import meant, quoted, shown
-from wellsep._mapped import in_memory
-from wellsep._matrices import PairSpace, looks_like_distances
+from wellsep._files.maps import in_memory
+from wellsep._text.sentences import meant, quoted, shown
+from wellsep.distances.base import PairSpace, looks_like_distances
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks import check_number, check_positions, is_dask, is_frame, to_numpy
-from wellsep._display import shown
-from wellsep._mapped import FileRows
-from wellsep._matrices import (
+from wellsep._checks.arrays import check_number, check_positions, is_dask, is_frame, to_numpy
+from wellsep._files.maps import FileRows
+from wellsep._text.sentences import shown
+from wellsep.distances.base import (
     Facts,
     PairSpace,
     check_condensed,

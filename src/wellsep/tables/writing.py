@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._files import write_npy
-from wellsep._replace import replace_file
+from wellsep._files.arrays import write_npy
+from wellsep._files.replace import replace_file
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets compute

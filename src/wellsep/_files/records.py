@@ -22,17 +22,17 @@ from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type
 
 import numpy as np
 
-from wellsep._arguments import check_path
-from wellsep._display import Shown, shown
-from wellsep._files import (
+from wellsep._checks.values import check_path
+from wellsep._files.arrays import (
     digest,
     digest_file,
     read_json,
     read_npz,
     write_npz,
 )
-from wellsep._reading import read_bytes
-from wellsep._replace import locked, replace_file, write_text
+from wellsep._files.limits import read_bytes
+from wellsep._files.replace import locked, replace_file, write_text
+from wellsep._text.sentences import Shown, shown
 
 MANIFEST = "record.json"
 FORMAT = 3

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from wellsep._display import meant, quoted
-from wellsep._files import (
+from wellsep._files.arrays import (
     members,
     read_npz,
     stored_member,
     stored_npy,
 )
-from wellsep._reading import check_regular
-from wellsep.table_text import SEPARATORS, is_index_name, read_text
-from wellsep.table_writer import is_number
+from wellsep._files.limits import check_regular
+from wellsep._text.sentences import meant, quoted
+from wellsep.tables.text import SEPARATORS, is_index_name, read_text
+from wellsep.tables.writing import is_number
 
 _MATRIX_KEYS = ("X", "data", "embedding")
 _LABEL_KEYS = ("labels", "y")

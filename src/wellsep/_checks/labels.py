@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks import is_series, to_numpy
-from wellsep._display import shown
+from wellsep._checks.arrays import is_series, to_numpy
+from wellsep._text.sentences import shown
 
 NOISE = -1
 NOISE_LABELS = (-1, -2, -3)  # HDBSCAN's: noise, rows with infinite values, rows with missing ones

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep.table_writer import is_number, unguarded
+from wellsep.tables.writing import is_number, unguarded
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": None}  # None: any blanks
 # What pandas, polars and R call the names of rows; a column of such a name holds ids.

@@ -22,8 +22,14 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.lib import format as npy_format
 
-from wellsep._mapped import Version, map_file
-from wellsep._reading import check_depth, check_member, check_packed, check_regular, short_header
+from wellsep._files.limits import (
+    check_depth,
+    check_member,
+    check_packed,
+    check_regular,
+    short_header,
+)
+from wellsep._files.maps import Version, map_file
 
 _VALUES = 1 << 22  # values of an array processed at a time
 

@@ -1,0 +1,1 @@
+"""Files: arrays, JSON, records; read within limits, replaced whole."""

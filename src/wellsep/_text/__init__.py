@@ -1,0 +1,1 @@
+"""Text that users read: sentences, small HTML, colours, the glossary."""

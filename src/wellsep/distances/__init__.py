@@ -1,0 +1,1 @@
+"""A space given by distances, checked once."""
