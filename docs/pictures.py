@@ -17,7 +17,7 @@ import wellsep as ws
 from wellsep.cli.main import main as main_of_shell
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests"))
+sys.path.insert(0, str(HERE.parent / "tests" / "support"))
 
 from verdict_cases import five  # noqa: E402
 

@@ -20,7 +20,7 @@ from wellsep.evaluate.words.verdict import KINDS
 from wellsep.runs import Runs
 
 DRAWS = 20
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def judged(runs, **options):

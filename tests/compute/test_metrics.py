@@ -21,7 +21,7 @@ from wellsep.testing.metrics import (
     faster_distances,
 )
 
-# "gower" is of tables: tests/test_gower.py compares it with R.
+# "gower" is of tables: tests/compute/test_gower.py compares it with R.
 NAMES = [*(name for name in METRICS if name != "gower"), "manhattan", "chebyshev"]
 SOURCE = Path(ws.__file__).parent
 
@@ -114,7 +114,7 @@ def test_a_number_is_no_metric():
 @pytest.fixture
 def hellinger():
     """The lines of the section "Add a metric", as they stand there."""
-    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.split("## Add a metric")[1].split("\n## ")[0]
     lines = section.split("```python\n")[1].split("```")[0]
     shares, labels = _shares()

@@ -22,7 +22,7 @@ import wellsep as ws
 from wellsep.cluster.resampling import measure as resampling
 from wellsep.compute.statistics.contingency import best_jaccards
 
-ORACLE = json.loads((Path(__file__).parent / "oracles" / "stability.json").read_text())
+ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())
 CASES = {f"{case['set']}-{case['k']}": case for case in ORACLE["cases"]}
 
 

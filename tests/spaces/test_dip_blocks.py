@@ -15,7 +15,7 @@ from wellsep.spaces import dip_kernels as kernels
 from wellsep.spaces import dip_statistic, dip_test
 from wellsep.spaces.dip_hulls import BLOCK, FEW, MANY, dip_of_steps, majorant, minorant
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=n),
     "uniform": lambda rng, n: rng.random(n),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 STORIES = {  # story: what it cannot do without
     "customers": None,
     "deep_sweep": "optuna",

@@ -6,9 +6,9 @@ the record; it returns {case name: numbers, texts, or lists and dicts of them}. 
 recorded in the groups `page`, `shell`, `saved` and `words` only; seconds, dates and versions in
 none. The group `mended` holds results that were wrong before.
 
-    python tests/recorded_results.py             # what differs from the record
-    python tests/recorded_results.py --write     # rewrite the whole record
-    python tests/recorded_results.py --write ace 'cli/rank*'   # groups and cases named so
+    python tests/support/recorded_results.py             # what differs from the record
+    python tests/support/recorded_results.py --write     # rewrite the whole record
+    python tests/support/recorded_results.py --write ace 'cli/rank*'   # groups and cases named so
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from verdict_cases import cloud, crowd, equals, five, square
 
 import wellsep as ws
 
-FOLDER = Path(__file__).with_name("recorded")
+FOLDER = Path(__file__).parents[1] / "recorded"
 INDICES = [name for name in ws.INDICES if name != "disco"]  # which has oracles of its own
 SETS = list(DATA)  # the data sets of the groups `indices` and `clusterers`
 Results = dict[str, Any]

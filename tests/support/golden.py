@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 ORACLES = ROOT / "tests" / "oracles"
 
 

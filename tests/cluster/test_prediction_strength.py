@@ -14,7 +14,7 @@ from sklearn.metrics import pairwise_distances
 from wellsep import UndefinedIndex
 from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
 
-ORACLE = json.loads((Path(__file__).parent / "oracles" / "stability.json").read_text())
+ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())
 
 
 @pytest.mark.parametrize("case", ORACLE["cases"], ids=lambda c: f"{c['set']}-{c['k']}")

@@ -16,7 +16,7 @@ from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.indices.external import AGREEMENTS, adjusted_rand
 from wellsep.partitions import Partitions
 
-ORACLES = Path(__file__).parent / "oracles"
+ORACLES = Path(__file__).parents[1] / "oracles"
 SCIKIT_LEARN = {
     "ari": metrics.adjusted_rand_score,
     "ami": metrics.adjusted_mutual_info_score,

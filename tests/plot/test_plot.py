@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 from wellsep import plot
 from wellsep._text.sentences import CLUSTERS
 
-BASELINES = Path(__file__).parent / "pictures"
+BASELINES = Path(__file__).parents[1] / "pictures"
 # Set to draw the pictures anew after a change that is meant.
 RENEW = "WELLSEP_DRAW_PICTURES"
 

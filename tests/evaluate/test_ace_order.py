@@ -15,7 +15,7 @@ from ace_golden import case_names, cells, filled, matrices, record
 
 from wellsep.evaluate import NothingToRank, Scores, ace
 
-PINS = json.loads((Path(__file__).parent / "data" / "ace_pins.json").read_text())
+PINS = json.loads((Path(__file__).parents[1] / "data" / "ace_pins.json").read_text())
 OPEN = [c for c in cells() if c.stored.get("robust") is False]
 
 

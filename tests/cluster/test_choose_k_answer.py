@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from cluster.test_choose_k import fresh
 from scipy.stats import skew
 from sklearn.cluster import AgglomerativeClustering, SpectralClustering
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from test_choose_k import fresh
 
 import wellsep as ws
 from wellsep.cli.main import main
