@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ace.beating import DEFAULTS, KINDS, by_set, read_beat
 from experiments.ace.evaluating import experiments, kept
 from experiments.ace.paper import APPROACHES, INDICES, MAIN, METHODS, SETS, TASKS, split
 from experiments.ace.tables import Numbers
+from experiments.ace_variants.beating import DEFAULTS, KINDS, by_set, read_beat
 from experiments.bookkeeping import say
 from wellsep.plot import CLUSTERS, SURFACES
 

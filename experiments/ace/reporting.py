@@ -7,18 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from experiments.ace import open_tables, verdict_tables, voting_tables
-from experiments.ace.beating import (
-    DEFAULTS,
-    HYPOTHESIS,
-    KINDS,
-    confirmation,
-    family_means,
-    leave_one_out,
-    read_beat,
-    wins_by_margin,
-    within_reach,
-)
 from experiments.ace.paper import HERE, MAIN, OTHERS
 from experiments.ace.tables import (
     NOTHING,
@@ -32,7 +20,20 @@ from experiments.ace.tables import (
     table,
     two,
 )
+from experiments.ace_variants.beating import (
+    DEFAULTS,
+    HYPOTHESIS,
+    KINDS,
+    confirmation,
+    family_means,
+    leave_one_out,
+    read_beat,
+    wins_by_margin,
+    within_reach,
+)
 from experiments.bookkeeping import replace_between, say
+from experiments.votes import open_tables, verdict_tables
+from experiments.votes import tables as voting_tables
 
 FURTHER = ("cpu", "simulation")
 POOLS = {"deep": ("deep",), "further": FURTHER, "all": tuple(KINDS)}
@@ -137,6 +138,7 @@ def blocks(place: Path) -> dict[str, str]:
     """Marker -> table of REPORT.md."""
     numbers = Numbers.read(place / "results.csv")
     rows = read_beat(place)
+    votes = voting_tables.HERE if place == HERE else place
     found = {
         "inventory": inventory(numbers) if numbers.ours else NOTHING,
         "verdicts": verdicts(numbers),
@@ -144,9 +146,9 @@ def blocks(place: Path) -> dict[str, str]:
         **{f"left-out-{pool}": left_out(rows, pool) for pool in POOLS},
         "confirmation": confirmed(rows),
         "families": families(rows),
-        **voting_tables.blocks(place),
-        **open_tables.blocks(place),
-        **verdict_tables.blocks(place),
+        **voting_tables.blocks(votes),
+        **open_tables.blocks(votes),
+        **verdict_tables.blocks(votes),
     }
     for task in ("tuning", "clusters"):
         found[f"{task}-nmi"] = averages(numbers, task, "nmi", (*MAIN, *OTHERS, "cfq"))

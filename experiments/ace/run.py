@@ -19,9 +19,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
-from experiments.ace import beating, drawing, quick, reporting, scoring
+from experiments.ace import drawing, quick, reporting, scoring
 from experiments.ace.evaluating import experiments, kept, write_results
 from experiments.ace.paper import HERE, METHODS, SETS, TASKS, is_experiment, split
+from experiments.ace_variants import beating
 from experiments.bookkeeping import data_folder, say
 
 STAGES = ("score", "evaluate", "beat", "figures", "report")

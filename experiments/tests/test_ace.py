@@ -10,22 +10,14 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from experiments.ace import (
-    beating,
-    evaluating,
-    paper,
-    quick,
-    reporting,
-    run,
-    scoring,
-    tables,
-    variants,
-)
+from experiments.ace import evaluating, paper, quick, reporting, run, scoring, tables
 from experiments.ace.archive import Entry, names, write
 from experiments.ace.evaluating import experiments, kept, rows_of
+from experiments.ace_variants import beating, variants
 from experiments.bookkeeping import ROOT, read
 
 HERE = ROOT / "experiments" / "ace"
+VARIANTS = ROOT / "experiments" / "ace_variants"
 ENTRIES = experiments(HERE / "scores.zip")
 KEYS = ("task", "method", "set", "index", "approach")
 NUMBERS = ("r_s_nmi", "tau_b_nmi", "r_s_acc", "tau_b_acc", "regret", "best_nmi")
@@ -437,14 +429,14 @@ ONE_SEED = TWO_SPACES | {"clusters-jule-cmu_pie_pose27", "clusters-jule-umist_11
     ids=["all", "no checkpoints", "not two spaces", "not one seed"],
 )
 def test_no_family_wins_on_the_deep_runs(left):
-    rows = [row for row in read(HERE / "beat.csv") if row["experiment"] not in left]
+    rows = [row for row in read(VARIANTS / "beat.csv") if row["experiment"] not in left]
     found = {family: beating.leave_one_out(rows, family, ("deep",)) for family in beating.DEFAULTS}
     assert len(found) == 7 and all(beating.within_reach(one["sets"]) for one in found.values())
     assert [family for family, one in found.items() if beating.wins_by_margin(one)] == []
 
 
 def test_five_families_lose_to_ace_on_the_deep_runs_and_two_stay_level_as_the_report_says():
-    rows = read(HERE / "beat.csv")
+    rows = read(VARIANTS / "beat.csv")
     found = {family: beating.leave_one_out(rows, family, ("deep",)) for family in beating.DEFAULTS}
     assert {one["sets"] for one in found.values()} == {7}
     gains = {family: one["gain"] for family, one in found.items()}
@@ -455,7 +447,7 @@ def test_five_families_lose_to_ace_on_the_deep_runs_and_two_stay_level_as_the_re
 
 def test_pooled_scores_are_ahead_of_ace_on_five_deep_sets_and_behind_by_coil_100_alone():
     values: dict[tuple, list] = {}
-    for row in read(HERE / "beat.csv"):
+    for row in read(VARIANTS / "beat.csv"):
         if (row["kind"], row["family"]) == ("deep", "pooling"):
             values.setdefault((row["set"], row["variant"]), []).append(row["r_s"])
     gains = {
@@ -471,7 +463,7 @@ def test_pooled_scores_are_ahead_of_ace_on_five_deep_sets_and_behind_by_coil_100
 
 def test_rows_of_the_simulation_follow_from_its_matrices(tmp_path, monkeypatch):
     monkeypatch.setattr(beating.cpu_runs, "score_all", lambda *_: None)
-    lines = (HERE / "beat.csv").read_text(encoding="utf-8").splitlines()
+    lines = (VARIANTS / "beat.csv").read_text(encoding="utf-8").splitlines()
     own = [line for line in lines if line.startswith("simulation,")]
     (tmp_path / "beat.csv").write_text("\n".join([lines[0], *own]) + "\n", encoding="utf-8")
     beating.write_beat(tmp_path)
@@ -494,7 +486,7 @@ def test_a_row_that_did_not_change_keeps_its_commit(tmp_path):
 def test_variants_of_the_kept_runs_are_what_beat_csv_holds():
     stored = {
         (r["experiment"], r["family"], r["index"], r["variant"]): r["r_s"]
-        for r in read(HERE / "beat.csv")
+        for r in read(VARIANTS / "beat.csv")
     }
     case = min(
         (c for c in beating.cases(HERE) if c.kind == "cpu"), key=lambda c: (len(c.nmi), c.name)
@@ -507,7 +499,7 @@ def test_variants_of_the_kept_runs_are_what_beat_csv_holds():
 
 
 def test_fresh_sets_are_used_for_the_one_hypothesis_alone():
-    fresh = [row for row in read(HERE / "beat.csv") if row["kind"] == "fresh"]
+    fresh = [row for row in read(VARIANTS / "beat.csv") if row["kind"] == "fresh"]
     assert {(row["family"], row["variant"]) for row in fresh} == beating.TESTED
     assert len({row["set"] for row in fresh}) == beating.confirmation(fresh)["sets"] == 10
 

@@ -11,22 +11,19 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from experiments.ace import (
-    open_study,
-    open_tables,
-    open_verdicts,
-    verdict_tables,
-    voting_study,
-    voting_tables,
-)
 from experiments.ace.archive import Entry, names
-from experiments.ace.open_runs import ARCHIVE as OPEN
-from experiments.ace.voting_scoring import ARCHIVE, cloud_silhouettes, counts_tried, learned
-from experiments.ace.voting_tables import CANDIDATES, KINDS, RIVALS, decide
-from experiments.ace.voting_train import EMPTY, SETS
 from experiments.bookkeeping import ROOT, read
+from experiments.votes import open_study, open_tables, open_verdicts, verdict_tables
+from experiments.votes import study as voting_study
+from experiments.votes import tables as voting_tables
+from experiments.votes.open_runs import ARCHIVE as OPEN
+from experiments.votes.scoring import ARCHIVE, cloud_silhouettes, counts_tried, learned
+from experiments.votes.tables import CANDIDATES, KINDS, RIVALS, decide
+from experiments.votes.train import EMPTY, SETS
 
 HERE = ROOT / "experiments" / "ace"
+VARIANTS = ROOT / "experiments" / "ace_variants"
+VOTES = ROOT / "experiments" / "votes"
 NINE = tuple("abcdefghi")
 # Kind -> judge -> (r_s, regret): the same on each of nine sets, but for what a test changes.
 GOOD = {"K varies": (0.6, 0.05), "K low": (0.6, 0.05), "K high": (0.6, 0.05)}
@@ -140,7 +137,7 @@ def test_a_rival_is_named_if_it_beats_the_winner_in_order_and_pick():
 
 
 def test_the_fresh_runs_decide_as_the_report_says():
-    found = decide(read(HERE / "voting.csv"))
+    found = decide(read(VOTES / "voting.csv"))
     assert found == voting_tables.Decision(
         wins_order=True,
         lower_regret=True,
@@ -154,7 +151,7 @@ def test_the_fresh_runs_decide_as_the_report_says():
 
 
 def test_nothing_to_cluster_comes_on_no_real_set_and_on_three_of_four_empty_ones():
-    rows = [row for row in read(HERE / "voting_nothing.csv") if row["task"] == "vary"]
+    rows = [row for row in read(VOTES / "voting_nothing.csv") if row["task"] == "vary"]
     told = {row["set"] for row in rows if row["E"] < voting_tables.NEARLY_NOTHING}
     assert {row["set"] for row in rows} == {*SETS, *EMPTY}
     assert told == {*EMPTY} - {"uniform5"}
@@ -191,7 +188,7 @@ def test_rows_of_the_study_follow_from_the_kept_runs(name):
     task, one = name.split("-", 1)
     stored = [
         row
-        for row in read(HERE / "voting.csv")
+        for row in read(VOTES / "voting.csv")
         if row["set"] == one and row["kind"] in voting_study.RANGES[task]
     ]
     fresh = voting_study.rows_of(Entry(ARCHIVE, name))
@@ -208,7 +205,7 @@ def test_rows_of_the_study_follow_from_the_kept_runs(name):
     "name", ["cpu-drawn-wine", "cpu-clusters-iris", "tuning-jule-umist_112x92"]
 )
 def test_votes_on_older_experiments_follow_from_what_is_kept_of_them(name):
-    stored = {r["judge"]: r for r in read(HERE / "open_votes.csv") if r["experiment"] == name}
+    stored = {r["judge"]: r for r in read(VOTES / "open_votes.csv") if r["experiment"] == name}
     fresh = {row["judge"]: row for row in open_study.rows_of(Entry(OPEN, name))}
     assert set(fresh) == set(stored) == set(open_tables.JUDGES)
     for judge, row in fresh.items():
@@ -239,7 +236,7 @@ def test_no_verdict_covers_two_thirds_of_the_experiments():
 
 def test_labels_of_the_kmeans_runs_are_kept():
     for archive in ("cpu_scores.zip", "fresh_scores.zip"):
-        for name in names(HERE / archive):
+        for name in names(VARIANTS / archive):
             entry = Entry(OPEN, name)
             runs = entry.rows("truth.csv")
             assert entry.arrays("labels.npz")["labels"].shape[1] == len(runs)
@@ -256,7 +253,7 @@ def test_where_k_is_drawn_it_is_not_tied_to_the_space(name):
 
 
 def test_sets_that_share_objects_are_one_unit():
-    units = {row["set"] for row in read(HERE / "open_votes.csv")}
+    units = {row["set"] for row in read(VOTES / "open_votes.csv")}
     assert not units & set(open_study.UNITS) - set(open_study.UNITS.values())
     assert {"COIL", "MNIST", "USPS", "optdigits"} <= units
 
@@ -314,7 +311,7 @@ def test_kmeans_on_a_cloud_has_the_silhouette_of_nothing():
 
 @pytest.fixture(scope="module")
 def blocks():
-    return voting_tables.blocks(HERE) | open_tables.blocks(HERE) | verdict_tables.blocks(HERE)
+    return voting_tables.blocks(VOTES) | open_tables.blocks(VOTES) | verdict_tables.blocks(VOTES)
 
 
 def test_the_report_holds_every_table_of_the_votes(blocks):

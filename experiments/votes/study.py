@@ -1,8 +1,8 @@
 """Try the judges of DECLARED.md on the fresh runs: voting.csv, and the tables of the report.
 
-    python experiments/ace/voting_study.py
+    python experiments/votes/study.py
 
-Everything is made again from `voting_runs.zip` (see `voting_scoring.py`), in seconds; no set and no
+Everything is made again from `voting_runs.zip` (see `scoring.py`), in seconds; no set and no
 training is needed. The last lines say what the declared rule decides.
 """
 
@@ -22,11 +22,11 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
-from experiments.ace import voting_tables
 from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import TIE, picks, tied
-from experiments.ace.voting_scoring import ARCHIVE
-from experiments.ace.voting_train import EMPTY
+from experiments.votes import tables as voting_tables
+from experiments.votes.scoring import ARCHIVE
+from experiments.votes.train import EMPTY
 
 MEASURES = ("ari", "nmi", "acc")
 # Task -> the ranges of K, in shares of the number of classes, that are judged.

@@ -15,7 +15,6 @@ import numpy as np
 from scipy import stats
 
 import wellsep as ws
-from experiments.ace import cpu_runs
 from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import (
     correlation,
@@ -25,14 +24,17 @@ from experiments.ace.evaluating import (
     stamped,
     write_csv,
 )
+from experiments.ace.paper import HERE as PAPER
 from experiments.ace.paper import MAIN, split
-from experiments.ace.variants import Case, both, combined, variants
+from experiments.ace_variants import cpu_runs
+from experiments.ace_variants.variants import Case, both, combined, variants
 from experiments.bookkeeping import ROOT, provenance, read, say
 
 KINDS = {"deep": "deep runs", "cpu": "k-means runs", "simulation": "simulation"}
 # The one hypothesis tried on fresh sets: (family, variant, against).
 HYPOTHESIS = ("screen and index", "all ten, distances", "silhouette, scaled component")
 # Score matrices of the authors' simulation; the README there names their source.
+HERE = Path(__file__).resolve().parent
 SIMULATION = ROOT / "tests" / "oracles" / "ace" / "simulation"
 SIMULATED = {
     "S_euclidean": ("silhouette", 1),
@@ -46,13 +48,18 @@ MARGIN = 0.02
 LEVEL = 0.05
 
 
+def folder(place: Path) -> Path:
+    """Where this study's files lie: here, or with all others in a folder that was named."""
+    return HERE if place == PAPER else place
+
+
 def cases(place: Path) -> Iterable[Case]:
     """Deep runs, k-means runs, and the authors' simulation."""
     for entry in experiments(place / "scores.zip"):
         one = kept(entry)
         yield _from_kept("deep", one, split(one.name)[2])
     for kind in ("cpu", "fresh"):
-        archive = place / f"{kind}_scores.zip"
+        archive = folder(place) / f"{kind}_scores.zip"
         for name in names(archive):
             one = kept(Entry(archive, name))
             yield _from_kept(kind, one, f"{kind} {one.name.split('-', 2)[2]}")
@@ -106,16 +113,17 @@ def _cell(value: float) -> float | str:
 def write_beat(place: Path, *, small: bool = False) -> list[dict[str, Any]]:
     """Score what is missing of the k-means runs and write beat.csv anew."""
     sets = ("wine", "digits") if small else None
-    cpu_runs.score_all(place / "cpu_scores.zip", sets)
-    cpu_runs.score_all(place / "fresh_scores.zip", ("iris",) if small else cpu_runs.FRESH)
+    cpu_runs.score_all(folder(place) / "cpu_scores.zip", sets)
+    cpu_runs.score_all(folder(place) / "fresh_scores.zip", ("iris",) if small else cpu_runs.FRESH)
     rows: list[dict[str, Any]] = []
     for case in cases(place):
         found = rows_of(case)
         if case.kind == "fresh":  # for one test alone
             found = [r for r in found if (r["family"], r["variant"]) in TESTED]
         rows += found
-    rows = stamped(rows, place / "beat.csv", provenance("experiments/ace/*.py"))
-    write_csv(place / "beat.csv", rows)
+    origin = provenance("experiments/ace/*.py", "experiments/ace_variants/*.py")
+    rows = stamped(rows, folder(place) / "beat.csv", origin)
+    write_csv(folder(place) / "beat.csv", rows)
     say(f"beat.csv: {len(rows)} rows")
     return rows
 
@@ -258,4 +266,4 @@ def family_means(rows: list[dict[str, Any]], family: str, kinds: tuple[str, ...]
 
 
 def read_beat(place: Path) -> list[dict[str, Any]]:
-    return read(place / "beat.csv")
+    return read(folder(place) / "beat.csv")

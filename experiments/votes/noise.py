@@ -1,8 +1,8 @@
 """Make the runs with noise of DECLARED.md: HDBSCAN on UMAP embeddings of the fresh sets.
 
-    WELLSEP_DATA=FOLDER python experiments/ace/voting_noise.py OUT
+    WELLSEP_DATA=FOLDER python experiments/votes/noise.py OUT
 
-Needs the package umap-learn. OUT gets one file per set, in the form of `voting_train.py`, with a
+Needs the package umap-learn. OUT gets one file per set, in the form of `train.py`, with a
 two-dimensional layout of the input (`plane`), in which a rival judge takes silhouettes.
 """
 
@@ -18,7 +18,7 @@ from sklearn.cluster import HDBSCAN
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from experiments.ace.voting_train import EMPTY, SETS, load
+from experiments.votes.train import EMPTY, SETS, load
 
 
 def layout(X: np.ndarray, n_neighbors: int, n_components: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Does any screen stop spaces whose groups have nothing to do with the classes?
 
-    python experiments/ace/voting_screens.py
+    python experiments/votes/screens.py
 
 Reads the kept fresh runs (voting_runs.zip). For each screen: how well it ranks the spaces by the
 ARI of the runs made there, and what ACE does without the quarter of the spaces it likes least.
@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import wellsep as ws
 from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import correlation, regret
-from experiments.ace.voting_scoring import ARCHIVE
-from experiments.ace.voting_study import Judged, distinct_spaces, subset
-from experiments.ace.voting_train import SETS
+from experiments.votes.scoring import ARCHIVE
+from experiments.votes.study import Judged, distinct_spaces, subset
+from experiments.votes.train import SETS
 
 
 def screens(judged: Judged) -> dict[str, np.ndarray]:

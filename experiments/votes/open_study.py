@@ -1,6 +1,6 @@
 """Let the partitions of the experiments kept before vote too: open_votes.csv.
 
-    python experiments/ace/open_study.py
+    python experiments/votes/open_study.py
 
 Made from `open_runs.zip` and the kept scores, in seconds. These experiments were looked at before
 the rule of DECLARED.md was written, so that they explain it and do not test it. Judges use the
@@ -18,12 +18,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from experiments.ace import open_tables
 from experiments.ace.archive import Entry, names
 from experiments.ace.evaluating import kept
-from experiments.ace.open_runs import ARCHIVE, COLLECTIONS, HERE
 from experiments.ace.scoring import read_labels
-from experiments.ace.voting_study import MEASURES, Judged, ends, write
+from experiments.votes import open_tables
+from experiments.votes.open_runs import ARCHIVE, COLLECTIONS, HERE
+from experiments.votes.study import MEASURES, Judged, ends, write
 
 # Sets that share objects are one unit.
 UNITS = {
@@ -49,7 +49,7 @@ def judged(entry: Entry) -> Judged:
         scores, raw = entry.scores(), entry.arrays("input.npz")["input"]
         labels = entry.arrays("labels.npz")["labels"].T
         return Judged(labels.astype(int), scores, {"input": raw}, truth)
-    before = [Entry(HERE / file, entry.name) for file in COLLECTIONS.values()]
+    before = [Entry(file, entry.name) for file in COLLECTIONS.values()]
     source = next(one for one in before if one.exists())
     one = kept(source)
     label = one.labels["silhouette"]
@@ -62,7 +62,7 @@ def judged(entry: Entry) -> Judged:
     )
     raw = one.raw["silhouette"]
     raw = np.where(np.isfinite(raw), raw, -1.0)
-    if source.archive.name == COLLECTIONS["deep"]:
+    if source.archive == COLLECTIONS["deep"]:
         labels = np.array([read_labels(source)[name] for name in scores.partitions])
     else:
         labels = entry.arrays("labels.npz")["labels"].T

@@ -1,8 +1,8 @@
 """Score the fresh runs of DECLARED.md and keep what the judges need: voting_runs.zip.
 
-    WELLSEP_DATA=FOLDER python experiments/ace/voting_scoring.py RUNS
+    WELLSEP_DATA=FOLDER python experiments/votes/scoring.py RUNS
 
-RUNS is what `voting_train.py` and `voting_noise.py` wrote. The archive holds a folder per set and
+RUNS is what `train.py` and `noise.py` wrote. The archive holds a folder per set and
 task: labels of the runs, their settings and their agreement with the truth, the silhouette of
 every run in every space, the dip tests, and what the rivals say. Neither the sets nor their classes
 nor the embeddings are kept. Experiments that are there are skipped.
@@ -26,10 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
 from experiments.ace.archive import MADE, Entry, write_scores
-from experiments.ace.voting_train import EMPTY, SETS, load
 from experiments.bookkeeping import provenance, say
+from experiments.votes.train import EMPTY, SETS, load
 
 ARCHIVE = Path(__file__).parent / "voting_runs.zip"
+CODE = ("experiments/ace/*.py", "experiments/ace_variants/*.py", "experiments/votes/*.py")
 TASKS = ("vary", "fixed", "noise")
 CLOUD, DRAWS, COUNTS = 500, 2, 5  # objects of a cloud, clouds, numbers of clusters tried on each
 
@@ -83,7 +84,7 @@ def score_file(path: Path, archive: Path = ARCHIVE) -> Entry:
         "classes": len(np.unique(truth)),
         "failed": len(meta["failed"]),
         "n_objects": labels.shape[1],
-        **provenance("experiments/ace/*.py"),
+        **provenance(*CODE),
     }
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

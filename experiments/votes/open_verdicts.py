@@ -1,7 +1,7 @@
 """How often each of the five verdicts occurs: open_verdicts.csv, and a table of the report.
 
-    python experiments/ace/open_verdicts.py             the experiments that are kept here, minutes
-    python experiments/ace/open_verdicts.py FOLDER      and whole runs, one archive per experiment
+    python experiments/votes/open_verdicts.py            the experiments that are kept here, minutes
+    python experiments/votes/open_verdicts.py FOLDER     and whole runs, one archive per experiment
 
 Of the kept experiments there are labels and silhouettes, no embeddings. Their draws take half of
 the objects for agreement, half of the runs and four fifths of the spaces; silhouettes stay those of
@@ -22,13 +22,14 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
-from experiments.ace import open_study, verdict_tables, voting_scoring
 from experiments.ace.archive import Entry, names
-from experiments.ace.open_runs import ARCHIVE
-from experiments.ace.verdict_tables import WHOLE
-from experiments.ace.voting_study import Judged, distinct_spaces, subset, write
-from experiments.ace.voting_train import EMPTY
 from experiments.bookkeeping import read, say
+from experiments.votes import open_study, verdict_tables
+from experiments.votes import scoring as voting_scoring
+from experiments.votes.open_runs import ARCHIVE
+from experiments.votes.study import Judged, distinct_spaces, subset, write
+from experiments.votes.train import EMPTY
+from experiments.votes.verdict_tables import WHOLE
 from wellsep.evaluate import Structure
 
 DRAWS, DRAWS_OF_WHOLE = 100, 40

@@ -1,6 +1,6 @@
 """Keep what votes need of the experiments kept before: open_runs.zip.
 
-    WELLSEP_DATA=FOLDER python experiments/ace/open_runs.py
+    WELLSEP_DATA=FOLDER python experiments/votes/open_runs.py
 
 The archive has a folder per experiment with the agreement of every run with the truth, ARI among
 it. Of the k-means runs, made again by `cpu_runs.made`, it also keeps the labels. Last come k-means
@@ -24,16 +24,21 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import wellsep as ws
 from experiments.ace.archive import MADE, Entry, names, write_scores
-from experiments.ace.cpu_runs import EMBEDDED, FRESH, FROM_FOLDER, drawn, made
 from experiments.ace.evaluating import experiments, kept
-from experiments.ace.paper import split
+from experiments.ace.paper import SCORES, split
 from experiments.ace.scoring import read_labels
-from experiments.ace.voting_scoring import agreement, cluster_counts, narrow, silhouettes
+from experiments.ace_variants.beating import HERE as VARIANTS
+from experiments.ace_variants.cpu_runs import EMBEDDED, FRESH, FROM_FOLDER, drawn, made
 from experiments.bookkeeping import provenance, say
+from experiments.votes.scoring import CODE, agreement, cluster_counts, narrow, silhouettes
 
 HERE = Path(__file__).parent
 ARCHIVE = HERE / "open_runs.zip"
-COLLECTIONS = {"deep": "scores.zip", "k-means": "cpu_scores.zip", "fresh": "fresh_scores.zip"}
+COLLECTIONS = {
+    "deep": SCORES,
+    "k-means": VARIANTS / "cpu_scores.zip",
+    "fresh": VARIANTS / "fresh_scores.zip",
+}
 SAME = 1e-5  # NMI of a run made again may differ from the kept one by this
 
 
@@ -57,7 +62,7 @@ def keep(
             write_scores(folder, scores)
             np.savez_compressed(folder / "input.npz", input=silhouettes(X, labels))
         counts = {"classes": len(np.unique(truth)), "n_objects": labels.shape[1]}
-        facts = {**facts, **counts, **provenance("experiments/ace/*.py")}
+        facts = {**facts, **counts, **provenance(*CODE)}
         (folder / MADE).write_text(json.dumps(facts, indent=1) + "\n")
         Entry(ARCHIVE, name).replace(folder)
 
@@ -103,7 +108,7 @@ def keep_drawn(title: str, name: str) -> None:
 
 def main() -> None:
     there = set(names(ARCHIVE))
-    for entry in experiments(HERE / COLLECTIONS["deep"]):
+    for entry in experiments(COLLECTIONS["deep"]):
         if entry.name not in there:
             keep_deep(entry)
             say(entry.name)
@@ -113,7 +118,7 @@ def main() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 for task in ("tuning", "clusters"):
-                    entry = Entry(HERE / COLLECTIONS[collection], f"cpu-{task}-{plain}")
+                    entry = Entry(COLLECTIONS[collection], f"cpu-{task}-{plain}")
                     if entry.name not in there and entry.exists():
                         keep_kmeans(entry, name, task)
                         say(entry.name)

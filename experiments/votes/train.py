@@ -1,6 +1,6 @@
 """Train the fresh runs of DECLARED.md: deep clusterings of thirteen sets no judge has seen.
 
-    WELLSEP_DATA=FOLDER python experiments/ace/voting_train.py OUT
+    WELLSEP_DATA=FOLDER python experiments/votes/train.py OUT
 
 FOLDER holds the sets as .npz files (X, y), or a folder `fresh` that does. OUT gets one file per
 set and task: labels, embeddings in half precision, settings and the truth. Files that are there

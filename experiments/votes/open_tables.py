@@ -10,8 +10,8 @@ import numpy as np
 from scipy import stats
 
 from experiments.ace.tables import NOTHING, probability, table
-from experiments.ace.voting_tables import CANDIDATES, SIGN, TIES, decimal, holm, sign_test
 from experiments.bookkeeping import read
+from experiments.votes.tables import CANDIDATES, SIGN, TIES, decimal, holm, sign_test
 
 HERE = Path(__file__).parent
 TABLE = HERE / "open_votes.csv"
