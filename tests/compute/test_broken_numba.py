@@ -34,7 +34,8 @@ CODE = """
 import json, sys, warnings
 import numpy as np
 import wellsep as ws
-from wellsep.compute.kmeans import search_state as moved; from wellsep.compute.engine.threads import kernel_choice as twins
+from wellsep.compute.engine import kernel_choice as twins
+from wellsep.compute.kmeans import search_state as moved
 from wellsep.compute.kmeans.nearest_centres import host_labels
 from wellsep.spaces import dip_kernels as kernels, dip_null as null
 twins.PAYS_FROM = moved.COMPILED_FROM = kernels.PAYS_FROM = 0
