@@ -264,8 +264,8 @@ def test_sparse_rows_take_the_same_step(X, weights):
     plain, sparse = prepare(X, weights), prepare(sp.csr_array(X), weights)
     centers = plain.X[:9]
     expected, _ = step(plain, centers, 0.6)
-    moved, _ = step(sparse, centers + plain.offset, 0.6)
-    np.testing.assert_allclose(moved - plain.offset, expected, rtol=1e-7)
+    moved, _ = step(sparse, centers + plain.frame.offset, 0.6)
+    np.testing.assert_allclose(moved - plain.frame.offset, expected, rtol=1e-7)
 
 
 def test_the_first_of_the_two_nearest_centres_is_the_one_that_points_are_assigned_to(X):

@@ -282,7 +282,7 @@ def test_points_in_chunks_answer_as_points_in_memory_do(X, rows, metric):
     assert (here.in_chunks, there.in_chunks) == (False, True)
     assert here.n == there.n == N
     assert here.any_zero == there.any_zero == (metric == "cosine")
-    assert there.spread == pytest.approx(here.spread, rel=1e-12)
+    assert there.frame.spread == pytest.approx(here.frame.spread, rel=1e-12)
     np.testing.assert_array_equal(there.pulls(), here.pulls())
     np.testing.assert_allclose(there.take([5, 2]), here.take([5, 2]), atol=1e-12)
     found = []

@@ -173,7 +173,7 @@ def test_one_thread_and_two_give_the_same(blobs):
 def test_inertia_of_tight_far_clusters_is_not_lost_to_cancellation():
     X = np.array([[1e8], [1e8 + 1.0], [-1e8], [-1e8 - 1.0]])
     points = prepare(X)
-    centers = np.array([[1e8 + 0.5], [-1e8 - 0.5]]) - points.offset
+    centers = np.array([[1e8 + 0.5], [-1e8 - 0.5]]) - points.frame.offset
     assert inertia(points, assign(points, centers).first, centers) == 1.0
 
 

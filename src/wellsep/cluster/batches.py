@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import check_choice, check_count, is_dask, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep._checks.values import check_random_state
 from wellsep.cluster.cf_means.centre_search import Budget, History
 from wellsep.cluster.estimator import CentroidClusterer, check_clusters, warn_if_fewer
-from wellsep.compute.data.opening import is_host
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import (
@@ -49,7 +48,7 @@ class Batched(NamedTuple):
 def check_batches(X: Any, batch_size: Any) -> int:
     """Rows of a batch; batches are for rows on the host."""
     size = check_count("batch_size", batch_size)
-    if is_dask(getattr(X, "array", None)) or not is_host(X):
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         raise TypeError(
             "batch_size must be None unless X is an array, a memory map or a sparse matrix on "
             "the host; a dask collection is read chunk by chunk without it."
@@ -194,7 +193,7 @@ class StreamedClusterer(CentroidClusterer):
         """
         first = not hasattr(self, "_stream")
         X = self._validated(X, reset=first)
-        if is_dask(getattr(X, "array", None)) or not is_host(X):
+        if not (isinstance(X, np.ndarray) or sp.issparse(X)):
             raise TypeError("X must be an array on the host for partial_fit; call fit instead.")
         weights = self._weights(sample_weight, X)
         k = check_count("n_clusters", self.n_clusters)  # type: ignore[attr-defined]

@@ -11,20 +11,16 @@ from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
 from wellsep.cluster.cf_means.search_on_few_directions import search_from
 from wellsep.cluster.estimator import NoProgress
-from wellsep.compute.data.opening import is_host
-from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
 from wellsep.compute.kmeans.prepared_points import (
-    Frame,
     Points,
     PointSet,
     RowValues,
     assign,
     inertia,
     labels_of,
-    prepare,
 )
-from wellsep.compute.kmeans.starts import random_rows, start_centers
+from wellsep.compute.kmeans.starts import sample_points, start_centers
 
 SEARCH = "search"
 SEARCHED, PER_CLUSTER = 20_000, 1000  # points of chunks that are searched, at least
@@ -135,10 +131,12 @@ def _moved(
         "progress": progress,
         "history": history,
     }
-    if isinstance(points, Points) and not is_host(points.X):
+    if isinstance(points, Points) and points.space.on_device:
         found = device_search(points, centers, **options)
     else:
-        searched = points if isinstance(points, Points) else _sample(points, centers, random_state)
+        size = max(SEARCHED, PER_CLUSTER * len(centers))
+        in_memory = isinstance(points, Points)
+        searched = points if in_memory else sample_points(points, size, random_state)
         again = init if isinstance(init, str) else "k-means++"
 
         def restart() -> np.ndarray:
@@ -146,22 +144,10 @@ def _moved(
 
         found = search_from(searched, centers, restart=restart, **options)
     passes = int(np.ceil(found.work / (points.n * len(centers))))
-    if isinstance(points, Points) and is_host(points.X):
+    if isinstance(points, Points) and not points.space.on_device:
         return _ended(points, found.centers, passes), passes, found.n_moves
     refined = _refine(points, found.centers, max_iter, tol, progress)
     return refined, passes + refined.n_iter, found.n_moves
-
-
-def _sample(points: PointSet, centers: np.ndarray, random_state: np.random.RandomState) -> Points:
-    """Some points of chunks in memory, in their frame; all of them where they are few."""
-    most = int(budget_bytes() / (32 * centers.shape[1]))  # a few copies of them fit the budget
-    size = min(max(SEARCHED, PER_CLUSTER * len(centers)), points.n, max(most, len(centers)))
-    if size == points.n:
-        rows, weights = np.arange(points.n), points.pulls()
-    else:
-        rows, weights = np.sort(random_rows(points, size, random_state)), None
-    frame = Frame(points.metric, None, points.spread)
-    return prepare(points.take(rows), weights, points.metric, frame)
 
 
 def _ended(points: PointSet, centers: np.ndarray, n_iter: int) -> Ended:

@@ -69,7 +69,7 @@ def pull(points: Points, found: NearestTwo, centers: np.ndarray, weight: float) 
     pair = first * k + second
     there = _beside(centers, near)
     apart = _squared_gaps(there).reshape(-1)
-    distinct = apart > _COINCIDE * points.spread
+    distinct = apart > _COINCIDE * points.frame.spread
     apart[~distinct] = 1.0
     w = (0.5 * distinct / apart).take(pair)
     w *= far - near

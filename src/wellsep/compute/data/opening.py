@@ -379,7 +379,17 @@ def on_device(X: Any) -> bool:
 
 def host_view(X: Any) -> Any:
     """X as NumPy, without a copy where it lies in host memory; a tensor on a card stays."""
-    return X if is_host(X) or on_device(X) else to_numpy(X)
+    if isinstance(X, np.ndarray) or sp.issparse(X) or on_device(X):
+        return X
+    return to_numpy(X)
+
+
+def like_given(given: Any, values: np.ndarray) -> Any:
+    """Host values in the library, on the device and in the float type of the given data."""
+    if isinstance(given, np.ndarray):
+        return values.astype(given.dtype, copy=False)
+    space = as_space(host_view(given))
+    return in_library_of(given, space.asarray(values, dtype=space.X.dtype))
 
 
 def in_library_of(given: Any, values: Any) -> Any:
@@ -404,7 +414,7 @@ def open_space(X: Any, *, device: Any = None, n_jobs: int | None = None) -> Spac
         return open_distances(X, device, n_jobs)
     if device is not None and (device != "cpu" or is_torch(X)):
         X = to_torch(X, device)
-    X, unit = in_safe_units(X if isinstance(X, np.ndarray) else host_view(X))
+    X, unit = in_safe_units(host_view(X))
     return as_space(X, effective_jobs(n_jobs), unit)
 
 

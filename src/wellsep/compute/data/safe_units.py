@@ -20,7 +20,7 @@ def in_safe_units(X: Any) -> tuple[Any, float]:
     >>> in_safe_units(np.array([[1.0, -3.0]]))[1], in_safe_units(np.array([[0.0, 2.0**-200]]))
     (1.0, (array([[0., 1.]]), 6.223015277861142e-61))
     """
-    unit = unit_of(X)
+    unit = 1.0 if surely_safe(X) else safe_unit(largest_entry(X), X.dtype)
     return (X, unit) if unit == 1 else (X * (1 / unit), unit)
 
 

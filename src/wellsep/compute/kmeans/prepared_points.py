@@ -89,18 +89,6 @@ class PointSet(ABC):
     in_chunks: ClassVar[bool]  # whether each use of the rows is a pass over chunks
 
     @property
-    def metric(self) -> str:
-        return self.frame.metric
-
-    @property
-    def spread(self) -> float:
-        return self.frame.spread
-
-    @property
-    def offset(self) -> np.ndarray | None:
-        return self.frame.offset
-
-    @property
     @abstractmethod
     def n(self) -> int:
         """Number of points."""
@@ -214,8 +202,7 @@ class Points(PointSet):
         return RowValues(run_block(function, self, beside, given))
 
     def publish(self, values: RowValues, dtype: Any, width: int | None = None) -> Any:
-        given = self.source
-        return values.known if isinstance(given, np.ndarray) else in_library_of(given, values.known)
+        return in_library_of(self.source, values.known)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         return self.space.dense(np.asarray(rows))
@@ -245,8 +232,7 @@ def prepare(
     """
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     weights = uneven(weights)
-    given, zero = X, None
-    X = X if isinstance(X, np.ndarray) else host_view(X)
+    given, X, zero = X, host_view(X), None
     if metric == COSINE:
         offset, (values, zero) = None, prepare_directions(X)
         unit = 1.0
@@ -255,28 +241,25 @@ def prepare(
             offset, values = None, X.astype(np.float64, copy=False)
         else:
             offset = _mean(X, weights) if frame is None else frame.offset
-            values = X if offset is None else _shifted(X, offset)
+            values = X if offset is None else replace(as_space(X), origin=offset).centred
         unit = unit_of(X) if frame is None else frame.unit
         values = values if unit == 1 else values * (1 / unit)
     spread = mean_variance(values, weights) if frame is None else frame.spread
     made = Frame(metric, offset, spread, unit)
-    norms, there = as_space(values).norms(), _beside(weights, values)
+    space = as_space(values)
+    norms, there = space.norms(), None if weights is None else space.beside(weights)
     if zero is None:
         return Points(values, weights, there, norms, made, None, weights, there, given, start)
     # As if a zero row had length one along an axis of its own: at distance 1 from every centre.
-    norms = norms + _beside(to_numpy(zero).astype(np.float64), values)
+    norms = norms + space.beside(to_numpy(zero).astype(np.float64))
     pull = np.where(to_numpy(zero), 0.0, 1.0 if weights is None else weights)
-    pulled = _beside(pull, values)
+    pulled = space.beside(pull)
     return Points(values, weights, there, norms, made, zero, pull, pulled, given, start)
 
 
 def uneven(weights: np.ndarray | None) -> np.ndarray | None:
     """None for weights of one: sums and draws are then those without weights, bit for bit."""
     return None if weights is None or bool((weights == 1.0).all()) else weights
-
-
-def _beside(weights: np.ndarray | None, values: Any) -> Any:
-    return None if weights is None else as_space(values).beside(weights)
 
 
 def assign(points: Points, centers: np.ndarray) -> Nearest:
@@ -341,10 +324,6 @@ def prepare_directions(X: Any) -> Prepared:
     space = as_space(X)
     unit, zero = unit_rows(X, space.xp)
     return Prepared(space.narrow(unit), zero)
-
-
-def _shifted(X: Any, offset: np.ndarray) -> Any:
-    return replace(as_space(X), origin=offset).centred
 
 
 def mean_variance(values: Any, weights: np.ndarray | None = None) -> float:

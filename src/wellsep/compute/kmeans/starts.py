@@ -12,8 +12,16 @@ import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_numbers, to_numpy
 from wellsep.compute.data.opening import Space
+from wellsep.compute.engine.threads import budget_bytes
 from wellsep.compute.kmeans.lloyd import run
-from wellsep.compute.kmeans.prepared_points import Points, PointSet, RowValues, assign, prepare
+from wellsep.compute.kmeans.prepared_points import (
+    Frame,
+    Points,
+    PointSet,
+    RowValues,
+    assign,
+    prepare,
+)
 
 STARTS = ("k-means++", "random")
 SEED_ROWS = 1 << 14  # of one block of distances to a few centres
@@ -79,6 +87,20 @@ def random_rows(
     if pull is None:
         return random_state.choice(points.n, n_clusters, replace=False)
     return draw_weighted(pull, n_clusters, points.any_zero, random_state)
+
+
+def sample_points(points: PointSet, size: int, random_state: np.random.RandomState) -> Points:
+    """Some points of chunks in memory, in their frame; all of them where they are few.
+
+    No more than a few copies of which fit the budget.
+    """
+    size = min(size, points.n, max(1, int(budget_bytes() / (32 * points.like.shape[1]))))
+    if size == points.n:
+        rows, weights = np.arange(points.n), points.pulls()
+    else:
+        rows, weights = np.sort(random_rows(points, size, random_state)), None
+    frame = Frame(points.frame.metric, None, points.frame.spread)
+    return prepare(points.take(rows), weights, frame.metric, frame)
 
 
 def _distinct_numbers(n: int, size: int, random_state: np.random.RandomState) -> np.ndarray:
@@ -230,7 +252,7 @@ def parallel_start(
         spare = points.take(random_rows(points, n_clusters, random_state))
         candidates = np.vstack([candidates, spare])[: max(n_clusters, len(candidates))]
     mass = points.fold(_candidate_mass, candidates)
-    few = prepare(candidates, np.maximum(mass, 1e-12 * mass.sum()), points.metric)
+    few = prepare(candidates, np.maximum(mass, 1e-12 * mass.sum()), points.frame.metric)
     chosen = few.take(plus_plus(few, n_clusters, random_state))
     refined = run(few, chosen, max_iter=30).centers
     return few.frame.leave(refined)
@@ -276,7 +298,7 @@ def _smallest(mass: np.ndarray, key: int, wanted: int, start: int) -> tuple[Any,
 def _draw_candidates(points: Points, candidates: np.ndarray, key: int, wanted: int) -> Drawn:
     near = assign(points, candidates).near.astype(np.float64)
     # What rounding leaves of a point that is itself a candidate must not be drawn again.
-    near[near <= 1e-12 * points.spread] = 0.0
+    near[near <= 1e-12 * points.frame.spread] = 0.0
     mass = near if points.pull is None else near * points.pull
     keys, at = _smallest(mass, key, wanted, points.start)
     return Drawn(keys, points.start + at, points.take(at), wanted)

@@ -86,7 +86,7 @@ class ChunkedPoints(PointSet):
         )  # fmt: skip
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        some = prepare(self.chunks.take(rows), None, self.metric, self.frame)
+        some = prepare(self.chunks.take(rows), None, self.frame.metric, self.frame)
         return some.take(np.arange(len(rows)))
 
 
