@@ -48,6 +48,7 @@ ORDER = (
     "bench_streams",
     "bench_robust",
     "bench_lof",
+    "bench_tensors",
     "bench_lcd",
     "bench_dip",
     "bench_growth",

@@ -9,6 +9,7 @@ from libraries import needs_callbacks
 from sklearn.datasets import load_digits
 
 import wellsep as ws
+from wellsep._checks.arrays import is_torch
 from wellsep.cluster.cf_means.estimator import separation
 from wellsep.cluster.cf_means.search_on_few_directions import leading_directions
 from wellsep.compute.kmeans.prepared_points import prepare
@@ -135,8 +136,9 @@ def test_two_clusters_and_as_many_clusters_as_points_are_searched_too():
     assert ws.CFMeans(12, max_moves=20, random_state=0).fit(X).inertia_ == 0.0
 
 
-def test_values_of_proposals_on_tensors_are_what_the_cost_falls_by(X):
+def test_values_of_proposals_on_a_card_are_what_the_cost_falls_by(X, monkeypatch):
     torch = pytest.importorskip("torch", reason="needs the extra deep")
+    monkeypatch.setattr("wellsep.compute.data.opening.on_device", is_torch)
     from wellsep.cluster.cf_means.centre_search_gpu import proposal_values
 
     for weights in (None, np.arange(len(X)) % 3.0):

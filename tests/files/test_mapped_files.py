@@ -76,7 +76,7 @@ def test_a_silhouette_of_a_file_is_that_of_the_array_under_any_metric(
 
 CUT = """
 import os, sys, numpy as np, wellsep as ws
-from wellsep._files.arrays import maps as _mapped
+from wellsep._files import maps as _mapped
 folder = sys.argv[1]
 rng = np.random.default_rng(0)
 y = np.arange(600) % 2
