@@ -98,6 +98,37 @@ def test_runs_that_are_one_partition_are_one_certain_answer():
     assert found.facts["first_in"] == 1
 
 
+def nearly_equal(seed, n=120):
+    """Clusterings of which some differ by a few objects, in three or four clusters."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 3
+    spaces = {s: rng.normal(size=(n, 2)) + 5 * np.eye(3)[truth, :2] for s in "abc"}
+    labels = {}
+    for i, moved in enumerate((0, 0, 1, 2, 3, 10, 40, 60)):
+        labels[f"k{i}"] = truth.copy()
+        at = rng.permutation(n)[:moved]
+        labels[f"k{i}"][at] = 3 if i % 2 else (truth[at] + 1) % 3
+    some = rng.permutation(list(labels))[: 5 + seed % 4]
+    return Runs.from_parts(spaces, {name: labels[name] for name in some})
+
+
+@pytest.mark.parametrize("judge", ["ace", "consensus"])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_share_and_the_count_of_a_verdict_are_those_of_the_rows_it_names(seed, judge):
+    judgement = judged(nearly_equal(seed), judge=judge, random_state=seed)
+    ranking, verdict = judgement.ranking, judgement.verdict
+    rows = dict(zip(ranking.table()["partition"], ranking.table()["p_best"], strict=True))
+    said = " ".join(verdict.sentences)
+    alone = re.findall(r"('[^']+') (?:comes )?first in (\d+)% of", said)
+    for name, share in alone:
+        assert f"{rows[name.strip(chr(39))]:.0%}" == f"{share}%"
+    best = ranking.names.index(ranking.best)
+    n_equal = int((ranking.class_of == ranking.class_of[best]).sum())
+    assert verdict.facts["found_by"] == n_equal
+    for count in re.findall(r"(\d+) runs found it\.|found by (\d+) runs", said):
+        assert int("".join(count)) == n_equal
+
+
 def same_runs(n_runs, spaces=True, gap=6):
     rng = np.random.default_rng(0)
     truth = np.arange(150) % 3

@@ -85,14 +85,15 @@ class Facts:
 
     @property
     def same(self) -> np.ndarray:
-        """(M,) whether a partition is the answer, or nearly so."""
+        """(M,) whether a partition is the answer or nearly so."""
         found: np.ndarray = self.likeness >= SAME
         return found
 
     @property
-    def n_same(self) -> int:
-        """How many runs found the answer, or nearly so."""
-        return int(self.same.sum())
+    def equal(self) -> np.ndarray:
+        """(M,) whether a partition is the answer itself, whatever its clusters are called."""
+        found: np.ndarray = self.ranking.class_of == self.ranking.class_of[self.at]
+        return found
 
     @cached_property
     def close(self) -> np.ndarray:
@@ -177,7 +178,7 @@ class Facts:
         return {
             "judge": self.judgement.judge,
             "best": self.best,
-            "found_by": self.n_same,
+            "found_by": int(self.equal.sum()),
             "different_runs": self.n_distinct,
             "k_tried": [int(self.ks[0]), int(self.ks[-1])] if len(self.ks) else None,
             "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},

@@ -161,7 +161,8 @@ class _Words(Facts):
         )
 
     def say_tied(self) -> str:
-        found = f" (found by {self.n_same} runs)" if self.n_same > 1 else ""
+        n = int(self.equal.sum())
+        found = f" (found by {n} runs)" if n > 1 else ""
         tied = (repr(self.ranking.names[i]) for i in self.tied)
         names = listing((f"{self.best!r}{found}", *tied), most=4)
         if self.sure is None:
@@ -200,15 +201,17 @@ class _Words(Facts):
 
     def say_certainty(self, *, by_one_judge: bool = False) -> str:
         """How often the answer comes first; `by_one_judge`: others do not share it."""
-        by = f" {self.n_same} runs found it." if self.n_same > 1 and not self.tied else ""
+        n = int(self.same.sum())
+        nearly = "" if self.equal.sum() == n else " or nearly so"
+        by = f" {n} runs found it{nearly}." if n > 1 and not self.tied else ""
         if self.sure is None or self.chance is None:
             return f"How certain this is was not computed.{by}"
         unsettled = self.tied or self.opposed
         word = "Open" if unsettled else "Certain" if self.chance >= CERTAIN else "Probable"
         often_first = f"{self.chance:.0%} of {self.sure.n_draws} draws"
-        often = self.alike & ((self.sure.probability_best > 0) | self.same)
+        often = self.alike & ((self.sure.probability_best > 0) | self.equal)
         who = repr(self.best)
-        if (often & ~self.same).any():
+        if (often & ~self.equal).any():  # then the share is not that of the best alone
             ks = (
                 None
                 if self.ranking.n_clusters is None
