@@ -10,6 +10,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 
 import wellsep as ws
 from wellsep.compute.statistics import centre_distances as clusters
@@ -44,6 +45,48 @@ def _peak(call) -> int:
 def test_three_thousand_clusters_need_no_table_of_pairs(score, limit):
     X, y = _pairs(6000)
     assert _peak(lambda: score(X, y)) < limit
+
+
+SMALL = 0.01  # MiB, the size of a table of 36 × 36 clusters
+SQUARE = ("cdbw", "cfq_mixture", "generalized_dunn", "s_dbw")  # hold tables of all pairs
+
+
+@pytest.mark.parametrize("name", ws.INDICES)
+def test_an_index_needs_no_table_of_clusters_beyond_the_budget_or_says_so(name):
+    X, y = np.random.default_rng(0).normal(size=(120, 2)), np.arange(120) % 40
+    if name not in SQUARE:
+        expected = ws.score_partitions(X, y, [name]).values
+        with config_context(working_memory=SMALL):
+            found = ws.score_partitions(X, y, [name]).values
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        return
+    sentence = "labels must have at most 36 clusters for this index, got 40: one of its tables"
+    with config_context(working_memory=SMALL), pytest.raises(ValueError, match=sentence):
+        ws.score_partitions(X, y, [name])
+
+
+@pytest.mark.parametrize(
+    "separation", ["average", "centroid", "to-centroids", "own-centroids", "single"]
+)
+def test_every_separation_that_holds_a_table_of_clusters_is_refused(separation):
+    X, y = np.random.default_rng(0).normal(size=(120, 2)), np.arange(120) % 40
+    options = {"separation": separation, "diameter": "complete"}
+    with config_context(working_memory=SMALL):
+        assert ws.generalized_dunn_score(X, y % 36, **options) > 0
+        if separation == "single":  # the nearest pair needs none
+            assert ws.generalized_dunn_score(X, y, **options) > 0
+            return
+        with pytest.raises(ValueError, match="labels must have at most 36 clusters"):
+            ws.generalized_dunn_score(X, y, **options)
+
+
+@pytest.mark.parametrize("score", [ws.clustering_accuracy, ws.purity_score])
+def test_many_classes_and_clusters_are_matched_without_a_table_of_all_of_them(score):
+    n = 20_000
+    truth, found = np.arange(n), np.arange(n)[::-1] // 2
+    assert _peak(lambda: score(truth, found)) < 50 << 20  # the table would have 1.6 GB
+    assert score(truth, found) == 0.5
+    assert score(found, truth) == (0.5 if score is ws.clustering_accuracy else 1.0)
 
 
 @pytest.mark.parametrize("d", [2, 20])

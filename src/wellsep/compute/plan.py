@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from wellsep.compute.engine.threads import check_square
 from wellsep.compute.metrics.dc_distance import provide_minimax
 from wellsep.compute.requests import Objects, Provider, Task, Want
 from wellsep.compute.statistics.ball_counts import provide_density
@@ -60,11 +61,16 @@ PROVIDERS: dict[str, Provider] = {
     "represented": provide_represented,
     "quadric_separation": provide_quadric_separation,
 }
+# Statistics that hold (K, K) tables, at most about eight of them at a time.
+SQUARE = ("balls", "between_distances", "quadric_separation", "represented", "to_centres")
 
 
 def gather(task: AnyTask, wants: Iterable[Want]) -> dict[Want, list[Any]]:
     """Every wanted statistic, as a list with one entry per partition."""
-    return task.space.own_pass(make_passes)(task, list(dict.fromkeys(wants)))
+    asked = list(dict.fromkeys(wants))
+    if any(one.name in SQUARE for one in asked):
+        check_square(int(task.partitions.n_clusters.max(initial=0)))
+    return task.space.own_pass(make_passes)(task, asked)
 
 
 def make_passes(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice
+from wellsep.compute.engine.threads import check_square
 from wellsep.compute.metrics.table import TAKEN, find
 from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.centre_distances import Clusters
@@ -197,6 +198,7 @@ def _separations(
 ) -> np.ndarray:
     """(K, K) distances of clusters."""
     mass = clusters.mass
+    check_square(len(mass))
     if name == "average":  # δ3
         return sums / np.outer(mass, mass)
     if name == "centroid":  # δ4

@@ -29,6 +29,18 @@ def budget_bytes() -> float:
     return get_config()["working_memory"] * 2**20
 
 
+def check_square(n_clusters: int) -> None:
+    """Refuse tables of clusters × clusters where one of them exceeds the budget."""
+    most = int((budget_bytes() / 8) ** 0.5)
+    if n_clusters > most:
+        raise ValueError(
+            f"labels must have at most {most} clusters for this index, got {n_clusters}: one of "
+            f"its tables of clusters × clusters would take {8 * n_clusters**2 / 2**30:.2g} GiB, "
+            f"and scikit-learn's working_memory is {budget_bytes() / 2**20:.4g} MiB; raise that "
+            "with sklearn.set_config, or merge clusters."
+        )
+
+
 @lru_cache(maxsize=1)
 def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
