@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -108,12 +111,10 @@ def test_labels_of_wrong_type_are_refused(tmp_path):
         load_runs(tmp_path)
 
 
-def test_float_labels_are_checked_when_opened(tmp_path):
+def test_float_labels_are_checked_when_loaded(tmp_path):
     np.save(plain_run(tmp_path) / "labels.npy", np.array([0.0, 1.0, np.nan, 1.0]))
-    runs = load_runs(tmp_path)
     with pytest.raises(ValueError, match="labels of run 'bad' must have a value for every object"):
-        runs.partitions["bad"]
-    assert "labels" in repr(runs)
+        load_runs(tmp_path)
 
 
 class Trap:
@@ -247,6 +248,93 @@ def test_a_damaged_run_is_named_and_left_out(folder):
         runs = load_runs(folder)
     assert runs.names == ("good",) and len(told) == 1
     assert runs.notes == (str(told[0].message),)
+
+
+# -- any value in run.json, any bytes in labels.npy -----------------------------------------------
+# A name that another run has is no damage: which of the two is meant, nobody knows (see above).
+
+JSON_VALUES = [
+    None, True, 0, -1, 2.5, 1e308, 10**400, float("nan"), "", "x", "bad", "../good", "\ud800",
+    "a\0b", [], [1], [None], [[]], {}, {"a": None}, {"file": "../good/labels.npy"},
+]  # fmt: skip
+
+
+def places(value, before=()):
+    """The way to each value of nested JSON data, its root first."""
+    yield before
+    if not isinstance(value, dict | list):
+        return
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from places(one, (*before, key))
+
+
+def load_beside_good(folder):
+    """Names and what is said of the rest, which must name the run's folder and what is wrong."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        runs = load_runs(folder, verify=True)
+        labels = [run.labels for run in runs if run.has_labels]
+    assert all(len(vector) == len(LABELS) for vector in labels)
+    for one in told:
+        assert re.search(r"left out: \S*bad\..*(run|files).* (must|could)", str(one.message)), told
+    assert "good" in runs.names
+    assert len(runs) + len(told) == 2
+    return len(told)
+
+
+@pytest.mark.parametrize("embedding", [SPACE, None], ids=["space", "no space"])
+def test_any_value_at_any_place_of_run_json_leaves_the_other_runs(tmp_path, embedding):
+    save_run(tmp_path, SPACE, LABELS, name="good")
+    space = "good" if embedding is None else None
+    options = {"params": {"k": [2]}, "metadata": {"m": 1}, "ids": list("abcd"), "space": space}
+    path = save_run(tmp_path, embedding, LABELS, name="bad", **options) / "run.json"
+    manifest = json.loads(path.read_text())
+    left_out = 0
+    for place in places(manifest):
+        for value in JSON_VALUES:
+            changed = copy.deepcopy({"root": manifest})
+            inner = changed
+            for key in ("root", *place)[:-1]:
+                inner = inner[key]
+            inner[("root", *place)[-1]] = value
+            path.write_text(json.dumps(changed["root"]))
+            left_out += load_beside_good(tmp_path)
+    assert left_out > 100
+
+
+@pytest.mark.parametrize(
+    "descr", ["<i8", "|i1", "<u8", "<f8", "<f2", "<U2", ">U2", "|S4", "|b1", "<M8[s]"]
+)
+def test_any_bytes_in_labels_leave_the_other_runs(tmp_path, descr):
+    save_run(tmp_path, SPACE, LABELS, name="good")
+    rng = np.random.default_rng(0)
+    dtype = np.dtype(descr)
+    some = [bytes([b]) * 4 * dtype.itemsize for b in (0, 1, 0x7F, 0x80, 0xFF)]
+    some += [rng.bytes(4 * dtype.itemsize) for _ in range(20)]
+    (tmp_path / "bad").mkdir()
+    for values in some:
+        np.save(tmp_path / "bad" / "labels.npy", np.frombuffer(values, dtype))
+        load_beside_good(tmp_path)
+
+
+def test_a_run_whose_space_is_damaged_is_left_out_with_it(tmp_path):
+    save_run(tmp_path, SPACE, LABELS, name="good")
+    save_run(tmp_path, SPACE, None, name="space")
+    save_run(tmp_path, None, LABELS, name="bad", space="space")
+    (tmp_path / "space" / "embedding.npy").write_bytes(b"")
+    with pytest.warns(UserWarning, match="^2 runs that cannot be read were left out") as told:
+        assert load_runs(tmp_path).names == ("good",)
+    assert str(tmp_path / "bad") in str(told[0].message)
+
+
+def test_the_other_runs_are_ranked_where_labels_hold_no_text(folder, capsys):
+    save_run(folder, SPACE * [1, 2], [0, 1, 1, 1], name="third")
+    np.save(folder / "bad" / "labels.npy", np.full(4, 0x7FFFFFFF, "<u4").view("<U1"))
+    (folder / "bad" / "run.json").unlink()
+    assert main(["rank", str(folder), "--draws", "0", "--no-cache"]) == 0
+    shown = capsys.readouterr()
+    assert "labels of run 'bad' must be text, got no character at 0" in shown.err
+    assert "third" in shown.out
 
 
 def test_damaged_files_of_every_kind_are_left_out_in_one_sentence(folder):

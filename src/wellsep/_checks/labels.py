@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from wellsep._text.sentences import shown
 NOISE = -1
 NOISE_LABELS = (-1, -2, -3)  # HDBSCAN's: noise, rows with infinite values, rows with missing ones
 MISSING_TEXTS = ("nan", "NaT", "<NA>")  # what a missing value becomes in an array of text
-EXACT = 2.0**53  # whole floats beyond it are rounded
+EXACT = np.float64(2**53)  # whole floats beyond it are rounded
 
 
 def as_labels(values: Any, name: str, start: int = 0) -> np.ndarray:
@@ -61,6 +62,7 @@ def as_vector(values: Any, name: str, start: int = 0) -> np.ndarray:
     if array.dtype.kind == "f":
         return _whole_numbers(array, name, start)
     if array.dtype.kind == "U":
+        _refuse_no_characters(array, name, start)
         _refuse_missing(np.isin(array, MISSING_TEXTS), name, start)
     elif array.dtype.kind not in "iub":
         raise TypeError(f"{name} must be integers or text, got {array.dtype}.")
@@ -153,6 +155,16 @@ def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating) and not np.isfinite(value)
+
+
+def _refuse_no_characters(array: np.ndarray, name: str, start: int) -> None:
+    """Refuse code points beyond Unicode, which a file may hold and Python makes no text of."""
+    codes = np.ascontiguousarray(array).view(f"{array.dtype.str[0]}u4").reshape(len(array), -1)
+    if len(codes) and int(codes.max()) > sys.maxunicode:
+        where = int(np.flatnonzero((codes > sys.maxunicode).any(axis=1))[0])
+        raise ValueError(
+            f"{name} must be text, got no character at {start + where}; the file is damaged."
+        )
 
 
 def _refuse_missing(missing: np.ndarray, name: str, start: int) -> None:

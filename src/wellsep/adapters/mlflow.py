@@ -21,6 +21,7 @@ from wellsep.runs import NoRuns, Run, Runs
 from wellsep.runs.folder import check_manifest, write_run_files
 from wellsep.runs.folder_names import safe_name
 from wellsep.runs.folder_places import FILES
+from wellsep.runs.run import plain_mapping
 
 
 def runs_from_mlflow(
@@ -340,12 +341,16 @@ def _read(logged: Any, files: dict[str, Path], ambiguous: bool) -> Run:
     arrays: dict[str, Any] = {
         kind: stored_npy(files[kind], f"{kind} of run {name!r}") for kind in FILES if kind in files
     }
+    facts = {
+        kind: plain_mapping(manifest.get(kind), f"{kind} of run {name!r}")
+        for kind in ("params", "metadata")
+    }
     return Run(
         name,
         **arrays,
-        params={**{k: _number(v) for k, v in data.params.items()}, **manifest.get("params", {})},
+        params={**{k: _number(v) for k, v in data.params.items()}, **facts["params"]},
         metadata={
-            **manifest.get("metadata", {}),
+            **facts["metadata"],
             "metrics": dict(data.metrics),
             "tags": tags,
             "run_id": info.run_id,

@@ -349,11 +349,16 @@ def _check_counts(runs: Sequence[Run]) -> None:
 def _check_spaces(runs: Sequence[Run]) -> None:
     spaces = [run.name for run in runs if run.has_embedding]
     for run in runs:
-        if run.space is not None and run.space not in spaces:
-            raise ValueError(
-                f"space of run {run.name!r} must be a run with an embedding, got {run.space!r}; "
-                f"there are {quoted(spaces)}."
-            )
+        check_space(run, spaces)
+
+
+def check_space(run: Run, spaces: Sequence[str]) -> None:
+    """Refuse a run that names a space which is not there."""
+    if run.space is not None and run.space not in spaces:
+        raise ValueError(
+            f"space of run {run.name!r} must be a run with an embedding, got {run.space!r}; "
+            f"there are {quoted(spaces)}."
+        )
 
 
 def _common_ids(runs: Sequence[Run]) -> np.ndarray | None:

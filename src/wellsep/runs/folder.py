@@ -14,6 +14,7 @@ from wellsep._checks.values import check_flag, check_path
 from wellsep._files.arrays import digest, read_json
 from wellsep._files.limits import read_bytes
 from wellsep._files.replace import move_folder, temporary_folder
+from wellsep._text.sentences import shown
 from wellsep.runs.archive import write_archive
 from wellsep.runs.collection import Runs
 from wellsep.runs.folder_names import check_name, safe_name
@@ -260,8 +261,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def check_manifest(manifest: Any, what: str) -> dict[str, Any]:
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("files", {}), dict):
+    if not isinstance(manifest, dict):
         raise ValueError(f"{what} must be a JSON object, got {type(manifest).__name__}.")
+    files = {} if manifest.get("files") is None else manifest["files"]
+    if not isinstance(files, dict) or not all(isinstance(one, dict) for one in files.values()):
+        raise ValueError(f"files of {what} must be a JSON object of objects, got {shown(files)}.")
     if manifest.get("format", FORMAT) != FORMAT:
         raise ValueError(f"{what} must have the format {FORMAT!r}, got {manifest['format']!r}.")
     version = manifest.get("version", VERSION)

@@ -18,7 +18,7 @@ from wellsep._files.arrays import read_json
 from wellsep._files.limits import read_bytes
 from wellsep._text.sentences import listing, quoted
 from wellsep.runs.archive import read_archive
-from wellsep.runs.collection import NoRuns, Runs
+from wellsep.runs.collection import NoRuns, Runs, check_space
 from wellsep.runs.folder import FACTS, check_manifest, read_run_folder
 from wellsep.runs.folder_names import check_name, natural_key
 from wellsep.runs.folder_places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
@@ -98,15 +98,16 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
     if path.is_dir():
         found = _from_folder(path, verify, unread)
     elif path.suffix == ".npz":
-        found = read_archive(path)
+        found = [_Found(path, run) for run in read_archive(path)]
     else:
         raise ValueError(
             f"path must be a folder of runs or an .npz file, got the file {path.name!r}; "
             "wellsep.adapters reads AnnData, MLflow and Optuna."
         )
-    if unread and (damaged == "raise" or not found):
+    runs = _with_their_spaces(found, unread)
+    if unread and (damaged == "raise" or not runs):
         raise unread[0].error
-    if not found:
+    if not runs:
         seen = sorted(os.listdir(path))
         got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
         raise NoRuns(
@@ -115,7 +116,7 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
     notes = () if not unread else (_left_out(unread),)
     for note in notes:
         warnings.warn(note, stacklevel=2)
-    return Runs(tuple(sorted(found, key=lambda run: natural_key(run.name))), notes=notes)
+    return Runs(tuple(sorted(runs, key=lambda run: natural_key(run.name))), notes=notes)
 
 
 class _Unread(NamedTuple):
@@ -123,6 +124,26 @@ class _Unread(NamedTuple):
 
     place: Path
     error: Exception
+
+
+class _Found(NamedTuple):
+    """A run that was read, and where it lies."""
+
+    place: Path
+    run: Run
+
+
+def _with_their_spaces(found: list[_Found], unread: list[_Unread]) -> list[Run]:
+    """The runs whose spaces are there too; the others go to ``unread``."""
+    spaces = [one.run.name for one in found if one.run.has_embedding]
+    runs = []
+    for place, run in found:
+        try:
+            check_space(run, spaces)
+            runs.append(run)
+        except ValueError as error:
+            unread.append(_Unread(place, error))
+    return runs
 
 
 def _left_out(unread: list[_Unread]) -> str:
@@ -136,7 +157,7 @@ def _left_out(unread: list[_Unread]) -> str:
     )
 
 
-def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int = 0) -> list[Run]:
+def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int = 0) -> list[_Found]:
     """The runs below a folder; those that cannot be read go to ``unread``."""
 
     @contextlib.contextmanager
@@ -148,29 +169,33 @@ def _from_folder(folder: Path, verify: bool, unread: list[_Unread], depth: int =
 
     read = partial(read_run_folder, verify=verify)
     if (folder / MANIFEST).is_file():
-        return [run for run in [read_one_version(folder, read)] if run is not None]
+        run = read_one_version(folder, read)
+        return [] if run is None else [_Found(folder, run)]
     # A name that is moved while a folder is listed may be missed; twice is as good as never.
     folders, files = map(set.union, list_places(folder), list_places(folder))
-    runs: list[Run] = []
+    runs: list[_Found] = []
     for name in sorted(folders):
         run = None
         before = len(unread)
         with noted(folder / name):
             run = read_one_version(folder / name, read)
         if run is not None:
-            runs.append(run)
+            runs.append(_Found(folder / name, run))
         elif len(unread) == before and depth < _DEEPEST and may_hold_runs(folder / name):
-            runs += below(name, _from_folder(folder / name, verify, unread, depth + 1))
+            inner = _from_folder(folder / name, verify, unread, depth + 1)
+            named = below(name, [run for _, run in inner])
+            runs += [_Found(place, run) for (place, _), run in zip(inner, named, strict=True)]
     tables: dict[str, dict[str, Path]] = {}
     for entry in (folder / name for name in sorted(files)):
         if entry.suffix == ".npz":
             with noted(entry):
-                runs.extend(read_archive(entry))
+                runs.extend(_Found(entry, run) for run in read_archive(entry))
         else:
             _sort_in(entry, tables)
     for name, parts in tables.items():
-        with noted(folder / next(iter(parts.values())).name):
-            runs.append(_read_tables(name, parts))
+        place = folder / next(iter(parts.values())).name
+        with noted(place):
+            runs.append(_Found(place, _read_tables(name, parts)))
     return runs
 
 

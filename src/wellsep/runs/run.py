@@ -22,7 +22,7 @@ from wellsep.runs.space_files import StoredDistances, digest_space
 
 
 class Part:
-    """Labels, embedding or ids of one run: checked by shape and type now, by content when opened.
+    """Labels, embedding or ids of one run: labels and ids checked now, a space when opened.
 
     Labels are read once and kept. Another opened array is shared while something refers to it, and
     released afterwards: an open memory map costs a file handle, and a folder may hold thousands of
@@ -42,6 +42,8 @@ class Part:
         self.dtype: np.dtype = seen.dtype
         self._shared: Callable[[], Any] = lambda: None
         self._checked = False
+        if kind != "embedding":
+            self.raw()  # a file with bad values is refused while the other runs can be loaded
 
     def renamed(self, run: str) -> Part:
         other = copy.copy(self)
@@ -191,7 +193,7 @@ class Run:
         if not (self.has_labels or self.has_embedding):
             raise ValueError(f"run {self.name!r} must have labels or an embedding, got neither.")
         for kind in ("params", "metadata"):
-            known[kind] = _plain_mapping(known[kind], f"{kind} of run {self.name!r}")
+            known[kind] = plain_mapping(known[kind], f"{kind} of run {self.name!r}")
         if self.space is not None:
             check_name(self.space, f"space of run {self.name!r}")
             if self.has_embedding and self.space != self.name:
@@ -256,7 +258,7 @@ class Run:
 _KINDS = ("labels", "embedding", "ids")
 
 
-def _plain_mapping(value: Any, what: str) -> dict[str, Any]:
+def plain_mapping(value: Any, what: str) -> dict[str, Any]:
     """A deep copy of a mapping in JSON's own types; ``None`` is empty."""
     if value is None:
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -101,15 +100,10 @@ def digest_stored(stored: Stored) -> str:
     return digest_space(space)
 
 
-def condensed(promised: Sequence[int] | None, shape: tuple[int, ...]) -> bool:
+def condensed(promised: Any, shape: tuple[int, ...]) -> bool:
     """Whether a promised shape is that of a condensed list of a square matrix's distances."""
-    return (
-        promised is not None
-        and len(promised) == 1
-        and len(shape) == 2
-        and shape[0] == shape[1]
-        and promised[0] == shape[0] * (shape[0] - 1) // 2
-    )
+    n = shape[0] if len(shape) == 2 and shape[0] == shape[1] else 0
+    return n > 0 and promised == [n * (n - 1) // 2]
 
 
 def stored_space(path: Path, what: str) -> Stored:
