@@ -142,7 +142,7 @@ def test_a_loss_that_turns_nan_stops_with_its_step_and_keeps_the_last_good_state
 def test_a_learning_rate_that_is_far_too_great_is_named(tmp_path):
     options = SHORT[IDEC] | {"device": "cpu", "random_state": 0}
     with pytest.raises(TrainingDiverged, match="Use a smaller learning_rate"):
-        IDEC(3, **options, pretrain_learning_rate=1e30).fit(X)
+        IDEC(3, **options, learning_rate=1e30).fit(X)
 
 
 def out_of_memory_above(limit, net, trainer, error=None):

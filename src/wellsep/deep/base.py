@@ -29,7 +29,6 @@ from wellsep.deep.contract import Contract
 from wellsep.deep.data import (
     Data,
     Scaling,
-    autocast,
     choose_device,
     from_layout,
     reproducible,
@@ -242,7 +241,6 @@ class DeepClusterer(Training, Contract, ABC):
             batch_size=settings["batch_size"],
             seed=seed,
             checkpoint=Checkpoint(folder, identity, resume=self.resume),
-            precision=settings.get("precision", "float32"),
             progress=Reported(self, context),
             save_every=self.checkpoint_every,
             save_outcome=None if folder is None else self._save_outcome,
@@ -300,7 +298,7 @@ class DeepClusterer(Training, Contract, ABC):
         device = torch.device(self.device_)
         data = Data(X, scaling or self.scaling_, device)
         self.network_.eval()
-        with reproducible(device), autocast(device, self.settings_.get("precision", "float32")):
+        with reproducible(device):
             return data.map(function).cpu().numpy()
 
     def transform(self, X: Any) -> np.ndarray:

@@ -24,7 +24,7 @@ from wellsep.runs.folder_places import set_aside
 
 FORMAT = 2  # of a training's state
 _TENSORS, _RECORD = "weights.safetensors", "estimator.json"
-_KIND, _SAVED_FORMAT = "estimator", 2
+_KIND, _SAVED_FORMAT = "estimator", 3
 _PLAIN = ("device_", "seed_", "n_iter_", "history_", "n_features_in_", "_n_dimensions")
 
 

@@ -60,8 +60,6 @@ class Step:
         Moves the parameters; for capture it must keep its state on the device.
     modules : dict
         Modules whose state the recording must leave as it was.
-    forward : callable
-        Gives the context the loss is computed in.
     clip : float, optional
         Greatest norm of the gradient.
     noise : torch.Generator
@@ -76,7 +74,6 @@ class Step:
         optimizer: torch.optim.Optimizer,
         modules: dict[str, nn.Module],
         *,
-        forward: Callable[[], Any],
         clip: float | None,
         noise: torch.Generator,
         capture: bool,
@@ -84,7 +81,6 @@ class Step:
         self.loss = loss
         self.optimizer = optimizer
         self.modules = modules
-        self.forward = forward
         self.clip = clip
         self.noise = noise
         self.capture = capture and kernels_wanted()
@@ -119,8 +115,7 @@ class Step:
 
     def _run(self, rows: Tensor) -> Tensor:
         self.optimizer.zero_grad(set_to_none=True)
-        with self.forward():
-            loss = self.loss(rows)
+        loss = self.loss(rows)
         if loss.requires_grad:
             loss.backward()
             if self.clip is not None:

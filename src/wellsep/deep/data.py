@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from wellsep._checks.arrays import (
-    check_choice,
     is_torch,
 )
 from wellsep._checks.values import check_device
@@ -155,15 +154,6 @@ def from_layout(x: np.ndarray, n_dimensions: int) -> np.ndarray:
     if n_dimensions == 4:
         return np.moveaxis(x, 1, 3)
     return x
-
-
-PRECISIONS = ("float32", "bfloat16")
-
-
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Mixed precision for forward passes; a no-op for float32."""
-    check_choice("precision", precision, PRECISIONS)
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16")
 
 
 class _Deterministic:

@@ -104,8 +104,6 @@ class LatentClusterer(DeepClusterer):
         Epochs of the first stage, which trains the autoencoder on reconstruction alone.
     epochs : int, optional
         Greatest number of epochs of the second stage.
-    pretrain_learning_rate : float, optional
-        Adam's rate in the first stage.
 
     Attributes
     ----------
@@ -118,7 +116,6 @@ class LatentClusterer(DeepClusterer):
     n_latent: int | None = None
     hidden: tuple[int, ...] | None = None
     pretrain_epochs: int | None = None
-    pretrain_learning_rate: float | None = None
 
     _has_decoder = True
     _latent = "linear"  # what ends the encoder

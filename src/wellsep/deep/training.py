@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from wellsep.deep.checkpoints import Checkpoint, load_optimizer, optimizer_tensors
 from wellsep.deep.cuda_graph import Step, copy_state, is_out_of_memory, restore_state
-from wellsep.deep.data import Data, autocast
+from wellsep.deep.data import Data
 from wellsep.deep.networks import set_generator
 
 _STEPS_TOGETHER = 16  # steps recorded as one launch on CUDA
@@ -134,8 +134,6 @@ class Trainer:
         Root of all randomness of this training.
     checkpoint : Checkpoint
         Where to continue and what to keep.
-    precision : {"float32", "bfloat16"}
-        Precision of the forward pass.
     progress : Progress, optional
         Told about stages and epochs.
     save_every : int, optional
@@ -151,7 +149,6 @@ class Trainer:
         batch_size: int,
         seed: int,
         checkpoint: Checkpoint,
-        precision: str = "float32",
         progress: Progress | None = None,
         save_every: int | None = None,
         save_outcome: Callable[[str, int, np.ndarray, np.ndarray], None] | None = None,
@@ -166,7 +163,6 @@ class Trainer:
         self.history: list[dict[str, Any]] = list(record.get("history", []))
         self.finished: list[str] = list(record.get("finished", []))
         self.n_steps = int(record.get("n_steps", 0))
-        self.precision = precision
         self.progress = progress or Progress()
         self.save_every = save_every
         self.save_outcome = save_outcome
@@ -208,13 +204,9 @@ class Trainer:
             self.memory[name] = torch.as_tensor(compute()).to(self.device)
         return self.memory[name]
 
-    def forward(self) -> torch.autocast:
-        """The context forward passes run in."""
-        return autocast(self.device, self.precision)
-
     def map(self, function: Callable[[Tensor], Tensor], rows: Tensor | None = None) -> Tensor:
         """`function` of every object's input (or of some rows') in evaluation mode."""
-        with self.evaluating(), self.forward():
+        with self.evaluating():
             return self.data.map(function, rows)
 
     @contextmanager
@@ -275,7 +267,6 @@ class Trainer:
             stage.loss,
             stage.optimizer,
             self.modules,
-            forward=self.forward,
             clip=stage.clip,
             noise=self.noise,
             capture=stage.capture and stage.rate is None and self.device.type == "cuda",

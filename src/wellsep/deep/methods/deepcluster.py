@@ -12,14 +12,11 @@ from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice, check_count
 from wellsep.deep.base import DeepClusterer, Outcome
-from wellsep.deep.data import PRECISIONS
 from wellsep.deep.latent import Partition, kmeans
 from wellsep.deep.losses import cross_entropy
 from wellsep.deep.networks import NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
-
-AUGMENTATIONS = ("auto", "none", "crop", "crop-flip")
 
 
 class Whitening(NamedTuple):
@@ -46,15 +43,16 @@ class Whitening(NamedTuple):
         return (white / length).astype(np.float32)
 
 
-def random_crops(x: Tensor, shift: int, flip: bool, generator: torch.Generator) -> Tensor:
-    """Images moved by up to `shift` pixels, edges repeated, and mirrored by chance."""
-    n, _, height, width = x.shape
+def random_crops(x: Tensor, generator: torch.Generator) -> Tensor:
+    """Images moved by up to an eighth, edges repeated; those with colours mirrored by chance."""
+    n, channels, height, width = x.shape
+    shift = max(1, min(height, width) // 8)
     padded = F.pad(x, (shift,) * 4, mode="replicate")
     device = x.device
     top, left = torch.randint(2 * shift + 1, (2, n, 1), generator=generator, device=device)
     rows = top + torch.arange(height, device=device)
     columns = left + torch.arange(width, device=device)
-    if flip:
+    if channels > 1:
         mirrored = torch.rand(n, 1, generator=generator, device=device) < 0.5
         columns = torch.where(mirrored, columns.flip(1), columns)
     objects = torch.arange(n, device=device)[:, None, None]
@@ -67,7 +65,8 @@ class DeepCluster(DeepClusterer):
 
     Every epoch the features of all objects are whitened by PCA and brought to unit length, and
     k-means clusters them. The network is then trained for one pass to predict those clusters from
-    augmented objects. Clusters are sampled uniformly, and the last linear layer is fresh.
+    augmented objects: images are shifted by up to an eighth of the side, and those with colours
+    are also mirrored by chance. Clusters are sampled uniformly, and the last linear layer is fresh.
 
     Parameters
     ----------
@@ -78,15 +77,10 @@ class DeepCluster(DeepClusterer):
     n_components : int, optional
         Dimensions kept by the whitening, which makes all of them equally important: 256 in the
         paper's preset, twice the number of clusters in the small one.
-    augment : {"auto", "none", "crop", "crop-flip"}
-        What is done to training images: shifts by up to an eighth of the side, and mirroring.
-        "auto" shifts images, and mirrors those with colours.
     epochs : int, optional
         Rounds of clustering and training.
     learning_rate : float, optional
         SGD's rate, with momentum .9 and weight decay 1e-5.
-    precision : {"float32", "bfloat16"}
-        Precision of forward passes; bfloat16 pays for VGG16 on CUDA.
 
     Attributes
     ----------
@@ -111,8 +105,6 @@ class DeepCluster(DeepClusterer):
 
     n_features: int | None = None
     n_components: int | None = None
-    augment: str = "auto"
-    precision: str = "float32"
     whitening_mean_: np.ndarray = field(init=False)
     whitening_projection_: np.ndarray = field(init=False)
 
@@ -129,7 +121,7 @@ class DeepCluster(DeepClusterer):
 
     def _settings(self, device: torch.device) -> dict[str, Any]:
         check_count("n_clusters", self.n_clusters)
-        settings = super()._settings(device) | {"precision": self.precision}
+        settings = super()._settings(device)
         # Clusters differ in fewer dimensions than there are clusters; the rest is mostly noise.
         return {"n_components": 2 * self.n_clusters} | {
             key: value for key, value in settings.items() if value is not None
@@ -137,20 +129,11 @@ class DeepCluster(DeepClusterer):
 
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_count("n_components", settings["n_components"])
-        check_choice("augment", self.augment, AUGMENTATIONS)
-        check_choice("precision", self.precision, PRECISIONS)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
         check_choice("network", self.network, ("auto", "conv", "dense", "vgg16"))
         options = {"n_features": settings["n_features"], "width": settings["width"]}
         return NetworkPlan("deepcluster", options | {"blocks": self.network}, "he")
-
-    def _augmented(self, trainer: Trainer, x: Tensor) -> Tensor:
-        how = self.augment
-        if x.ndim == 2 or how == "none":
-            return x
-        flip = how == "crop-flip" or (how == "auto" and x.shape[1] > 1)
-        return random_crops(x, max(1, min(x.shape[2:]) // 8), flip, trainer.noise)
 
     def _train(self, trainer: Trainer, network: Any, settings: dict[str, Any]) -> Outcome:
         n, device = len(trainer.data), trainer.device
@@ -192,7 +175,9 @@ class DeepCluster(DeepClusterer):
             )
 
         def loss(rows: Tensor) -> Tensor:
-            x = self._augmented(trainer, trainer.data[rows])
+            x = trainer.data[rows]
+            if x.ndim == 4:
+                x = random_crops(x, trainer.noise)
             return cross_entropy(top(network(x)), labels[rows])
 
         def outcome() -> tuple[np.ndarray, np.ndarray]:

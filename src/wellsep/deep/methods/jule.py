@@ -23,6 +23,8 @@ from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
 from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
 
+N_NEGATIVES = 20  # drawn for each same-cluster pair of a batch
+
 
 @with_parameters
 class JULE(DeepClusterer):
@@ -44,12 +46,8 @@ class JULE(DeepClusterer):
         Size of the embedding, whose rows have unit length.
     n_neighbors : int
         Neighbours in the graph (K_s).
-    n_local : int
-        Partners in the affinity's local term (K_c).
     margin : float
         Margin of the triplet loss.
-    n_negatives : int
-        Random negatives per same-cluster pair.
     anchors_only : bool
         Let only anchors receive gradient, which is what the original's CUDA code amounts to.
     epochs : int, optional
@@ -91,9 +89,7 @@ class JULE(DeepClusterer):
     unfolding_rate: float = 0.9
     n_features: int | None = None
     n_neighbors: int = 20
-    n_local: int = 5
     margin: float = 0.2
-    n_negatives: int = 20
     anchors_only: bool = False
     n_clusters_seen_: np.ndarray = field(init=False)
 
@@ -109,8 +105,7 @@ class JULE(DeepClusterer):
     def _check_settings(self, settings: dict[str, Any]) -> None:
         check_number("unfolding_rate", self.unfolding_rate, 0.0, 1.0, open_left=True)
         check_number("margin", self.margin, 0.0)
-        for name in ("n_neighbors", "n_local", "n_negatives"):
-            check_count(name, getattr(self, name))
+        check_count("n_neighbors", self.n_neighbors)
         check_flag("anchors_only", self.anchors_only)
 
     def _plan(self, settings: dict[str, Any], shape: Shape) -> NetworkPlan:
@@ -155,7 +150,7 @@ class JULE(DeepClusterer):
         period: int,
     ) -> None:
         def loss(rows: Tensor) -> Tensor:
-            triplets = sample_triplets(labels[rows], self.n_negatives, trainer.shuffler)
+            triplets = sample_triplets(labels[rows], N_NEGATIVES, trainer.shuffler)
             z = network(trainer.data[rows])
             return triplet_loss(z, triplets, self.margin, anchors_only=self.anchors_only)
 
@@ -202,6 +197,4 @@ class JULE(DeepClusterer):
         return self._linked(trainer.map(network), labels.cpu().numpy(), fewer)
 
     def _linked(self, features: Tensor, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-        return degree_linkage(
-            features, n_clusters, labels=labels, n_neighbors=self.n_neighbors, n_local=self.n_local
-        )
+        return degree_linkage(features, n_clusters, labels=labels, n_neighbors=self.n_neighbors)
