@@ -11,6 +11,7 @@ except ModuleNotFoundError:
         name="torch",
     ) from None
 
+from wellsep.deep.base import DeepClusterer
 from wellsep.deep.checkpoints import load
 from wellsep.deep.linkage.degree import degree_linkage
 from wellsep.deep.linkage.paths import path_integral
@@ -31,6 +32,7 @@ __all__ = [
     "METHODS",
     "DeepCFMeans",
     "DeepCluster",
+    "DeepClusterer",
     "DeepKMeans",
     "Sweep",
     "TrainingDiverged",

@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import torch
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks.arrays import (
+from wellsep._checks.values import (
+    check_flag,
+    check_items,
+    check_mapping,
+    check_path,
+    check_random_state,
+)
+from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
+from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_finite_objects,
+    check_number,
     is_frame,
     name_x,
     to_table,
@@ -25,7 +42,6 @@ from wellsep._checks.values import check_flag, check_mapping, check_path, check_
 from wellsep._files.arrays import digest
 from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
-from wellsep.deep.contract import Contract
 from wellsep.deep.data import (
     Data,
     Scaling,
@@ -36,7 +52,6 @@ from wellsep.deep.data import (
 )
 from wellsep.deep.losses import nearest_center
 from wellsep.deep.networks import NetworkPlan, Shape, build_network
-from wellsep.deep.parameters import Training, check_training
 from wellsep.deep.training import Reported, Trainer
 from wellsep.runs import save_run
 
@@ -51,6 +66,25 @@ _NOT_IDENTITY = {
 }
 
 
+MYPY = False  # mypy takes this name for True
+
+if MYPY:
+    # scikit-learn has no types: under bases of unknown type any keyword would pass.
+    class _Estimator:
+        def __getattr__(self, name: str) -> Any: ...
+        def __sklearn_tags__(self) -> Any: ...
+else:
+
+    class _Estimator(
+        CallbackSupportMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        TransformerMixin,
+        ClusterMixin,
+        BaseEstimator,
+    ):
+        """A clusterer that also transforms and calls back while it trains."""
+
+
 class Outcome(NamedTuple):
     """What a method's training ends with."""
 
@@ -60,13 +94,67 @@ class Outcome(NamedTuple):
     arrays: dict[str, np.ndarray] = {}  # noqa: RUF012  further fitted arrays by attribute name
 
 
-class DeepClusterer(Training, Contract, ABC):
-    """Base of the deep clusterers; a method says which network and how it is trained."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class DeepClusterer(_Estimator, ABC):
+    """Base of the deep clusterers, with what all of them share; not used on its own.
 
-    cluster_centers_: np.ndarray
-    network_: Any
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    network : str
+        Network to train; "auto" chooses by the shape of the objects.
+    epochs : int, optional
+        Greatest number of epochs.
+    learning_rate : float, optional
+        Learning rate.
+    batch_size : int, optional
+        Objects per step.
+    preset : {"auto", "paper", "small"}
+        Values of the parameters that are None: the paper's, or reduced ones for a CPU. "auto"
+        takes the paper's on CUDA.
+    device : str
+        "auto", "cpu", "cuda" or "cuda:N".
+    random_state : int, RandomState or None
+        The same number gives the same result on the same device with as many threads.
+    checkpoint_dir : path, optional
+        Folder to keep the training in; fitting again goes on where it was interrupted.
+    checkpoint_every : int, optional
+        Epochs between checkpoints that are also written as runs under `checkpoint_dir`/runs.
+    resume : bool
+        Whether to go on with what lies in `checkpoint_dir`.
+    deterministic : bool
+        Whether to train on one thread, so that the result on a CPU does not depend on the number
+        of threads. It takes longer.
 
-    _presets: dict[str, dict[str, Any]] = {}  # noqa: RUF012
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        Clusters of the training data.
+    embedding_ : array of shape (n, features)
+        Embedding of the training data.
+    cluster_centers_ : array of shape (n_clusters, features)
+        Centres in the embedding.
+    history_ : list of dict
+        Stage, epoch and loss of every epoch.
+    n_iter_ : int
+        Epochs run.
+    """
+
+    n_clusters: int = field(default=8, kw_only=False)
+    network: str = "auto"
+    epochs: int | None = None
+    learning_rate: float | None = None
+    batch_size: int | None = None
+    preset: str = "auto"
+    device: str = "auto"
+    random_state: Any = None
+    checkpoint_dir: Any = None
+    checkpoint_every: int | None = None
+    resume: bool = True
+    deterministic: bool = False
+
+    _presets: ClassVar[dict[str, dict[str, Any]]] = {}
     _signed = False  # whether images are scaled to [−1, 1] instead of [0, 1]
     _has_decoder = False
 
@@ -210,7 +298,7 @@ class DeepClusterer(Training, Contract, ABC):
                 f"X must have at least as many distinct objects as n_clusters "
                 f"({self.n_clusters}), got {len(distinct)}."
             )
-        check_training(settings)
+        _check_training(settings)
         if self.checkpoint_every is not None:
             check_count("checkpoint_every", self.checkpoint_every)
         if self.checkpoint_dir is not None:
@@ -269,7 +357,7 @@ class DeepClusterer(Training, Contract, ABC):
         self.object_shape_ = self._trainer.data.shape
 
     def _publish(self, outcome: Outcome, trainer: Trainer) -> None:
-        self.network_ = trainer.modules["network"]
+        self.network_: Any = trainer.modules["network"]
         self.labels_ = outcome.labels
         self.embedding_ = outcome.embedding
         self.cluster_centers_ = outcome.centers
@@ -439,3 +527,18 @@ class DeepClusterer(Training, Contract, ABC):
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float32"]  # networks compute in float32
         return tags
+
+
+def _check_training(settings: dict[str, Any]) -> None:
+    """Refuse sizes, epochs and rates that no training can use."""
+    check_count("batch_size", settings["batch_size"], 2)
+    for key, value in settings.items():
+        if key.endswith("epochs"):
+            check_count(key, value, 0)
+        elif key.endswith("learning_rate"):
+            check_number(key, value, 0.0, open_left=True)
+        elif key in ("n_features", "n_latent", "n_components", "width"):
+            check_count(key, value)
+        elif key == "hidden":
+            for size in check_items("hidden", value, "integers"):
+                check_count("hidden", size)

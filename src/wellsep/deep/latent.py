@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from wellsep.compute.kmeans.starts import plus_plus
 from wellsep.deep.base import DeepClusterer
 from wellsep.deep.losses import reconstruction
 from wellsep.deep.networks import Autoencoder, NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer, adam
 
 
@@ -88,30 +88,9 @@ SMALL = {
 }  # fmt: skip
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class LatentClusterer(DeepClusterer):
-    """Base of methods that train centres in the latent space of an autoencoder.
-
-    Parameters
-    ----------
-    network : {"auto", "dense", "conv"}
-        Autoencoder; "auto" is dense, d-500-500-2000-10 in the paper's preset.
-    n_latent : int, optional
-        Latent dimensions.
-    hidden : tuple of int, optional
-        Widths of the dense network's hidden layers.
-    pretrain_epochs : int, optional
-        Epochs of the first stage, which trains the autoencoder on reconstruction alone.
-    epochs : int, optional
-        Greatest number of epochs of the second stage.
-
-    Attributes
-    ----------
-    embedding_ : array of shape (n, n_latent)
-        Latent points of the training data.
-    cluster_centers_ : array of shape (n_clusters, n_latent)
-        Centres in the latent space.
-    """
+    """Base of methods that train centres in the latent space of an autoencoder."""
 
     n_latent: int | None = None
     hidden: tuple[int, ...] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,23 +17,12 @@ from wellsep.deep.base import DeepClusterer
 from wellsep.deep.checkpoints import load, plain
 from wellsep.deep.data import Scaling
 from wellsep.deep.networks import NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Trainer
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class FromAutoencoder(DeepClusterer):
-    """Base of methods that pretrain an autoencoder or take a given one.
-
-    Parameters
-    ----------
-    autoencoder : fitted estimator, or path, optional
-        A model of the same method (of either for `DeepKMeans` and `DeepCFMeans`), or the folder of
-        a saved one, whose network and scaling of X to start from in place of pretraining. It is
-        left as it is. One that was fitted with 0 epochs in all later stages is pretrained only.
-        Where this estimator will be cloned, as in `sweep`, give a folder or a
-        `sklearn.frozen.FrozenEstimator`.
-    """
+    """Base of methods that pretrain an autoencoder or take a given one."""
 
     autoencoder: Any = None
 

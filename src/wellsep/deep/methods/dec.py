@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,10 @@ from wellsep._checks.arrays import check_number
 from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer
 from wellsep.deep.losses import divergence, reconstruction, sharpened, soft_assignment
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer, adam
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class DEC(LatentClusterer):
     """Deep embedded clustering: the encoder learns from its own confident assignments.
 
@@ -27,13 +26,35 @@ class DEC(LatentClusterer):
 
     Parameters
     ----------
-    tol : float
-        Share of labels that may still change when training ends.
+    n_clusters : int
+        Number of clusters.
+    network : {"auto", "dense", "conv"}
+        Autoencoder; "auto" is dense, d-500-500-2000-10 in the paper's preset.
+    epochs : int, optional
+        Greatest number of epochs of the second stage.
     learning_rate : float, optional
         SGD's rate in the second stage (momentum .9).
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    n_latent : int, optional
+        Latent dimensions.
+    hidden : tuple of int, optional
+        Widths of the dense network's hidden layers.
+    pretrain_epochs : int, optional
+        Epochs of the first stage, which trains the autoencoder on reconstruction alone.
+    tol : float
+        Share of labels that may still change when training ends.
 
     Attributes
     ----------
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
+    embedding_ : array of shape (n, n_latent)
+        Latent points of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_latent)
+        Centres in the latent space.
     soft_labels_ : array of shape (n, n_clusters)
         Memberships q.
 
@@ -126,7 +147,7 @@ class DEC(LatentClusterer):
         return Outcome(soft.argmax(axis=1), embedding(), points, {"soft_labels_": soft})
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class IDEC(DEC):
     """Improved deep embedded clustering: DEC that keeps the decoder.
 
@@ -134,10 +155,23 @@ class IDEC(DEC):
 
     Parameters
     ----------
-    gamma : float
-        Weight γ of the clustering loss.
+    n_clusters, network, epochs
+        See `DEC`.
     learning_rate : float, optional
         Adam's rate in the second stage.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    n_latent, hidden, pretrain_epochs, tol
+        See `DEC`.
+    gamma : float
+        Weight γ of the clustering loss.
+
+    Attributes
+    ----------
+    labels_, history_, n_iter_, embedding_, cluster_centers_, soft_labels_
+        See `DEC`.
 
     References
     ----------

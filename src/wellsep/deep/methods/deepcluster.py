@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from wellsep.deep.base import DeepClusterer, Outcome
 from wellsep.deep.latent import Partition, kmeans
 from wellsep.deep.losses import cross_entropy
 from wellsep.deep.networks import NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
 
 
@@ -59,7 +58,7 @@ def random_crops(x: Tensor, generator: torch.Generator) -> Tensor:
     return padded[objects, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class DeepCluster(DeepClusterer):
     """Deep clustering for unsupervised learning of visual features.
 
@@ -70,20 +69,28 @@ class DeepCluster(DeepClusterer):
 
     Parameters
     ----------
+    n_clusters : int
+        Number of clusters.
     network : {"auto", "conv", "dense", "vgg16"}
         A small convnet for images and one hidden layer for vectors, or the paper's VGG16.
+    epochs : int, optional
+        Rounds of clustering and training.
+    learning_rate : float, optional
+        SGD's rate, with momentum .9 and weight decay 1e-5.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
     n_features : int, optional
         Features the network gives.
     n_components : int, optional
         Dimensions kept by the whitening, which makes all of them equally important: 256 in the
         paper's preset, twice the number of clusters in the small one.
-    epochs : int, optional
-        Rounds of clustering and training.
-    learning_rate : float, optional
-        SGD's rate, with momentum .9 and weight decay 1e-5.
 
     Attributes
     ----------
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
     embedding_ : array of shape (n, n_components)
         Whitened features of the training data.
     cluster_centers_ : array of shape (n_clusters, n_components)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,13 @@ from wellsep.deep.base import Outcome
 from wellsep.deep.latent import PAPER, SMALL, LatentClusterer, check_centers
 from wellsep.deep.losses import nearest_center, nearest_two, reconstruction
 from wellsep.deep.networks import NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 
 SIGNS = {"repel": -1.0, "attract": 1.0}
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class DeepKMeans(FromAutoencoder, LatentClusterer):
     """Autoencoder whose latent space and k-means centres are trained together.
 
@@ -33,6 +33,29 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
 
     Parameters
     ----------
+    n_clusters : int
+        Number of clusters.
+    network : {"auto", "dense", "conv"}
+        Autoencoder; "auto" is dense, d-500-500-2000-10 in the paper's preset.
+    epochs : int, optional
+        Epochs of the second stage.
+    learning_rate : float, optional
+        AdamW's rate in the second stage; centres move at 0.3 of it.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    n_latent : int, optional
+        Latent dimensions.
+    hidden : tuple of int, optional
+        Widths of the dense network's hidden layers.
+    pretrain_epochs : int, optional
+        Epochs of the first stage, which trains the autoencoder on reconstruction alone.
+    autoencoder : fitted estimator, or path, optional
+        A fitted DeepKMeans or DeepCFMeans, or the folder of a saved one, whose network and scaling
+        of X to start from in place of pretraining. It is left as it is. One that was fitted with
+        0 `epochs` is pretrained only. Where this estimator will be cloned, as in `sweep`, give a
+        folder or a `sklearn.frozen.FrozenEstimator`.
     init : {"k-means", "k-means++", "random"} or array of shape (n_clusters, n_latent)
         Starting centres: k-means on the pretrained latent, random latent points, which is what
         the poster's comparison uses, or given ones.
@@ -40,10 +63,15 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
         λ_rec.
     kmeans_weight : float
         λ_k.
-    epochs : int, optional
-        Epochs of the second stage.
-    learning_rate : float, optional
-        AdamW's rate in the second stage; centres move at 0.3 of it.
+
+    Attributes
+    ----------
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
+    embedding_ : array of shape (n, n_latent)
+        Latent points of the training data.
+    cluster_centers_ : array of shape (n_clusters, n_latent)
+        Centres in the latent space.
 
     References
     ----------
@@ -131,7 +159,7 @@ class DeepKMeans(FromAutoencoder, LatentClusterer):
         return Outcome(labels, embedding, centers.points.detach().cpu().numpy())
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class DeepCFMeans(DeepKMeans):
     """Deep k-means with a counterfactual separation term.
 
@@ -146,12 +174,23 @@ class DeepCFMeans(DeepKMeans):
 
     Parameters
     ----------
+    n_clusters, network, epochs, learning_rate, batch_size
+        See `DeepKMeans`.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    n_latent, hidden, pretrain_epochs, autoencoder, init, reconstruction_weight, kmeans_weight
+        See `DeepKMeans`.
     cf_weight : float
         λ_cf.
     separation : {"repel", "attract"}
         Sign of the separation term. From random centres, ten seeds on five sets of images and
         pen strokes, "attract" at weight 1 lowered the agreement with the classes on every set;
         "repel" raised its mean a little, and at 0.1 by next to nothing.
+
+    Attributes
+    ----------
+    labels_, history_, n_iter_, embedding_, cluster_centers_
+        See `DeepKMeans`.
 
     Examples
     --------

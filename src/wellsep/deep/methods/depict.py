@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from wellsep.deep.latent import kmeans
 from wellsep.deep.linkage.paths import path_integral
 from wellsep.deep.losses import balanced, cross_entropy, layered_reconstruction, sharpened
 from wellsep.deep.networks import DEPICT_LAYERS, NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.pretrained import FromAutoencoder
 from wellsep.deep.training import Stage, Trainer, adam
 
@@ -39,7 +38,7 @@ class Softmax(nn.Module):
         return F.linear(z, self.weight, self.bias)
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class DEPICT(FromAutoencoder):
     """Deep clustering by relative entropy and a joint, layer-wise autoencoder.
 
@@ -56,6 +55,21 @@ class DEPICT(FromAutoencoder):
     ----------
     n_clusters : int
         Number of clusters, and of latent dimensions.
+    network : {"auto", "conv", "dense", "depict-faces", "depict-ytf"}
+        Convolutional for images and dense for vectors, or a paper's choice by name.
+    epochs : int, optional
+        Greatest number of epochs of the third stage.
+    learning_rate : float, optional
+        Adam's rate in all stages.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    autoencoder : fitted estimator, or path, optional
+        A fitted DEPICT, or the folder of a saved one, whose network and scaling of X to start from
+        in place of pretraining. It is left as it is. One that was fitted with 0 `start_epochs` and
+        0 `epochs` is pretrained only. Where this estimator will be cloned, as in `sweep`, give a
+        folder or a `sklearn.frozen.FrozenEstimator`.
     balance : float
         Weight of the reconstruction relative to the clustering loss.
     init : {"path-integral", "k-means"} or array of shape (n,)
@@ -64,21 +78,17 @@ class DEPICT(FromAutoencoder):
     targets : {"authors", "paper"}
         q ∝ p²/Σ_i p as the authors run it, or q ∝ p/√(Σ_i p) as printed, which does not sharpen
         when clusters are equally large.
-    network : {"auto", "conv", "dense", "depict-faces", "depict-ytf"}
-        Convolutional for images and dense for vectors, or a paper's choice by name.
     hidden : tuple of int, optional
         Widths of the dense network's hidden layers.
     pretrain_epochs : int, optional
         Greatest number of epochs of the first stage.
     start_epochs : int, optional
         Greatest number of epochs of the second stage.
-    epochs : int, optional
-        Greatest number of epochs of the third stage.
-    learning_rate : float, optional
-        Adam's rate in all stages.
 
     Attributes
     ----------
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
     embedding_ : array of shape (n, n_clusters)
         Latent points of the training data.
     soft_labels_ : array of shape (n, n_clusters)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,13 +20,12 @@ from wellsep.deep.linkage.degree import degree_linkage
 from wellsep.deep.linkage.merging import chains
 from wellsep.deep.losses import sample_triplets, triplet_loss
 from wellsep.deep.networks import JULE_BLOCKS, NetworkPlan, Shape
-from wellsep.deep.parameters import with_parameters
 from wellsep.deep.training import Stage, Trainer
 
 N_NEGATIVES = 20  # drawn for each same-cluster pair of a batch
 
 
-@with_parameters
+@dataclass(eq=False, repr=False, kw_only=True)
 class JULE(DeepClusterer):
     """Joint unsupervised learning of representations and image clusters.
 
@@ -38,10 +37,20 @@ class JULE(DeepClusterer):
 
     Parameters
     ----------
-    unfolding_rate : float
-        Share η of the clusters merged in a period; the paper has .2 for faces, .9 otherwise.
+    n_clusters : int
+        Number of clusters.
     network : {"auto", "conv", "dense", "usps", "mnist", "faces", "coil", "umist"}
         Convolutional for images and one hidden layer for vectors, or a paper's choice by name.
+    epochs : int, optional
+        Epochs per period.
+    learning_rate : float, optional
+        SGD's rate; step t uses rate·(1 + 1e-4·t)^−.75.
+    batch_size : int, optional
+        Objects per step.
+    preset, device, random_state, checkpoint_dir, checkpoint_every, resume, deterministic
+        See `DeepClusterer`.
+    unfolding_rate : float
+        Share η of the clusters merged in a period; the paper has .2 for faces, .9 otherwise.
     n_features : int, optional
         Size of the embedding, whose rows have unit length.
     n_neighbors : int
@@ -50,13 +59,11 @@ class JULE(DeepClusterer):
         Margin of the triplet loss.
     anchors_only : bool
         Let only anchors receive gradient, which is what the original's CUDA code amounts to.
-    epochs : int, optional
-        Epochs per period.
-    learning_rate : float, optional
-        SGD's rate; step t uses rate·(1 + 1e-4·t)^−.75.
 
     Attributes
     ----------
+    labels_, history_, n_iter_
+        See `DeepClusterer`.
     embedding_ : array of shape (n, n_features)
         Unit-length features of the training data.
     cluster_centers_ : array of shape (n_clusters, n_features)
