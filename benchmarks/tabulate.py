@@ -63,6 +63,7 @@ ORDER = (
     "bench_grid_gpu",
     "bench_judge_gpu",
     "bench_pairs_gpu",
+    "bench_deep_gpu",
 )
 # The six questions that the README shows, as (file, beginning of the question).
 README_LINES = (

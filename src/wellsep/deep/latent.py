@@ -10,7 +10,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from wellsep._checks.arrays import check_choice, check_count, check_numbers, to_numpy
+from wellsep._checks.arrays import check_choice, check_count, check_numbers
 from wellsep.cluster.kmeans import KMeans
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus
@@ -36,14 +36,20 @@ class Partition(NamedTuple):
 
 
 def kmeans(embedding: Tensor, n_clusters: int, *, n_init: int, seed: int) -> Partition:
-    """The best of several k-means runs from k-means++ starts, the same on every call."""
-    points: Any = embedding.detach().double() if embedding.is_cuda else None
-    if points is None:
-        points = embedding.detach().cpu().numpy().astype(np.float64)
+    """Return the best of several k-means runs from k-means++ starts, the same on every call.
+
+    It runs on the host: a latent space has few dimensions, and on a card every iteration of every
+    start would wait for a transfer, more so where several trainings share the card.
+    """
+    points = _on_host(embedding)
     # Threads add up in any order; one thread gives the same digits every time.
     with threadpool_limits(limits=1):
-        found = KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit(points)
-    return Partition(to_numpy(found.labels_), to_numpy(found.cluster_centers_))
+        model = KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit(points)
+    return Partition(model.labels_, model.cluster_centers_)
+
+
+def _on_host(embedding: Tensor) -> np.ndarray:
+    return embedding.detach().cpu().numpy().astype(np.float64)
 
 
 INITS = ("k-means", "k-means++", "random")
@@ -69,7 +75,7 @@ def starting_centers(embedding: Tensor, n_clusters: int, init: Any, seed: int) -
     check_choice("init", init, INITS)
     if init == "k-means":
         return kmeans(embedding, n_clusters, n_init=20, seed=seed).centers
-    points = embedding.detach().cpu().numpy().astype(np.float64)
+    points = _on_host(embedding)
     if init == "random":
         rows = np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)
         return points[rows]
