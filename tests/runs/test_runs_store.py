@@ -407,7 +407,7 @@ def test_a_file_that_was_replaced_since_is_refused_and_one_that_is_open_stays(tm
     space = held["a"].embedding
     save_run(tmp_path, SPACE + 1, LABELS + 1, name="a", overwrite=True)
     with pytest.raises(OSError, match="embedding of run 'a' could not be read: the file was rep"):
-        runs["a"].embedding
+        _ = runs["a"].embedding
     np.testing.assert_array_equal(runs["a"].labels, LABELS)  # read when the runs were loaded
     np.testing.assert_array_equal(space, SPACE)
     assert held["a"].embedding is space

@@ -21,15 +21,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from wellsep._checks.arrays import (
-from wellsep._checks.values import (
-    check_flag,
-    check_items,
-    check_mapping,
-    check_path,
-    check_random_state,
-)
-from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
-from wellsep._checks.arrays import (
     check_choice,
     check_count,
     check_finite_objects,
@@ -38,9 +29,15 @@ from wellsep._checks.arrays import (
     name_x,
     to_table,
 )
-from wellsep._checks.values import check_flag, check_mapping, check_path, check_random_state
+from wellsep._checks.values import (
+    check_flag,
+    check_items,
+    check_mapping,
+    check_path,
+    check_random_state,
+)
 from wellsep._files.arrays import digest
-from wellsep._sklearn_callbacks import with_callbacks
+from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep.deep.checkpoints import Checkpoint, load_into, plain, save_to
 from wellsep.deep.data import (
     Data,
