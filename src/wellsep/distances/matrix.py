@@ -104,8 +104,10 @@ class Distances(PairSpace):
         """
         rows, columns = self._places(i), self._places(j)
         table = self._read(rows, columns)
-        if not self._facts.exact:
-            table += self._read(columns, rows).T
+        if self._facts.exact:
+            table = np.array(table, dtype=self.dtype)
+        else:
+            table = np.add(table, self._read(columns, rows).T, dtype=self.dtype)
             table *= table.dtype.type(0.5)
             np.maximum(table, 0, out=table)
             _clear_itself(table, rows, columns)
@@ -126,7 +128,7 @@ class Distances(PairSpace):
         return at if self._rows is None else self._rows[at]
 
     def _read(self, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
-        """A block of the values as they are, in a new array."""
+        """A block of the values as they are; it may be a view of them."""
         if self.kind == "condensed":
             return self._read_condensed(_numbers(rows), _numbers(columns))
         if self.kind == "graph":
@@ -138,7 +140,7 @@ class Distances(PairSpace):
             part = values[rows, columns]
         else:
             part = values[rows, :][:, columns]
-        return np.array(part, dtype=self.dtype)
+        return part
 
     def _read_condensed(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         low = np.minimum(rows[:, None], columns).astype(np.int64)
