@@ -134,9 +134,10 @@ def _moved(
     if isinstance(points, Points) and points.space.on_device:
         found = device_search(points, centers, **options)
     else:
-        size = max(SEARCHED, PER_CLUSTER * len(centers))
-        in_memory = isinstance(points, Points)
-        searched = points if in_memory else sample_points(points, size, random_state)
+        searched = points
+        if not isinstance(searched, Points):
+            size = max(SEARCHED, PER_CLUSTER * len(centers))
+            searched = sample_points(points, size, random_state)
         again = init if isinstance(init, str) else "k-means++"
 
         def restart() -> np.ndarray:
