@@ -22,7 +22,7 @@ from wellsep.compute.kmeans.nearest_centres import (
     tensor_nearest,
     tensor_nearest_two,
 )
-from wellsep.compute.metrics.table import Prepared, find
+from wellsep.compute.metrics.table import Prepared, find, rows_of, squares
 
 
 class DeviceSpace(Space):
@@ -90,13 +90,9 @@ class DeviceSpace(Space):
         dense = self.asarray(members.toarray(), dtype=xp.float64)
         return host(dense.T @ xp.astype(rows, xp.float64))
 
-    def products(self, rows: Any, points: np.ndarray) -> np.ndarray:
-        right = self.asarray(points.T.copy(), dtype=rows.dtype)
-        return host(rows @ right).astype(np.float64)
-
-    def square_lengths(self, rows: Any) -> np.ndarray:
-        wide = self.xp.astype(rows, self.xp.float64)
-        return host(self.xp.sum(wide * wide, axis=1))
+    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        near = rows_of(self.asarray(points), xp=self.xp)
+        return host(squares(rows_of(rows, xp=self.xp), near, self.xp))
 
     def squares_to_own(
         self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
@@ -104,9 +100,8 @@ class DeviceSpace(Space):
         xp = self.xp
         if not isinstance(keep, slice):
             rows = xp.take(rows, self.asarray(np.flatnonzero(keep)), axis=0)
-        near = xp.astype(self.asarray(points.astype(np.float64)), rows.dtype)
-        gap = rows - xp.take(near, self.asarray(codes.astype(np.int64)), axis=0)
-        return host(xp.sum(gap * gap, axis=1)).astype(np.float64)
+        gap = rows - xp.take(self.asarray(points), self.asarray(codes.astype(np.int64)), axis=0)
+        return host(xp.sum(gap * gap, axis=1))
 
     def beside(self, values: np.ndarray) -> Any:
         return self.asarray(values, dtype=self.X.dtype)

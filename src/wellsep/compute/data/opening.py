@@ -27,7 +27,7 @@ from wellsep.compute.kmeans.nearest_centres import (
     sparse_products,
 )
 from wellsep.compute.metrics.row_preparation import unit_rows
-from wellsep.compute.metrics.table import Prepared, find
+from wellsep.compute.metrics.table import AT_ONCE, CLOSE, Prepared, find, numpy_squares, rows_of
 from wellsep.distances.base import PairSpace, check_matrix, clean_matrix
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
@@ -193,9 +193,9 @@ class Space:
         """(ΣK, e) float64 sums of rows (b, e) over the clusters that they are ``members`` of."""
         return members.T @ rows.astype(np.float64, copy=False)
 
-    def products(self, rows: Any, points: np.ndarray) -> np.ndarray:
-        """(b, p) inner products of some rows with points, on the host."""
-        return np.asarray(rows @ points.T.astype(rows.dtype))
+    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        """(b, p) squared distances of float64 rows to points, on the host."""
+        return numpy_squares(rows_of(rows), rows_of(points))
 
     def square_lengths(self, rows: Any) -> np.ndarray:
         """(b,) float64 on the host."""
@@ -205,8 +205,8 @@ class Space:
         self, rows: Any, keep: Any, points: np.ndarray, codes: np.ndarray
     ) -> np.ndarray:
         """(b,) squared distances of the rows to ``keep`` from their own point, by differences."""
-        gap = rows[keep] - points.astype(rows.dtype)[codes]
-        return np.einsum("ij,ij->i", gap, gap).astype(np.float64)
+        gap = rows[keep] - points[codes]
+        return np.einsum("ij,ij->i", gap, gap)
 
     def beside(self, values: np.ndarray) -> Any:
         """Host values beside X in its float type; the host computes with them as they are."""
@@ -348,6 +348,16 @@ class SparseSpace(Space):
 
     def square_lengths(self, rows: Any) -> np.ndarray:
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
+
+    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
+        own = np.einsum("ij,ij->i", points, points)
+        lengths: np.ndarray = self.square_lengths(rows)[:, None] + own
+        table = lengths - 2 * np.asarray(rows @ points.T)
+        r, c = np.nonzero(table < CLOSE[0] * lengths)
+        for part in row_blocks(len(r), self.d, AT_ONCE):
+            gap = rows[r[part]].toarray() - points[c[part]]
+            table[r[part], c[part]] = np.einsum("ij,ij->i", gap, gap)
+        return table
 
     def narrow(self, values: Any) -> Any:
         return values.astype(self.X.dtype, copy=False)

@@ -48,6 +48,14 @@ def centred_rows(space: Space, wide: bool) -> Prepared:
     return Prepared(xp.astype(space.X, xp.float64) - space.asarray(space.shift))
 
 
+def unrounded(space: Space, metric: Any) -> Any:
+    """(n, d) X as given, if the metric only shifts it; None where its rows are of its own making.
+
+    To shift rounds: near objects far from the mean are told apart by differences of these.
+    """
+    return space.X if metric.prepare is centred_rows else None
+
+
 def directions(space: Space, wide: bool) -> Prepared:
     """Rows of length one; about ``space.axis`` where they all lie near it."""
     unit, zero = unit_rows(space.X, space.xp)
@@ -67,19 +75,19 @@ def distance_matrix(space: Space, wide: bool) -> Prepared:
 
 def standardized_rows(space: Space, wide: bool) -> Prepared:
     """Rows over the standard deviations of all objects: Euclidean then, whatever is cut out."""
-    X = to_numpy(space.centred).astype(np.float64)
+    X = to_numpy(centred_rows(space, True).X)
     spread = X.std(axis=0, ddof=1)
     if not (spread > 0).all():
         raise ValueError(
             "X must have no constant column for this metric, got column "
             f"{int((spread > 0).argmin())}; drop it."
         )
-    return _beside(space, X / spread, wide)
+    return Prepared(space.asarray(X / spread))
 
 
 def whitened_rows(space: Space, wide: bool) -> Prepared:
     """Rows turned so that all objects have the unit covariance: Euclidean distances then."""
-    X = to_numpy(space.centred).astype(np.float64)
+    X = to_numpy(centred_rows(space, True).X)
     covariance = np.atleast_2d(np.cov(X.T))
     values, vectors = np.linalg.eigh(covariance)
     if not values[0] > 1e-12 * values[-1]:
@@ -87,12 +95,7 @@ def whitened_rows(space: Space, wide: bool) -> Prepared:
             "X must have a covariance that can be inverted for this metric, got one of lower rank; "
             "drop columns that follow from others, or give more objects."
         )
-    return _beside(space, X @ vectors / np.sqrt(values), wide)
-
-
-def _beside(space: Space, X: np.ndarray, wide: bool) -> Prepared:
-    dtype = space.xp.float64 if wide else space.X.dtype
-    return Prepared(space.asarray(X, dtype=dtype))
+    return Prepared(space.asarray(X @ vectors / np.sqrt(values)))
 
 
 def square_lengths(X: Any, zero: Any, xp: Any) -> Any:

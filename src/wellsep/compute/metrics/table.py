@@ -35,8 +35,12 @@ from wellsep.compute.metrics.row_preparation import (
     whitened_rows,
 )
 
-# Pairs closer than this share of their squared lengths are computed again from differences, in
-# double and in single precision: ‖x‖² + ‖y‖² − 2xy leaves them an error of eps/share.
+# Two scales in one set: a few far rows make ‖x‖² + ‖y‖² − 2xy lose the small distances of all
+# others, also far from the mean. So pairs closer than this share of the squared lengths in their
+# block, in double and in single precision, are computed again in float64 from the differences of
+# the rows as given; other squares are off by at most eps/share, 2e-9 and 6e-4 of themselves. That
+# costs one look for the smallest of a block, and where float32 has many close pairs, a product of
+# the block in float64.
 CLOSE = (1e-7, 1e-4)
 AT_ONCE = 1 << 16  # numbers of pairs that are computed again together
 ROUNDING = 1e-14  # share of their lengths that sums of products may leave between equal rows
@@ -56,6 +60,12 @@ class Rows:
     zero: Any = None  # (b,) bool, or None
     at: Any = None  # place among all rows; equal places mean the same objects
     members: Any = None  # (ΣK, b) weights in every cluster of every partition, side by side
+    given: Any = None  # (b, d) what X was made of by a shift that rounds; None: X itself
+
+    @property
+    def exact(self) -> Any:
+        """(b, d) rows whose differences are those of the objects."""
+        return self.X if self.given is None else self.given
 
     @cached_property
     def left(self) -> np.ndarray:
@@ -72,13 +82,14 @@ class Rows:
     def take(self, rows: np.ndarray | slice) -> Rows:
         """Some of the rows, with what is known of them."""
         zero = None if self.zero is None else self.zero[rows]
-        some = Rows(self.X[rows], self.square[rows], zero, rows)
+        given = None if self.given is None else self.given[rows]
+        some = Rows(self.X[rows], self.square[rows], zero, rows, given=given)
         some.__dict__.update(left=self.left[rows], right=self.right[rows])
         return some
 
     def bare(self, rows: np.ndarray | slice) -> Rows:
         """Some of the rows, for differences only."""
-        return Rows(self.X[rows], zero=None if self.zero is None else self.zero[rows])
+        return Rows(self.exact[rows], zero=None if self.zero is None else self.zero[rows])
 
     def slack(self, other: Rows) -> float:
         """How far a squared distance from the product may lie off."""
@@ -90,10 +101,10 @@ def same_objects(i: Rows, j: Rows) -> bool:
     return i is j or (isinstance(i.at, slice) and i.at == j.at)
 
 
-def rows_of(prepared: Any, at: Any = None) -> Rows:
-    """Prepared rows on the host as one block."""
+def rows_of(prepared: Any, at: Any = None, xp: Any = np) -> Rows:
+    """Prepared rows as one block."""
     X, zero = prepared if isinstance(prepared, Prepared) else (prepared, None)
-    return Rows(X, square_lengths(X, zero, np), zero, at)
+    return Rows(X, square_lengths(X, zero, xp), zero, at)
 
 
 def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
@@ -108,7 +119,7 @@ def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
 
 def pair_squares(i: Rows, r: np.ndarray | slice, j: Rows, c: np.ndarray) -> np.ndarray:
     """(p,) squared distances of pairs of different objects on the host, from differences."""
-    gap = i.X[r].astype(np.float64, copy=False) - j.X[c]
+    gap = i.exact[r].astype(np.float64, copy=False) - j.exact[c]
     found = np.einsum("ij,ij->i", gap, gap)
     for zero, at in ((i.zero, r), (j.zero, c)):
         if zero is not None:
@@ -127,9 +138,13 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
         return sparse_squares(i, j)
     lengths = i.square[:, None] + j.square[None, :]
     table = product_squares(i.X, j.X, lengths)
-    close = table < CLOSE[table.dtype != xp.float64] * lengths
-    if bool(xp.any(close)):
-        table[close] = _from_differences(i.X, j.X, close, table.dtype, xp)
+    single = table.dtype != xp.float64
+    close = table < CLOSE[single] * lengths
+    count = int(xp.sum(xp.astype(close, xp.int64)))
+    if single and count > close.shape[0] * close.shape[1] // FEW:
+        return xp.astype(squares(*_wide(i, j, xp), xp), table.dtype)
+    if count:
+        table[close] = _from_differences(i.exact, j.exact, close, table.dtype, xp)
     table = xp.where(table > 0, table, xp.zeros_like(table))
     return _clear_diagonal(table, xp) if same_objects(i, j) else table
 
@@ -153,9 +168,22 @@ def _from_differences(left: Any, right: Any, pairs: Any, dtype: Any, xp: Any) ->
     found = []
     for start in range(0, r.shape[0], AT_ONCE):
         part = slice(start, min(start + AT_ONCE, r.shape[0]))
-        gap = xp.take(left, r[part], axis=0) - xp.take(right, c[part], axis=0)
-        found.append(xp.sum(xp.astype(gap, xp.float64) ** 2, axis=1))
+        one, other = xp.take(left, r[part], axis=0), xp.take(right, c[part], axis=0)
+        gap = xp.astype(one, xp.float64) - xp.astype(other, xp.float64)
+        found.append(xp.sum(gap * gap, axis=1))
     return xp.astype(xp.concat(found), dtype)
+
+
+def _wide(i: Rows, j: Rows, xp: Any) -> tuple[Rows, Rows]:
+    """Both blocks in float64 about an origin of their own."""
+    origin = xp.mean(xp.astype(i.exact, xp.float64), axis=0)
+
+    def about(rows: Rows) -> Rows:
+        X = xp.astype(rows.exact, xp.float64) - origin
+        return rows_of(Prepared(X, rows.zero), rows.at, xp)
+
+    left = about(i)
+    return left, left if i is j else about(j)
 
 
 def _clear_diagonal(table: Any, xp: Any) -> Any:
@@ -178,11 +206,15 @@ def numpy_squares(i: Rows, j: Rows) -> np.ndarray:
 
 def recompute_close(table: np.ndarray, i: Rows, j: Rows, limit: float) -> None:
     """Squared distances below ``limit`` again from differences; infinite ones stay."""
-    r, c = np.nonzero(table < limit)
-    if len(r) > table.size // FEW:
-        again = cdist(i.X, j.X, "sqeuclidean") + own_axis(i, j, np)
+    close = table < limit
+    if np.count_nonzero(close) > table.size // FEW:
+        if table.dtype == np.float64:
+            again = cdist(i.exact, j.exact, "sqeuclidean") + own_axis(i, j, np)
+        else:
+            again = numpy_squares(*_wide(i, j, np))
         np.copyto(table, again, where=np.isfinite(table), casting="same_kind")
         return
+    r, c = np.nonzero(close)
     for part in range(0, len(r), 8192):
         some, others = r[part : part + 8192], c[part : part + 8192]
         table[some, others] = pair_squares(i, some, j, others)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.engine.threads import in_threads
-from wellsep.compute.metrics.table import Rows, pair_squares, product_squares
+from wellsep.compute.metrics.table import Rows, numpy_squares, pair_squares, rows_of
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import one_hot
 
@@ -96,14 +96,12 @@ def ball_counts(members: _Members, spread: Spread, w: Want) -> tuple[np.ndarray,
     centers, k = spread.centers, members.k
     limit = radius(spread) ** 2
     inside = np.less if w.get("strict") else np.less_equal
-    lengths = np.einsum("ij,ij->i", centers, centers)
-    apart = np.maximum(product_squares(centers, centers, lengths[:, None] + lengths), 0)
-    every = slice(None)
+    places, every = rows_of(centers), slice(None)
+    apart = numpy_squares(places, places)
     near, between = np.zeros((k, k)), np.zeros((k, k))  # [cluster of the object, centre]
     for X, codes, table in members:
-        both = np.einsum("ij,ij->i", X, X)[:, None] + lengths
-        squares = product_squares(X, centers, both)
-        own = pair_squares(Rows(X), every, Rows(centers), codes)
+        squares = numpy_squares(rows_of(X), places)
+        own = pair_squares(Rows(X), every, places, codes)
         squares[np.arange(len(codes)), codes] = own
         near += table @ inside(squares, limit).astype(np.float64)
         # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²

@@ -13,7 +13,13 @@ from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.metrics.table import ROUNDING, Metric, Sums
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.centre_pairs import MANY, lowest_rival, own_distances, rival_sums
+from wellsep.compute.statistics.centre_pairs import (
+    MANY,
+    lowest_rival,
+    own_distances,
+    rival_sums,
+    same_place,
+)
 from wellsep.compute.statistics.silhouette_widths import WidthTotals, widths_from_sums
 from wellsep.partitions import Partitions
 
@@ -146,19 +152,11 @@ def sweep_rows(task: Task, clusters: list[Clusters], wants: list[Want]) -> dict[
 
 
 class _Block:
-    """Some rows of the space and, if wanted, their products with all centres."""
+    """Some rows in float64 and, if wanted, their squared distances to all centres."""
 
     def __init__(self, space: Space, rows: slice, stacked: np.ndarray | None) -> None:
-        self.space = space
-        self.X = space.centred_rows(rows)
-        self.products: np.ndarray | None = None
-        if stacked is not None:
-            self.products = space.products(self.X, stacked)
-
-    @cached_property
-    def square(self) -> np.ndarray:
-        """(b,) squared lengths of the rows."""
-        return self.space.square_lengths(self.X)
+        self.space, self.X = space, space.about_mean(rows)
+        self.squares = None if stacked is None else space.squares_to(self.X, stacked)  # (b, ΣK)
 
     def of(
         self,
@@ -169,11 +167,10 @@ class _Block:
         weight: np.ndarray,
         counted: np.ndarray,
     ) -> _View:
-        offset, stop = partitions.offsets[m], partitions.offsets[m + 1]
-        products = None if self.products is None else self.products[:, offset:stop]
-        every = bool(counted.all())
-        keep = slice(None) if every else counted
-        return _View(self, products, codes[keep], weight[keep], keep, cluster)
+        part = slice(*partitions.offsets[m : m + 2])
+        keep = slice(None) if counted.all() else counted
+        squares = None if self.squares is None else self.squares[:, part][keep]
+        return _View(self, squares, codes[keep], weight[keep], keep, cluster)
 
 
 class _View:
@@ -182,54 +179,48 @@ class _View:
     def __init__(
         self,
         block: _Block,
-        products: np.ndarray | None,
+        squares: Any,
         codes: np.ndarray,
         weight: np.ndarray,
         keep: Any,
         cluster: Clusters,
     ) -> None:
         self.block, self.codes, self.weight, self.keep = block, codes, weight, keep
-        self.cluster = cluster
-        self.products = None if products is None else products[keep]  # (b, K)
+        self.cluster, self.at = cluster, (np.arange(len(codes)), codes)
+        self.squares = squares  # (b, K) to every centre, or None
 
     @cached_property
     def own_square(self) -> np.ndarray:
         """(b,) squared distance to the own centre, from differences where X is dense."""
-        block, centers, codes = self.block, self.cluster.centers, self.codes
-        if not block.space.own_from_products:
-            return block.space.squares_to_own(block.X, self.keep, centers, codes)
-        lengths = np.einsum("ij,ij->i", centers, centers)[codes]
-        dots = self.products[np.arange(len(codes)), codes]  # type: ignore[index]
-        return np.maximum(block.square[self.keep] - 2 * dots + lengths, 0)
+        block, centers = self.block, self.cluster.centers
+        if block.space.own_from_products:
+            return self.squares[self.at]
+        return block.space.squares_to_own(block.X, self.keep, centers, self.codes)
 
     @cached_property
     def signed(self) -> np.ndarray:
         """(b, K) distance to the plane between the own centre and each other; own: +inf."""
-        signed = plane_distances(np.asarray(self.products), self.codes, self.cluster.centers)
-        signed[np.arange(len(self.codes)), self.codes] = np.inf
+        apart = own_distances(self.cluster.centers, self.codes)
+        signed = plane_distances(self.squares, self.own_square, apart)
+        signed[self.at] = np.inf
         return signed
 
-    def squares(self) -> np.ndarray:
-        """(b, K) squared distances to every centre; the own one from differences."""
-        centers = self.cluster.centers
-        lengths = np.einsum("ij,ij->i", centers, centers)
-        table = self.block.square[self.keep][:, None] - 2.0 * np.asarray(self.products) + lengths
-        table[np.arange(len(self.codes)), self.codes] = self.own_square
-        return np.maximum(table, 0)
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """(b, K) distances to every centre; the own one from differences."""
+        found: np.ndarray = np.sqrt(self.squares)
+        found[self.at] = np.sqrt(self.own_square)
+        return found
 
 
-def plane_distances(products: np.ndarray, codes: np.ndarray, centers: np.ndarray) -> np.ndarray:
+def plane_distances(squares: np.ndarray, own: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """(b, K) signed distance of rows to the planes between their own centre and each other.
 
-    (v·x − b)/‖v‖ with v = μ_j − μ_l and b = ½(‖μ_j‖² − ‖μ_l‖²), from ``products`` (b, K) of rows
-    and centres. NaN for the own centre and for those that coincide with it: there is no plane.
+    (‖x − μ_l‖² − ‖x − μ_j‖²)/2‖μ_j − μ_l‖ from ``squares`` (b, K), ``own`` (b,) and the distances
+    ``apart`` (b, K) of centres. NaN where these coincide: there is no plane.
     """
-    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
-    score = products.astype(np.float64, copy=False) - half
-    own = score[np.arange(len(codes)), codes]
-    apart = own_distances(centers, codes)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(apart > 0, (own[:, None] - score) / apart, np.nan)
+        return np.where(apart > 0, (squares - own[:, None]) / (2 * apart), np.nan)
 
 
 def _empty(w: Want, cluster: Clusters, n: int) -> np.ndarray:
@@ -256,7 +247,7 @@ def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows
     """Sep(j, l): squared counterfactual distances of the members of j to l, summed."""
     zero = w.get("wrong_side") == "zero"
     signed = np.maximum(view.signed, 0) if zero else view.signed.copy()
-    signed[np.arange(len(view.codes)), view.codes] = 0
+    signed[view.at] = 0
     table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
     total += table.T @ signed**2
 
@@ -264,7 +255,7 @@ def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows
 def _to_centres(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
     """(K, K) distances of the members of j to the centre of l, summed."""
     table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
-    total += table.T @ np.sqrt(view.squares())
+    total += table.T @ view.distances
 
 
 def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
@@ -273,15 +264,16 @@ def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: sli
 
 
 def _simplified(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
-    """Width with distances to centres in place of mean distances to members."""
-    root = np.sqrt(view.squares())
-    at = np.arange(len(view.codes))
-    a = root[at, view.codes].copy()
-    root[at, view.codes] = np.inf
-    b = root.min(axis=1)
+    """Width with distances to centres in place of mean distances to members.
+
+    0 for an object on its own centre and on a rival's, where only their rounding is left.
+    """
+    rivals = view.distances.copy()
+    a, rivals[view.at] = view.distances[view.at], np.inf
+    b = rivals.min(axis=1)
     top = np.maximum(a, b)
-    width = np.divide(b - a, top, out=np.zeros_like(top), where=top > 0)
-    out[rows][view.keep] = width
+    apart = top > same_place(cluster.centers)
+    out[rows][view.keep] = np.divide(b - a, top, out=np.zeros_like(top), where=apart)
 
 
 _REDUCE = {

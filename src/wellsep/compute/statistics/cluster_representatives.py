@@ -13,7 +13,7 @@ import numpy as np
 
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.threads import in_threads
-from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.requests import Task, Want
 
 SHRINK = np.arange(1, 9) / 10  # how far representatives are drawn towards their centre
@@ -80,9 +80,8 @@ class _Cluster(NamedTuple):
 
     def within(self, points: np.ndarray, radius: float) -> np.ndarray:
         """(p,) members nearer than the radius to each point."""
-        lengths = (np.einsum("ij,ij->i", side, side) for side in (points, self.rows))
-        squares = product_squares(points, self.rows, np.add.outer(*lengths))
-        return (np.sqrt(np.maximum(squares, 0)) < radius).sum(axis=1)
+        squares = numpy_squares(rows_of(points), rows_of(self.rows))
+        return (np.sqrt(squares) < radius).sum(axis=1)
 
 
 def _represent(X: np.ndarray, codes: np.ndarray, w: Want, unit: float) -> Representatives:

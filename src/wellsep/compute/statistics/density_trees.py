@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.table import Rows, find, pair_squares, rows_of
+from wellsep.compute.metrics.table import Rows, find, numpy_squares, pair_squares, rows_of
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.spanning_tree import TIE, Dissimilarities, spanning_tree
 
@@ -369,7 +369,7 @@ def _separation(rows: Rows, table: np.ndarray | None, trees: list[Tree], jobs: i
 
     def squares(i: slice, j: slice) -> np.ndarray:
         if table is None or rows.X.shape[1] <= NARROW:
-            return some.left[i] @ some.right[j].T
+            return numpy_squares(some.take(i), some.take(j))
         return table[inner[i][:, None], inner[j]]
 
     best, pair = np.full(len(trees), np.inf), np.zeros((len(trees), 2), dtype=np.intp)
@@ -410,8 +410,8 @@ def _reach(rows: Rows, a: Tree, b: Tree) -> float:
     best = np.inf
     for i in cut_rows(len(a.core), ROWS):
         for j in cut_rows(len(b.core), ROWS):
-            left, right = rows.left[a.inner[i]], rows.right[b.inner[j]]
-            table = np.maximum(left @ right.T, a.core[i][:, None])
+            table = numpy_squares(rows.take(a.inner[i]), rows.take(b.inner[j]))
+            np.maximum(table, a.core[i][:, None], out=table)
             np.maximum(table, b.core[j], out=table)
             r, c = divmod(int(table.argmin()), table.shape[1])
             gap = rows.X[a.inner[i][r]] - rows.X[b.inner[j][c]]

@@ -25,6 +25,7 @@ from wellsep.compute.engine.threads import (
     pair_rounds,
 )
 from wellsep.compute.kernels.triton_use import about_median, fused_strips, fused_usable, fused_way
+from wellsep.compute.metrics.row_preparation import unrounded
 from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import (
@@ -48,6 +49,7 @@ class Sides:
         self.blocks = cut_rows(space.n, space.block_rows)
         self.by_blocks = space.in_file and self.metric.coordinates
         self.view, self.zero, self.square = space.X, None, None
+        self.given = unrounded(space, self.metric)
         if not self.by_blocks:
             self.view, self.zero = space.prepared(self.metric)
             if self.metric.finish is not None:
@@ -68,14 +70,12 @@ class Sides:
         if self.by_blocks:  # read again for each pair, which costs little next to its distances
             X, zero = self.space.prepared_rows(self.metric, rows)
             square = None if self.metric.finish is None else square_lengths(X, zero, np)
-            return Rows(X, square, zero, rows, self._members[b])
-        return Rows(
-            X=self.view[rows, :],
-            square=None if self.square is None else self.square[rows],
-            zero=None if self.zero is None else self.zero[rows],
-            at=rows,
-            members=self._members[b],
-        )
+        else:
+            X = self.view[rows, :]
+            square = None if self.square is None else self.square[rows]
+            zero = None if self.zero is None else self.zero[rows]
+        given = None if self.given is None else self.given[rows, :]
+        return Rows(X, square, zero, rows, self._members[b], given)
 
 
 def memberships(
@@ -279,7 +279,8 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     view, zero = task.space.prepared(metric)
     codes = task.partitions.codes[0]
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    X, codes = view[order], codes[order]
+    X, codes, given = view[order], codes[order], unrounded(task.space, metric)
+    given = None if given is None else given[order]
     zero = None if zero is None else zero[order]
     weights = (
         np.ones(len(X), X.dtype) if task.weights is None else task.weights[order].astype(X.dtype)
@@ -289,7 +290,8 @@ def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     sums = np.zeros((int(task.partitions.n_clusters[0]), len(X)))
 
     def block(rows: slice) -> Rows:
-        return Rows(X[rows], square[rows], None if zero is None else zero[rows], rows)
+        mine = None if given is None else given[rows]
+        return Rows(X[rows], square[rows], None if zero is None else zero[rows], rows, given=mine)
 
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]

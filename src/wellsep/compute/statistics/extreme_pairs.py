@@ -12,11 +12,20 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.table import Metric, Prepared, Rows, find, pair_squares, rows_of
+from wellsep.compute.metrics.table import (
+    Metric,
+    Prepared,
+    Rows,
+    find,
+    own_axis,
+    pair_squares,
+    rows_of,
+)
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.distance_sums import Sides
 from wellsep.compute.statistics.spanning_tree import nearest_neighbours, spanning_tree
@@ -24,7 +33,7 @@ from wellsep.compute.statistics.spanning_tree import nearest_neighbours, spannin
 NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
 WORTH_A_TREE = 6
-CANDIDATES = 4096
+CANDIDATES = 4096  # pairs of a block that are compared one by one; more of them as a whole
 SMALL = ROWS // 8  # clusters of fewer objects share a block
 
 
@@ -48,10 +57,11 @@ class Extreme:
         lead = float(table.min() if self.sign > 0 else -table.max())
         if not lead - slack < self._best:
             return
-        if self.sign > 0:
-            at = np.flatnonzero(table <= lead + slack)[:CANDIDATES]
-        else:
-            at = np.flatnonzero(table >= -lead - slack)[:CANDIDATES]
+        near = table <= lead + slack if self.sign > 0 else table >= -lead - slack
+        at = np.flatnonzero(near)
+        if len(at) > CANDIDATES:
+            self.keep((cdist(i.exact, j.exact, "sqeuclidean") + own_axis(i, j, np))[near])
+            return
         r, c = np.divmod(at, table.shape[1])
         self.keep(pair_squares(i, r, j, c))
 

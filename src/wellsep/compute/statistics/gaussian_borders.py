@@ -207,9 +207,8 @@ def provide_quadric_separation(task: Task, wants: list[Want]) -> dict[Want, list
 
 
 def _rounding(space: Space, X: np.ndarray) -> np.ndarray:
-    """(d,) how far each column's values may lie from those that were rounded to X's own type."""
-    largest = np.abs(X + space.shift).max(axis=0)
-    return np.finfo(host(space.X[:1, :]).dtype).eps * largest
+    """(n, d) how far values may lie from those that were rounded to X's own type."""
+    return np.finfo(host(space.X[:1, :]).dtype).eps * np.abs(X + space.shift)
 
 
 def _separate(
@@ -295,7 +294,8 @@ def _from_clusters(
     for k, center in enumerate(centers):
         members, weight = X[codes == k] - center, sample[codes == k]
         # Neither what the data were rounded by nor what their mean was is an extent.
-        least = rounding + len(members) * np.finfo(np.float64).eps * np.abs(center)
+        least = rounding[codes == k].max(axis=0)
+        least += len(members) * np.finfo(np.float64).eps * np.abs(center)
         members = members * (np.abs(members).max(axis=0) > least)
         if rule == "full":
             table = (members.T * weight) @ members / weight.sum()

@@ -29,7 +29,7 @@ def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments
     space, partitions = task.space, task.partitions
     chosen = halves.chosen.astype(float)
     order = np.argsort(halves.group, kind="stable")
-    X = host(space.centred).astype(np.float64)[order]
+    X = host(space.about_mean(slice(None)))[order]
     square = np.einsum("ij,ij->i", X, X)
     codes = partitions.codes[:, order]
     edges = np.searchsorted(halves.group[order], np.arange(chosen.shape[1] + 1))

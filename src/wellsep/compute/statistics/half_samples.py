@@ -18,6 +18,7 @@ import numpy as np
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads
+from wellsep.compute.metrics.row_preparation import unrounded
 from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root, square_lengths
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.distance_sums import memberships
@@ -217,9 +218,12 @@ class PairSums:
         space, self.task, self.metric, self.single = task.space, task, metric, single
         self.group, order = group, np.argsort(group, kind="stable")
         self.X, self.zero = space.prepared(metric)
+        self.given = unrounded(space, metric)
         if single:
             scaled = metric.finish is root or metric.linear  # widths are then free of the scale
-            self.X = _single_rows(self.X, scaled)
+            unit = _reach(self.X) if scaled else 1.0
+            self.given = (self.X if self.given is None else self.given) / unit
+            self.X = (self.X / unit).astype(np.float32)
         self.square = None
         if metric.finish is not None:
             self.square = square_lengths(self.X, self.zero, space.xp)
@@ -239,7 +243,8 @@ class PairSums:
         zero = None if self.zero is None else self.zero[at]
         if self.square is None:
             return Rows(self.X[at, :], zero=zero, at=at, members=members)
-        return Rows(self.X[at, :], self.square[at], zero, None, members)
+        given = None if self.given is None else self.given[at, :]
+        return Rows(self.X[at, :], self.square[at], zero, None, members, given)
 
     def __call__(self, objects: np.ndarray) -> Any:
         """(G, ΣK, b), beside X."""
@@ -256,10 +261,9 @@ class PairSums:
         return sums
 
 
-def _single_rows(X: np.ndarray, scaled: bool) -> np.ndarray:
-    """Rows in single precision; with ``scaled`` at most 1 in size."""
-    largest = max(float(X.max()), -float(X.min())) if scaled else 1.0
-    return (X / (largest if largest > 0 else 1.0)).astype(np.float32)
+def _reach(X: np.ndarray) -> float:
+    """The power of two that no number of X exceeds: single precision then holds all of them."""
+    return float(2.0 ** np.frexp(max(float(X.max()), -float(X.min())))[1])
 
 
 class RowSums:

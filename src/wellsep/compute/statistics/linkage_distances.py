@@ -16,6 +16,7 @@ from wellsep.compute.metrics.table import (
     Metric,
     Rows,
     find,
+    numpy_squares,
     pair_squares,
     root,
     rows_of,
@@ -146,7 +147,7 @@ def _directed(rows: Rows, p: _Part, q: _Part) -> tuple[np.ndarray, np.ndarray]:
         far = np.full((a.stop - a.start, len(q.starts)), -np.inf)
         near = -far
         for b in q.blocks:
-            table = rows.left[a] @ rows.right[b].T
+            table = numpy_squares(rows.take(a), rows.take(b))
             starts = q.starts if len(q.blocks) == 1 else [0]
             np.maximum(far, np.maximum.reduceat(table, starts, axis=1), out=far)
             np.minimum(near, np.minimum.reduceat(table, starts, axis=1), out=near)
@@ -165,7 +166,7 @@ def _apart(rows: Rows, one: slice, other: slice) -> tuple[float, float]:
             square = np.full(len(i.X), np.inf)
             for part in cut_rows(theirs.stop - theirs.start, ROWS):
                 j = rows.take(slice(theirs.start + part.start, theirs.start + part.stop))
-                table = i.left @ j.right.T
+                table = numpy_squares(i, j)
                 everyone = np.arange(len(i.X))
                 square = np.minimum(square, pair_squares(i, everyone, j, table.argmin(axis=1)))
                 far = pair_squares(i, everyone, j, table.argmax(axis=1))

@@ -8,15 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
 from wellsep._checks.values import check_jobs
 from wellsep.compute.data.opening import as_space
+from wellsep.compute.kmeans.nearest_centres import row_blocks
+from wellsep.compute.metrics.table import CLOSE
 
 METHODS = ("exact", "kd-tree", "brute")
 # A kd-tree visits most of its points beyond this many features.
 TREE_FEATURES = 14
 _ROWS = 1 << 14
+_TABLE = 1 << 22  # entries of a table of distances to all objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +105,9 @@ def find_graph(
     else:
         found = _brute(X, wanted, n_neighbors, n_jobs)
     indices, distances = _measured(X, wanted, found)
+    if method == "brute":
+        near = _doubtful(X, distances[:, -1] ** 2)
+        indices[near], distances[near] = _by_differences(X, wanted[near], n_neighbors)
     return NeighbourGraph(indices, distances, method)
 
 
@@ -155,6 +162,22 @@ def _brute(X, wanted, k, n_jobs):
     return _in_parts(
         lambda rows: search.kneighbors(centred[rows], k + 1, return_distance=False), wanted, k
     )
+
+
+def _doubtful(X: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Where neighbours are so near, beside the farthest objects, that products may miss some."""
+    gap = X - X.mean(axis=0, dtype=np.float64)
+    reach = float(np.einsum("ij,ij->i", gap, gap).max())
+    return np.flatnonzero((last > 0) & (last < 2 * CLOSE[X.dtype != np.float64] * reach))
+
+
+def _by_differences(X: np.ndarray, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    found = np.empty((len(rows), k), dtype=np.intp)
+    for part in row_blocks(len(rows), len(X), _TABLE):
+        table = cdist(X[rows[part]], X, "sqeuclidean")
+        table[np.arange(len(table)), rows[part]] = np.inf
+        found[part] = smallest(table, k)
+    return _measured(X, rows, found)
 
 
 def _without_self(indices, rows):

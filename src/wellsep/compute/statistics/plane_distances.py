@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep.compute.kmeans.nearest_centres import row_blocks
+from wellsep.compute.metrics.table import numpy_squares, rows_of
 from wellsep.compute.statistics.centre_distances import plane_distances
+from wellsep.compute.statistics.centre_pairs import own_distances
 
 BLOCK = 1 << 22  # entries of a table of distances to all planes
 
@@ -35,7 +37,9 @@ rivals=array([ 1,  1,  0, -1]))
     centers = centers - origin
 
     def signed(rows: np.ndarray, own: np.ndarray) -> np.ndarray:
-        return plane_distances((X[rows] - origin) @ centers.T, own, centers)
+        squares = numpy_squares(rows_of(X[rows] - origin), rows_of(centers))
+        own_square = squares[np.arange(len(own)), own]
+        return plane_distances(squares, own_square, own_distances(centers, own))
 
     def gap(own: np.ndarray, rival: np.ndarray) -> np.ndarray:
         return np.sqrt(((centers[own] - centers[rival]) ** 2).sum(axis=1))
@@ -52,10 +56,7 @@ def planes_of_squares(squares: np.ndarray, codes: np.ndarray, gaps: np.ndarray) 
     """
 
     def signed(rows: np.ndarray, own: np.ndarray) -> np.ndarray:
-        apart = gaps[own]
-        less = squares[rows] - squares[rows, own][:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(apart > 0, less / (2 * apart), np.nan)
+        return plane_distances(squares[rows], squares[rows, own], gaps[own])
 
     return _nearest(codes, len(gaps), signed, lambda own, rival: gaps[own, rival])
 

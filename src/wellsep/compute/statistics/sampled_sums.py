@@ -9,6 +9,7 @@ import numpy as np
 from wellsep.compute.data.opening import Space
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.threads import one_blas_thread
+from wellsep.compute.metrics.row_preparation import unrounded
 from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import Sides
@@ -81,6 +82,8 @@ def clear_itself(sums: np.ndarray, sample: Sample, metric: Any) -> np.ndarray:
 
 def _sampled_rows(sample: np.ndarray, metric: Metric, origin: np.ndarray) -> Rows:
     """The sampled rows; their place is none of the blocks'."""
-    X, zero = Space(sample, 1, origin=origin).prepared(metric)
+    space = Space(sample, 1, origin=origin)
+    X, zero = space.prepared(metric)
     square = None if metric.finish is None else square_lengths(X, zero, np)
-    return Rows(X, square, zero, slice(-len(sample), 0))
+    given = unrounded(space, metric)
+    return Rows(X, square, zero, slice(-len(sample), 0), given=given)

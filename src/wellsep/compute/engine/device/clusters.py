@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.device.batches import (
@@ -24,9 +25,10 @@ from wellsep.compute.engine.device.batches import (
     totals,
     weights_on_device,
 )
+from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import TABLES, Clusters
-from wellsep.compute.statistics.centre_pairs import centre_distances
+from wellsep.compute.statistics.centre_pairs import centre_distances, same_place
 from wellsep.compute.statistics.cluster_moments import SpectrumOf, spectra, spectrum_of
 
 COPIES = 8  # float64 tables of (rows, K) at a time
@@ -120,7 +122,7 @@ def _of_one(
     for rows in row_parts(space.n, 8.0 * (COPIES * k + 3 * space.d)):
         kept = (codes[rows] >= 0).nonzero()[:, 0] + rows.start
         X = space.X[kept].to(torch.float64) - shift
-        table = _Table(X, codes[kept], centers, apart)
+        table = _Table(X, codes[kept], centers, apart, same_place(cluster.centers))
         for w in wants:
             values = _VALUES[w.name](table, w)
             if w.name in _OBJECTS:
@@ -132,15 +134,20 @@ def _of_one(
 
 
 class _Table:
-    """Some counted rows of one partition, and their products with its centres."""
+    """Some counted rows of one partition, and their squared distances to its centres."""
 
     def __init__(
-        self, X: torch.Tensor, codes: torch.Tensor, centers: torch.Tensor, apart: torch.Tensor
+        self,
+        X: torch.Tensor,
+        codes: torch.Tensor,
+        centers: torch.Tensor,
+        apart: torch.Tensor,
+        least: float,
     ) -> None:
-        self.X, self.own, self.centers = X, codes[:, None], centers
-        self.apart = apart
-        self.lengths = (centers * centers).sum(dim=1)
-        self.products = X @ centers.T  # (b, K)
+        self.own, self.apart, self.least = codes[:, None], apart, least
+        gap = X - centers[codes]
+        self.squares = squares(rows_of(X, xp=xp), rows_of(centers, xp=xp), xp)  # (b, K)
+        self.squares.scatter_(1, self.own, (gap * gap).sum(dim=1)[:, None])
 
     @cached_property
     def signed(self) -> torch.Tensor:
@@ -148,19 +155,15 @@ class _Table:
 
         Coinciding centres have no plane: NaN.
         """
-        score = self.products - 0.5 * self.lengths
-        signed = score.gather(1, self.own) - score
+        signed = self.squares - self.squares.gather(1, self.own)
         apart = self.apart[self.own[:, 0]]
-        signed /= apart.masked_fill_(apart == 0, torch.nan)
+        signed /= 2 * apart.masked_fill_(apart == 0, torch.nan)
         return signed.scatter_(1, self.own, torch.inf)
 
     @cached_property
     def distances(self) -> torch.Tensor:
         """(b, K) distances to every centre; the own one from differences."""
-        squares = (self.X * self.X).sum(dim=1)[:, None] - 2 * self.products + self.lengths
-        gap = self.X - self.centers[self.own[:, 0]]
-        squares.scatter_(1, self.own, (gap * gap).sum(dim=1)[:, None])
-        return squares.clamp_(min=0).sqrt_()
+        return self.squares.sqrt()
 
 
 def _separation(table: _Table, w: Want) -> torch.Tensor:
@@ -182,7 +185,7 @@ def _simplified(table: _Table, w: Want) -> torch.Tensor:
     a = table.distances.gather(1, table.own)[:, 0]
     b = table.distances.scatter(1, table.own, torch.inf).amin(dim=1)
     top = torch.maximum(a, b)
-    return torch.where(top > 0, (b - a) / top, 0.0)
+    return torch.where(top > table.least, (b - a) / top, 0.0)
 
 
 _VALUES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.device.batches import (
@@ -17,6 +18,7 @@ from wellsep.compute.engine.device.batches import (
     row_parts,
     weights_on_device,
 )
+from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.ball_counts import Spread, balls_from, warn_of_empty
 
@@ -79,21 +81,19 @@ def _counts(
     limit = variances.norm(dim=2).sum(dim=1) / k**2
     limit = limit[:, None, None]
     inside = torch.lt if w.get("strict") else torch.le
-    lengths = (centers * centers).sum(dim=2)
-    apart = lengths[:, :, None] + lengths[:, None, :] - 2 * centers @ centers.transpose(1, 2)
-    apart = apart.clamp(min=0)
+    places = rows_of(centers.reshape(g * k, d), xp=xp)
+    apart = torch.cdist(centers, centers, compute_mode="donot_use_mm_for_euclid_dist").square_()
     near = torch.zeros((g, k, k), dtype=X.dtype, device=X.device)
     between = torch.zeros_like(near)
     owns = own_squares(X, centers, batch)
     for rows in row_parts(len(X), 8.0 * g * k * 5):
         part, own = X[rows], owns[:, None, rows]
         at = batch.safe(rows)[:, None]  # (g, 1, b)
-        squares = (centers.reshape(g * k, d) @ part.T).reshape(g, k, -1)
-        squares = (part * part).sum(dim=1) - 2 * squares + lengths[:, :, None]
-        squares.scatter_(1, at, own)
-        table = _weighted(batch, weights, rows)
-        near += table @ inside(squares, limit).to(X.dtype).transpose(1, 2)
+        table = squares(places, rows_of(part, xp=xp), xp).reshape(g, k, -1)
+        table.scatter_(1, at, own)
+        weighted = _weighted(batch, weights, rows)
+        near += weighted @ inside(table, limit).to(X.dtype).transpose(1, 2)
         # ‖x − ½(v + v')‖² = ½‖x − v‖² + ½‖x − v'‖² − ¼‖v − v'‖²
-        squares += own - apart.gather(2, at.expand(-1, k, -1)) / 2
-        between += table @ inside(squares, 2 * limit).to(X.dtype).transpose(1, 2)
+        table += own - apart.gather(2, at.expand(-1, k, -1)) / 2
+        between += weighted @ inside(table, 2 * limit).to(X.dtype).transpose(1, 2)
     return near, between

@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.device.batches import codes_on_device, row_parts
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.table import Metric, Prepared, product_squares, square_lengths
+from wellsep.compute.metrics.table import Metric, Prepared, Rows, square_lengths, squares
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.extreme_pairs import in_units
 
@@ -64,7 +65,7 @@ def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds
     blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
     for a in blocks:
         for b in blocks:
-            table = product_squares(X[a], X[b], square[a, None] + square[b])
+            table = squares(Rows(X[a], square[a], at=a), Rows(X[b], square[b], at=b), xp)
             if a == b:
                 table.fill_diagonal_(torch.nan)
             for m in range(len(codes)):
@@ -81,8 +82,6 @@ def block_bounds(rows: Prepared, codes: torch.Tensor, names: set[str]) -> Bounds
 
 
 def _squares(rows: Prepared) -> torch.Tensor:
-    from array_api_compat import torch as xp
-
     return square_lengths(rows.X, rows.zero, xp)
 
 

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.device.batches import row_parts, to_device
 from wellsep.compute.kernels.triton_use import fused_usable
-from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.metrics.table import Rows, squares
 from wellsep.compute.statistics import neighbour_graph as neighbours
 from wellsep.compute.statistics.neighbour_graph import NeighbourGraph
 
@@ -70,8 +71,7 @@ class Search:
 
     def _table(self, rows: torch.Tensor, k: int, limits: torch.Tensor) -> NearestObjects:
         """A block of plain products; one more than asked for bounds the others."""
-        lengths = self.square[rows, None] + self.square
-        table = product_squares(self.X[rows], self.X, lengths)
+        table = squares(Rows(self.X[rows], self.square[rows]), Rows(self.X, self.square), xp)
         table[torch.arange(len(self.X), device=rows.device) >= limits[:, None]] = torch.inf
         table.scatter_(1, rows[:, None], torch.inf)
         values, candidates = table.topk(min(k + 1, len(self.X)), dim=1, largest=False)

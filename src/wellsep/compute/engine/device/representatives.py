@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 
 from wellsep.compute.data.opening import host
 from wellsep.compute.engine.device.batches import (
@@ -18,7 +19,7 @@ from wellsep.compute.engine.device.batches import (
     to_device,
     totals,
 )
-from wellsep.compute.metrics.table import product_squares
+from wellsep.compute.metrics.table import rows_of, squares
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.cluster_representatives import SHRINK, Between, Representatives
 
@@ -141,12 +142,9 @@ def _of_pairs(
     radius = spread[:, i] if rule == "first" else (spread[:, i] + spread[:, j]) / 2  # (g, P)
     inside = torch.zeros((g, len(i), r), dtype=X.dtype, device=X.device)
     limit = radius[:, :, None, None]
-    points = middle.reshape(-1, X.shape[1])
-    lengths = points.square().sum(dim=1)[:, None]
+    points = rows_of(middle.reshape(-1, X.shape[1]), xp=xp)
     for rows in row_parts(len(X), 8.0 * g * len(i) * (3 * r + 1)):
-        part = X[rows]
-        reach = product_squares(points, part, lengths + part.square().sum(dim=1))
-        reach = reach.clamp_(min=0).sqrt_().reshape(g, len(i), r, -1)
+        reach = squares(points, rows_of(X[rows], xp=xp), xp).sqrt_().reshape(g, len(i), r, -1)
         members = clusters.batch.members(rows)
         either = (members[:, i] | members[:, j])[:, :, None]
         inside += ((reach < limit) & either).sum(dim=-1)
