@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.metrics import pairwise_distances
-from ugly import data_sets
+from ugly import data_sets, with_a_far_cluster
 
 import wellsep as ws
 from wellsep.testing.indices import with_three_kinds_of_noise
 
 N = 621  # more than one block; a zero row and a duplicate lie in the second
 DATA = data_sets(N)
+DATA["two scales"] = with_a_far_cluster(DATA["all"], 1e5)
 FORTY = np.random.default_rng(18).integers(0, 40, N)
 Spec = tuple[str, dict[str, Any]]
 METRICS = ("euclidean", "cosine", "sqeuclidean", "manhattan")
@@ -77,6 +78,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "ugly": ("all", {}),
     "zeros": ("zeros", {}),
     "far": ("all far", {}),
+    "two scales": ("two scales", {}),
     "weighted": ("all", {"sample_weight": DATA["all"].weights}),
     "noise=cluster": ("all", {"noise": "cluster"}),
     "noise=priced": ("all", {"noise": "priced"}),

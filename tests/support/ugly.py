@@ -77,4 +77,12 @@ def data_sets(n: int = N) -> dict[str, Ugly]:
     return {name: Ugly(name, X, partitions, weights) for name, X in made.items()}
 
 
+def with_a_far_cluster(plain: Ugly, far: float) -> Ugly:
+    """The same with one of the three clusters, and the first object of another, far away."""
+    X, truth = plain.X.copy(), plain.partitions["three"]
+    X[truth == 2] += far
+    X[np.flatnonzero(truth == 0)[0]] += far
+    return plain._replace(name="two scales", X=X)
+
+
 DATA = data_sets()

@@ -27,7 +27,7 @@ from wellsep.compute.kmeans.nearest_centres import (
     sparse_products,
 )
 from wellsep.compute.metrics.row_preparation import unit_rows
-from wellsep.compute.metrics.table import AT_ONCE, CLOSE, Prepared, find, numpy_squares, rows_of
+from wellsep.compute.metrics.table import Prepared, find, numpy_squares, rows_of
 from wellsep.distances.base import PairSpace, check_matrix, clean_matrix
 
 TABLES = 256 << 20  # bytes of the tables of one block of rows, where memory is not scarcer
@@ -348,16 +348,6 @@ class SparseSpace(Space):
 
     def square_lengths(self, rows: Any) -> np.ndarray:
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
-
-    def squares_to(self, rows: Any, points: np.ndarray) -> np.ndarray:
-        own = np.einsum("ij,ij->i", points, points)
-        lengths: np.ndarray = self.square_lengths(rows)[:, None] + own
-        table = lengths - 2 * np.asarray(rows @ points.T)
-        r, c = np.nonzero(table < CLOSE[0] * lengths)
-        for part in row_blocks(len(r), self.d, AT_ONCE):
-            gap = rows[r[part]].toarray() - points[c[part]]
-            table[r[part], c[part]] = np.einsum("ij,ij->i", gap, gap)
-        return table
 
     def narrow(self, values: Any) -> Any:
         return values.astype(self.X.dtype, copy=False)

@@ -119,7 +119,7 @@ def own_axis(i: Rows, j: Rows, xp: Any) -> Any:
 
 def pair_squares(i: Rows, r: np.ndarray | slice, j: Rows, c: np.ndarray) -> np.ndarray:
     """(p,) squared distances of pairs of different objects on the host, from differences."""
-    gap = i.exact[r].astype(np.float64, copy=False) - j.exact[c]
+    gap = np.asarray(i.exact[r].astype(np.float64, copy=False) - j.exact[c])
     found = np.einsum("ij,ij->i", gap, gap)
     for zero, at in ((i.zero, r), (j.zero, c)):
         if zero is not None:
@@ -150,15 +150,16 @@ def squares(i: Rows, j: Rows, xp: Any) -> Any:
 
 
 def sparse_squares(i: Rows, j: Rows) -> np.ndarray:
-    """The same of sparse rows: the block alone is dense."""
+    """The same of sparse rows with sparse or dense ones: the block alone is dense."""
     lengths = i.square[:, None] + j.square[None, :]
-    table: np.ndarray = lengths - 2 * (i.X @ j.X.T).toarray()
+    products, both = i.X @ j.X.T, sparse_usable(j.X)
+    table: np.ndarray = lengths - 2 * (products.toarray() if both else products)
     r, c = np.nonzero(table < CLOSE[0] * lengths)
-    for start in range(0, len(r), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    step = AT_ONCE if both else max(64, AT_ONCE // i.X.shape[1])
+    for start in range(0, len(r), step):
+        part = slice(start, start + step)
         gap = i.X[r[part]] - j.X[c[part]]
-        table[r[part], c[part]] = np.asarray(gap.multiply(gap).sum(axis=1)).reshape(-1)
-    np.maximum(table, 0.0, out=table)
+        table[r[part], c[part]] = square_lengths(gap if both else np.asarray(gap), None, np)
     return _clear_diagonal(table, np) if same_objects(i, j) else table
 
 
@@ -192,6 +193,8 @@ def _clear_diagonal(table: Any, xp: Any) -> Any:
 
 def numpy_squares(i: Rows, j: Rows) -> np.ndarray:
     """[−2x, ‖x‖², 1]·[y, 1, ‖y‖²]: one product instead of a product and two sweeps."""
+    if sparse_usable(i.X):
+        return sparse_squares(i, j)
     table = i.left @ j.right.T
     itself = same_objects(i, j)
     if itself:

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose
 from wellsep.compute.engine.threads import ROWS, cut_rows, effective_jobs, in_threads, pair_rounds
-from wellsep.compute.metrics.table import numpy_squares, rows_of
+from wellsep.compute.metrics.table import Rows, numpy_squares, pair_squares, rows_of
 
 MANY = 1024  # centres up to which (K, K) tables are made: 8 MB each
 COINCIDE = 1e-12  # share of the largest length below which two centres are in one place
@@ -164,7 +164,7 @@ def lowest_rival(separation: np.ndarray) -> np.ndarray:
 
 
 def rival_sums(
-    rows_of: Callable[[np.ndarray], Any],
+    host_rows: Callable[[np.ndarray], Any],
     order: np.ndarray,
     codes: np.ndarray,
     weights: np.ndarray | None,
@@ -174,42 +174,39 @@ def rival_sums(
 ) -> np.ndarray:
     """(K,) squared distances of the members of j to the plane towards l, summed, least over l.
 
-    ``order`` are objects sorted by cluster, ``codes`` their clusters; ``rows_of`` gives the rows
+    ``order`` are objects sorted by cluster, ``codes`` their clusters; ``host_rows`` gives the rows
     of some of them. With ``zero`` a member beyond the plane counts 0. NaN: no rival. What a
     thread holds at a time are the members of some clusters and one block of distances.
     """
     k, least = len(centers), same_place(centers)
     found = np.full(k, np.nan)
     edges = np.searchsorted(codes, np.arange(k + 1))
-    half = 0.5 * np.einsum("ij,ij->i", centers, centers)
-    planes = np.hstack([-centers, half[:, None], np.ones((k, 1))])  # own + half − x·μ
-    runs = _runs(edges)
+    near, runs = rows_of(centers), _runs(edges)
 
-    def left_of(part: slice) -> tuple[Any, sp.csr_array]:
-        """[x, 1, own height] of some objects, and what they weigh in the clusters they are in."""
+    def members_of(part: slice) -> tuple[Rows, np.ndarray, sp.csr_array]:
+        """Some objects, their squares to their own centres, what they weigh in their clusters."""
         at, own = order[part], codes[part]
-        X = rows_of(at)
-        sparse = sp.issparse(X)
-        products = X.multiply(centers[own]) if sparse else X * centers[own]
-        height = np.asarray(products.sum(axis=1)).reshape(-1) - half[own]
-        sides = np.column_stack([np.ones(len(at)), height])
-        left = sp.hstack([X, sides], format="csr") if sparse else np.hstack([X, sides])
+        left = rows_of(host_rows(at))
+        few = cut_rows(len(at), max(64, BLOCK // centers.shape[1]))
+        squares = np.concatenate([pair_squares(left, some, near, own[some]) for some in few])
         weight = np.ones(len(at)) if weights is None else weights[at]
         place = (weight, (own - own[0], np.arange(len(at))))
-        return left, sp.csr_array(place, shape=(int(own[-1] - own[0]) + 1, len(at)))
+        members = sp.csr_array(place, shape=(int(own[-1] - own[0]) + 1, len(at)))
+        return left, squares[:, None], members
 
     def visit(run: int) -> None:
         some = runs[run]
         start, stop = int(edges[some.start]), int(edges[some.stop])
         parts = [slice(start + p.start, start + p.stop) for p in cut_rows(stop - start, ROWS)]
-        lefts = [left_of(part) for part in parts[:HELD]]
+        held = [members_of(part) for part in parts[:HELD]]
         clusters = np.arange(some.start, some.stop)
         lowest = np.full(len(clusters), np.nan)
         for columns in cut_rows(k, COLUMNS):
             total = np.zeros((len(clusters), columns.stop - columns.start))
             for number, part in enumerate(parts):
-                left, members = lefts[number] if number < HELD else left_of(part)
-                signed = np.asarray(left @ planes[columns].T)
+                left, own, members = held[number] if number < HELD else members_of(part)
+                signed = numpy_squares(left, near.take(columns))
+                signed -= own
                 if zero:
                     np.maximum(signed, 0, out=signed)
                 signed *= signed
@@ -217,7 +214,7 @@ def rival_sums(
                 total[first : first + members.shape[0]] += members @ signed
             apart = _square_gaps(centers, clusters, columns)
             apart[apart <= least**2] = np.nan
-            total /= apart
+            total /= 4 * apart
             np.fmin(lowest, np.fmin.reduce(total, axis=1), out=lowest)
         found[some] = lowest
 
