@@ -12,6 +12,8 @@ from wellsep._checks.arrays import to_numpy
 if TYPE_CHECKING:
     from wellsep.compute.data.opening import Space
 
+PARALLEL = 16 * np.finfo(np.float64).eps  # that rounding may put between equal directions
+
 
 class Prepared(NamedTuple):
     """Rows as a metric wants them."""
@@ -60,8 +62,15 @@ def directions(space: Space, wide: bool) -> Prepared:
     """Rows of length one; about ``space.axis`` where they all lie near it."""
     unit, zero = unit_rows(space.X, space.xp)
     if space.axis is not None:
-        unit = unit - space.asarray(space.axis)
+        unit = about_axis(space, unit)
     return Prepared(unit if wide else space.xp.astype(unit, space.X.dtype), zero)
+
+
+def about_axis(space: Space, unit: Any) -> Any:
+    """Rows of length one about ``space.axis``; parallel ones lie on it, whatever they round to."""
+    xp, gap = space.xp, unit - space.asarray(space.axis)
+    apart = xp.max(xp.abs(gap), axis=1, keepdims=True) > PARALLEL
+    return gap * xp.astype(apart, gap.dtype)
 
 
 def as_given(space: Space, wide: bool) -> Prepared:
@@ -117,7 +126,7 @@ def unit_block(space: Space, rows: slice) -> Any:
     unit, zero = unit_rows(space.X[rows, :], space.xp)
     if space.axis is None:
         return unit
-    unit = unit - space.asarray(space.axis)
+    unit = about_axis(space, unit)
     return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
 
 
