@@ -205,13 +205,6 @@ class _View:
         signed[self.at] = np.inf
         return signed
 
-    @cached_property
-    def distances(self) -> np.ndarray:
-        """(b, K) distances to every centre; the own one from differences."""
-        found: np.ndarray = np.sqrt(self.squares)
-        found[self.at] = np.sqrt(self.own_square)
-        return found
-
 
 def plane_distances(squares: np.ndarray, own: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """(b, K) signed distance of rows to the planes between their own centre and each other.
@@ -255,7 +248,9 @@ def _separation(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows
 def _to_centres(total: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
     """(K, K) distances of the members of j to the centre of l, summed."""
     table = one_hot(view.codes[None], np.array([len(total)]), view.weight)
-    total += table.T @ view.distances
+    squares = view.squares.copy()
+    squares[view.at] = view.own_square
+    total += table.T @ np.sqrt(squares)
 
 
 def _margins(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: slice) -> None:
@@ -268,9 +263,9 @@ def _simplified(out: np.ndarray, view: _View, cluster: Clusters, w: Want, rows: 
 
     0 for an object on its own centre and on a rival's, where only their rounding is left.
     """
-    rivals = view.distances.copy()
-    a, rivals[view.at] = view.distances[view.at], np.inf
-    b = rivals.min(axis=1)
+    rivals = view.squares.copy()
+    rivals[view.at] = np.inf
+    a, b = np.sqrt(view.own_square), np.sqrt(rivals.min(axis=1))
     top = np.maximum(a, b)
     apart = top > same_place(cluster.centers)
     out[rows][view.keep] = np.divide(b - a, top, out=np.zeros_like(top), where=apart)
