@@ -199,8 +199,9 @@ def numpy_squares(i: Rows, j: Rows) -> np.ndarray:
     itself = same_objects(i, j)
     if itself:
         np.fill_diagonal(table, np.inf)  # out of the way of the search for close pairs
-    limit = CLOSE[table.dtype != np.float64] * (float(i.square.max()) + float(j.square.max()))
-    if table.min() < limit:
+    reach = float(i.square.max(initial=0)) + float(j.square.max(initial=0))  # blocks may be empty
+    limit = CLOSE[table.dtype != np.float64] * reach
+    if table.min(initial=np.inf) < limit:
         recompute_close(table, i, j, limit)
     if itself:
         np.fill_diagonal(table, 0)
