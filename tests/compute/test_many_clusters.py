@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from sklearn import config_context
 
 import wellsep as ws
-from wellsep.compute.statistics import centre_distances as clusters
 from wellsep.compute.statistics import centre_pairs as centres
 
 
@@ -110,8 +109,7 @@ def test_blocks_of_clusters_give_what_the_table_gives(d, twins, monkeypatch):
         return np.array(found), ws.margins(X, y)
 
     table, margins = values()
-    for module in (centres, clusters):
-        monkeypatch.setattr(module, "MANY", 10)
+    monkeypatch.setattr(centres, "MANY", 10)
     blocks, same = values()
     assert blocks == pytest.approx(table, rel=1e-5)
     assert np.delete(blocks, range(8, 12)) == pytest.approx(

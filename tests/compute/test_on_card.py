@@ -131,16 +131,6 @@ def test_a_histogram_selects_as_sorting_does(metric):
     assert np.array(binned) == pytest.approx(np.array(sorting), rel=1e-7, abs=1e-9)
 
 
-@pytest.fixture
-def as_card_anywhere(as_card, monkeypatch):
-    """Functions that look at the tensor itself see an accelerator too."""
-    from wellsep.cluster import lof_kmeans as lofkmeans
-    from wellsep.indices import lcd as connectivity
-
-    for module in (connectivity, lofkmeans):
-        monkeypatch.setattr(module, "on_device", is_torch)
-
-
 @pytest.mark.parametrize(("d", "t"), [(3, 5), (20, 1), (20, 12)])
 def test_neighbours_are_those_of_the_host(d, t, as_card):
     from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
@@ -165,7 +155,7 @@ def test_the_outlier_factor_needs_no_host_search(as_card):
 
 
 @pytest.mark.parametrize(("d", "t"), [(2, 5), (20, 3)])
-def test_local_connectivity_is_that_of_the_host(d, t, as_card_anywhere):
+def test_local_connectivity_is_that_of_the_host(d, t, as_card):
     rng = np.random.default_rng(9)
     y = rng.integers(0, 2, 1500)
     X = rng.normal(size=(1500, d)) + 3 * y[:, None]
@@ -178,7 +168,7 @@ def test_local_connectivity_is_that_of_the_host(d, t, as_card_anywhere):
     assert np.array_equal(ours.better_cluster, host.better_cluster)
 
 
-def test_lofkmeans_weighs_a_tensor_as_it_weighs_an_array(as_card_anywhere):
+def test_lofkmeans_weighs_a_tensor_as_it_weighs_an_array(as_card):
     X = np.random.default_rng(10).normal(size=(300, 3))
     weight = np.ones(300)
     weight[::10] = 0

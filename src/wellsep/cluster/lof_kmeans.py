@@ -18,7 +18,7 @@ from wellsep._checks.values import check_random_state
 from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.cluster.estimator import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import kmeans, restarts
-from wellsep.compute.data.opening import on_device
+from wellsep.compute.data.opening import device_of
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import publish
@@ -216,7 +216,7 @@ def outlier_weights(
     n_jobs: int | None = None,
 ) -> OutlierWeights:
     """max(1, LOF) of every point that has weight, times that weight (equation 10)."""
-    X = in_safe_units(X if on_device(X) else to_numpy(X))[0]
+    X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     return weigh(
         given,

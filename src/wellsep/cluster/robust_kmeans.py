@@ -15,7 +15,7 @@ from wellsep._sklearn_callbacks import with_callbacks
 from wellsep.cluster.cf_means.estimator import SEARCH, cfmeans
 from wellsep.cluster.estimator import CentroidClusterer, FitProgress, check_clusters
 from wellsep.cluster.kmeans import restarts
-from wellsep.compute.data.opening import on_device
+from wellsep.compute.data.opening import device_of
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import lower, means, publish
@@ -257,7 +257,7 @@ def robust_weights(
     X: Any, size: int, sample_weight: np.ndarray | None = None, *, n_jobs: int | None = None
 ) -> RobustWeights:
     """The greatest LOF of each point over three numbers of neighbours, and w / max(1, M/1.5)⁴."""
-    X = in_safe_units(X if on_device(X) else to_numpy(X))[0]
+    X = in_safe_units(to_numpy(X) if device_of(X) is None else X)[0]
     given = np.ones(len(X)) if sample_weight is None else sample_weight
     counted = np.flatnonzero(given > 0)
     scores = np.full(len(given), np.nan)

@@ -20,7 +20,7 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Shown
-from wellsep.compute.data.opening import on_device, open_space
+from wellsep.compute.data.opening import device_of, open_space
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.statistics.cluster_prototypes import (
     Around,
@@ -223,7 +223,7 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     data = in_safe_units(objects.X)[0]
     X = to_numpy(data).astype(np.float64, copy=False)
     means = _means(X, objects.codes, objects.n_clusters)
-    around = RowsAround(X, objects.codes, means, data if on_device(data) else None)
+    around = RowsAround(X, objects.codes, means, None if device_of(data) is None else data)
     clusters = _measure(around, t).clusters
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
@@ -241,7 +241,7 @@ def open_around(X: Any, partition: Partitions, centers: Any) -> tuple[Around, fl
         return around_medoids(space.X, codes, medoids), space.unit
     data, unit = in_safe_units(X)
     rows = to_numpy(data).astype(np.float64, copy=False)
-    device_rows = data if on_device(data) else None
+    device_rows = None if device_of(data) is None else data
     if centers is None:
         return RowsAround(rows, codes, _means(rows, codes, len(classes)), device_rows), unit
     table = to_numpy(check_data(centers, name="centers")).astype(np.float64) / unit

@@ -15,8 +15,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numba_works
+from wellsep.compute.kmeans import nearest_centres
 from wellsep.compute.kmeans.lloyd import means
-from wellsep.compute.kmeans.nearest_centres import HOST_BLOCK, half_squares, row_blocks
+from wellsep.compute.kmeans.nearest_centres import half_squares, row_blocks
 from wellsep.compute.kmeans.prepared_points import Points
 
 COMPILED_FROM = 5e5  # n·k·d at which the reference takes about as long as loading numba (.8 s)
@@ -228,7 +229,8 @@ class CentreState:
         k = self.k
         best = np.zeros((3, len(rows)))
         which = np.zeros((2, len(rows)), np.int32)
-        cut, bias = list(row_blocks(len(rows), k, HOST_BLOCK)), half_squares(part.X, self.centers)
+        cut = list(row_blocks(len(rows), k, nearest_centres.HOST_BLOCK))
+        bias = half_squares(part.X, self.centers)
         for block, products in part.centre_products(part.X, self.centers, cut, bias):
             for place in range(min(k, 3)):
                 index, best[place, block] = products.largest()

@@ -13,8 +13,8 @@ from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.metrics.table import ROUNDING, Metric, Sums
 from wellsep.compute.requests import Task, Want
+from wellsep.compute.statistics import centre_pairs
 from wellsep.compute.statistics.centre_pairs import (
-    MANY,
     lowest_rival,
     own_distances,
     rival_sums,
@@ -98,7 +98,8 @@ def provide_clusters(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
     clusters = describe_clusters(task)
     found: dict[Want, list[Any]] = {w: clusters for w in wants if w.name == "clusters"}
     rest = [w for w in wants if w.name != "clusters"]
-    many = task.partitions.n_clusters.max(initial=0) > MANY and not task.space.on_device
+    most = task.partitions.n_clusters.max(initial=0)
+    many = most > centre_pairs.MANY and not task.space.on_device
     for w in [w for w in rest if w.name == "separation" and many]:
         found[w] = [_separate(task, m, c, w) for m, c in enumerate(clusters)]
     rest = [w for w in rest if w not in found]

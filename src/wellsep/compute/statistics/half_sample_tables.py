@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep.compute.engine.threads import effective_jobs, in_threads
-from wellsep.compute.statistics.contingency import DENSE, PairCounts
+from wellsep.compute.statistics import contingency
+from wellsep.compute.statistics.contingency import PairCounts
 
 
 class GroupCounts(NamedTuple):
@@ -52,7 +53,8 @@ def count_by_group(
     own = np.empty((n_partitions, len(upper[0])))
 
     def form(cells: np.ndarray, n_cells: int) -> np.ndarray:
-        if n_cells * n_groups > DENSE * max(n, 1024):  # counters would outnumber the objects
+        # Counters would outnumber the objects.
+        if n_cells * n_groups > contingency.DENSE * max(n, 1024):
             cells = np.unique(cells, return_inverse=True)[1].reshape(-1)
             n_cells = int(cells.max(initial=-1)) + 1
         keys = group * n_cells + cells

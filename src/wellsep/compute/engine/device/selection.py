@@ -27,7 +27,7 @@ from wellsep.compute.metrics.table import (
     whole,
 )
 from wellsep.compute.statistics import ranked_sums as selection
-from wellsep.compute.statistics.ranked_sums import SORTABLE, counted_rows
+from wellsep.compute.statistics.ranked_sums import counted_rows
 
 BLOCK = 4096
 OCTAVES, BITS = 32, 16  # of the plain histogram: range below the largest distance; bins an octave
@@ -43,7 +43,7 @@ def select_rows(
         return selection.select_rows(space, metric, rows, counts)
     some = counted_rows(space.prepared(metric, wide=True), space.asarray(rows), space.xp)
     return select_on_device(
-        some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=SORTABLE
+        some, counts, finish=metric.finish, fused=fused_usable(space.X), sortable=selection.SORTABLE
     )
 
 
