@@ -11,6 +11,7 @@ BASE := .venv-base
 FLOOR := .venv-floor
 NEWEST := .venv-newest
 SDIST := .venv-sdist
+BUILD := .venv-build
 # A stamp carries the checksum of what was asked for, so a new clone's file times do not matter.
 SUM := $(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 TEST_STAMP := $(VENV)/.wellsep-test-$(SUM)
@@ -92,10 +93,12 @@ test-newest:
 	$(NEWEST)/bin/python $(PIP) $(NEWEST_OPTIONS) -e '.[dev]'
 	$(ONE_THREAD) $(NEWEST)/bin/python -m pytest $(PYTEST_OPTIONS)
 
-dist: $(TEST_STAMP)
-	rm -rf dist
-	$(BIN)/python $(PIP_INSTALL) build
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --outdir dist .
+# Made anew with tools whose files are known by their hashes; nothing else is installed for it.
+dist:
+	rm -rf dist $(BUILD)
+	$(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python $(PIP) --only-binary :all: --require-hashes -r requirements-build.txt
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BUILD)/bin/python -m build --no-isolation --outdir dist .
 
 # A tag must name the version that the build reads.
 check-tag:
@@ -156,7 +159,7 @@ pictures: $(TEST_STAMP)
 	$(ONE_THREAD) $(BIN)/python docs/pictures.py
 
 clean:
-	rm -rf $(DEMO) $(BASE) $(FLOOR) $(NEWEST) $(SDIST) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(DEMO) $(BASE) $(FLOOR) $(NEWEST) $(SDIST) $(BUILD) docs/_build docs/reference/generated build dist .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/bin/python $(DEMO)/bin/python $(BASE)/bin/python $(FLOOR)/bin/python $(NEWEST)/bin/python $(SDIST)/bin/python:
 	@test -n "$(PYTHON)" || { echo "wellsep needs Python 3.11 or newer; name one with make PYTHON=..."; exit 2; }
