@@ -120,3 +120,38 @@ def test_kmeans_takes_scikit_learns_algorithms_and_ends_where_it_ends(algorithm)
 def test_kmeans_refuses_an_algorithm_that_nobody_has():
     with pytest.raises(ValueError, match="algorithm must be one of"):
         ws.KMeans(2, algorithm="quick").fit([[0.0], [1.0], [2.0]])
+
+
+SCORES = (ws.silhouette_score, ws.calinski_harabasz_score, ws.davies_bouldin_score)
+
+
+@pytest.mark.parametrize("kind", ["rows", "sparse", "tensor", "dask"])
+@pytest.mark.parametrize("score", SCORES)
+def test_undefined_nan_gives_nan_where_the_score_raises_and_its_value_elsewhere(score, kind):
+    X, y = make_blobs(3, n=30)
+    flat = np.zeros_like(X)
+    places = np.repeat([[0.0] * X.shape[1], [1.0] * X.shape[1]], 15, axis=0)
+    cases = [(X, y), (X, y * 0), (X, np.arange(30)), (X, np.full(30, -1)), (flat, y), (places, y)]
+    convert = {"rows": np.asarray, "sparse": sp.csr_array}
+    if kind == "tensor":
+        convert[kind] = pytest.importorskip("torch", reason="needs the extra deep").asarray
+    if kind == "dask":
+        convert[kind] = pytest.importorskip("dask.array", reason="needs dask").from_array
+    n_undefined = 0
+    for data, labels in [*cases, (places, np.arange(30) // 15)]:
+        given = convert[kind](data), labels
+        try:
+            expected = score(*given)
+        except ws.UndefinedIndex:
+            expected, n_undefined = np.nan, n_undefined + 1
+        found = score(*given, undefined="nan")
+        assert isinstance(found, float)
+        np.testing.assert_equal(found, expected)
+    assert n_undefined >= 3
+
+
+def test_undefined_must_be_raise_or_nan_and_hides_no_other_error():
+    with pytest.raises(ValueError, match="undefined must be one of 'raise', 'nan', got 'zero'"):
+        ws.silhouette_score([[0.0], [1.0], [5.0]], [0, 0, 1], undefined="zero")
+    with pytest.raises(ValueError, match="labels must have one entry per object"):
+        ws.silhouette_score([[0.0], [1.0], [5.0]], [0, 0], undefined="nan")

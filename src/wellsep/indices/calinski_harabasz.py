@@ -76,6 +76,7 @@ def calinski_harabasz_score(
     sample_weight: Any = None,
     noise: str = "exclude",
     device: Any = None,
+    undefined: str = "raise",
 ) -> float:
     r"""Return the Calinski-Harabasz index: variance between clusters over variance within.
 
@@ -103,6 +104,8 @@ def calinski_harabasz_score(
         centres, and N of noise to the mean of the counted objects.
     device : str, optional
         Where to compute: "cuda" for the GPU.
+    undefined : {"raise", "nan"}
+        What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
 
     Returns
     -------
@@ -132,4 +135,5 @@ def calinski_harabasz_score(
         sample_weight=sample_weight,
         noise=noise,
         device=device,
+        undefined=undefined,
     )

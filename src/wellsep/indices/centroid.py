@@ -50,6 +50,7 @@ def davies_bouldin_score(
     sample_weight: Any = None,
     noise: str = "exclude",
     device: Any = None,
+    undefined: str = "raise",
 ) -> float:
     r"""Return the Davies-Bouldin index: mean of each cluster's worst ratio of spread to distance.
 
@@ -73,6 +74,8 @@ def davies_bouldin_score(
         with the coverage c.
     device : str, optional
         Where to compute: "cuda" for the GPU.
+    undefined : {"raise", "nan"}
+        What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
 
     Returns
     -------
@@ -94,9 +97,8 @@ def davies_bouldin_score(
     >>> ws.davies_bouldin_score([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1])
     0.2
     """
-    return score_one(
-        "davies_bouldin", X, labels, sample_weight=sample_weight, noise=noise, device=device, q=q
-    )
+    options = {"sample_weight": sample_weight, "noise": noise, "device": device}
+    return score_one("davies_bouldin", X, labels, undefined=undefined, q=q, **options)
 
 
 def _wants_cfq(wrong_side: str = "zero") -> dict[str, Want]:

@@ -270,9 +270,11 @@ def score_one(
     noise: str = "exclude",
     device: Any = None,
     centers: Any = None,
+    undefined: str = "raise",
     **params: Any,
 ) -> float:
-    """One index of one partition; raises ``UndefinedIndex`` where it has no value."""
+    """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
+    check_choice("undefined", undefined, ("raise", "nan"))
     task, index, params = one_task(
         name,
         X,
@@ -286,6 +288,8 @@ def score_one(
     )
     refuse_unpriced([(index, params)], task.partitions)
     reason = _not_scorable(task, 0, index)
+    if reason and undefined == "nan":
+        return float("nan")
     if reason:
         # The second sentence is scikit-learn's, which programs look for.
         raise UndefinedIndex(
@@ -296,6 +300,8 @@ def score_one(
     try:
         return float(_value(index, params, index.price_for(task.partitions, 0), found, 0))
     except UndefinedIndex as error:
+        if undefined == "nan":
+            return float("nan")
         raise UndefinedIndex(f"{error}.") from None
 
 

@@ -101,6 +101,7 @@ def silhouette_score(
     sample_weight: Any = None,
     noise: str = "exclude",
     device: Any = None,
+    undefined: str = "raise",
 ) -> float:
     r"""Return the silhouette: how much nearer objects are to their own cluster than to others.
 
@@ -136,6 +137,8 @@ def silhouette_score(
         multiplied by the coverage, as if noise objects had the width 0.
     device : str, optional
         "cuda" computes NumPy data on the GPU.
+    undefined : {"raise", "nan"}
+        What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
 
     Returns
     -------
@@ -175,6 +178,7 @@ def silhouette_score(
         sample_weight=sample_weight,
         noise=noise,
         device=device,
+        undefined=undefined,
     )
 
 
