@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,8 +17,7 @@ pytest.importorskip("torch", reason="needs the extra deep")
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
-from wellsep.deep.sweeps.claims import claimed
-from wellsep.deep.sweeps.trial import JOURNAL, _end_with
+from wellsep.deep.sweeps.trial import JOURNAL, claimed, drop_dead_claims
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
@@ -127,25 +129,41 @@ def test_a_journal_cut_short_by_a_full_disk_is_read_and_continued(tmp_path):
 
 def test_a_second_sweep_takes_what_nobody_trains(tmp_path):
     grid = {"kmeans_weight": [0.1, 1.0]}
-    with claimed(tmp_path, "DeepKMeans,K=3,kmeans_weight=0.1") as mine:
+    with claimed(tmp_path / ".DeepKMeans,K=3,kmeans_weight=0.1.claim") as mine:
         assert mine
         assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["running", "done"]
     assert statuses(sweep(MODEL, X, grid, out=tmp_path)) == ["done", "kept"]
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize("process", ["ended", "another of its number"])
-def test_the_claim_of_a_process_that_ended_counts_for_nothing(tmp_path, process):
-    with claimed(tmp_path, "a"):
-        (path,) = tmp_path.glob(".*.claim")
-        owner = json.loads(path.read_text())
-    change = {"process": 2**22 + 1} if process == "ended" else {"started": "long ago"}
-    path.write_text(json.dumps(owner | change))
-    with claimed(tmp_path, "a") as mine, claimed(tmp_path, "a") as again:
+CLAIMS = """
+import sys, time
+from pathlib import Path
+from wellsep.deep.sweeps.trial import claimed
+with claimed(Path(sys.argv[1])) as mine:
+    print(mine, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
+def test_a_claim_counts_while_its_process_runs_and_not_when_it_was_killed(tmp_path):
+    path = tmp_path / ".a.claim"
+    words = [sys.executable, "-c", CLAIMS, str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "True\n"
+        drop_dead_claims(tmp_path)
+        assert path.exists()
+        with claimed(path) as mine:
+            assert not mine
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert path.exists()
+    with claimed(path) as mine, claimed(path) as again:
         assert (mine, again) == (True, False)
-    path.write_text(json.dumps(owner | {"machine": "another"}))
-    with claimed(tmp_path, "a") as mine:
-        assert not mine
+    path.touch()  # left by a killed process
+    drop_dead_claims(tmp_path)
+    assert not path.exists()
 
 
 def test_a_sweep_gives_what_single_fits_give(tmp_path):
@@ -216,17 +234,33 @@ def test_settings_of_a_dead_process_are_tried_again(tmp_path):
     assert result.trials[1].params == abandoned.params
 
 
-def test_a_worker_ends_when_the_pipe_to_its_parent_closes():
-    context = multiprocessing.get_context("spawn")
-    theirs, ours = context.Pipe(duplex=False)
-    process = context.Process(target=_end_with, args=(theirs,))
-    process.start()
-    theirs.close()
-    process.join(0.2)
-    assert process.is_alive()
-    ours.close()
-    process.join(60.0)
-    assert process.exitcode == 1
+ORPHAN = """
+from wellsep.deep.sweeps import trial
+trial._run_in_worker(2**22 + 1, None, {})
+"""
+
+
+def test_a_worker_whose_parent_has_ended_begins_no_trial():
+    done = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def dies(model, data):
+    if model.kmeans_weight == 1.0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+
+
+@pytest.mark.slow
+def test_trials_of_a_killed_process_fail_with_the_cause_and_are_made_later(tmp_path):
+    grid = {"kmeans_weight": [0.1, 1.0, 2.0]}
+    result = sweep(MODEL, X, grid, out=tmp_path, n_jobs=2, objective=dies)
+    assert statuses(result)[1] == "failed"
+    assert "TerminatedWorkerError" in result.trials[1].error
+    assert {entry["name"] for entry in journal(tmp_path)} == {t.name for t in result.trials}
+    again = sweep(MODEL, X, grid, out=tmp_path, n_jobs=2, retry_failed=True)
+    assert {trial.status for trial in again.trials} <= {"done", "kept"}
+    assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ def finished(runs: Path) -> list[Path]:
 
 def workers_of(process: subprocess.Popen) -> list[psutil.Process]:
     children = psutil.Process(process.pid).children(recursive=True)
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    return [child for child in children if "LokyProcess" in " ".join(child.cmdline())]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -157,18 +157,24 @@ def locked(folder: Path) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY)
     try:
         end = time.monotonic() + _PATIENCE
-        while time.monotonic() < end:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(0.005)
-            except OSError:  # file systems without locks
-                break
-            else:
-                break
+        while not try_lock(handle) and time.monotonic() < end:
+            time.sleep(0.005)
         yield
     finally:
         os.close(handle)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file until it is closed; False if another has it, True if there are no locks."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # file systems without locks
+        return True
+    return True
 
 
 def sweep(folder: Path) -> None:

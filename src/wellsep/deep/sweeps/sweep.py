@@ -17,8 +17,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.values import check_flag, check_function, check_mapping, check_path, check_text
 from wellsep._text.sentences import meant, shown
-from wellsep.deep.sweeps.claims import drop_dead_claims
-from wellsep.deep.sweeps.trial import Trial, TrialJob, run_trials
+from wellsep.deep.sweeps.trial import Trial, TrialJob, drop_dead_claims, run_trials
 
 SAMPLERS = ("grid", "optuna")
 

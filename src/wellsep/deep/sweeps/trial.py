@@ -7,29 +7,32 @@ import errno
 import hashlib
 import itertools
 import json
-import multiprocessing
-import multiprocessing.connection
 import os
 import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, parallel_config
 from sklearn.base import clone
 
 from wellsep._files.arrays import digest, to_json
-from wellsep.deep.sweeps.claims import claimed
+from wellsep._files.replace import locked, try_lock
+from wellsep.cluster.worker_processes import ending_with_parent
 from wellsep.runs.folder import read_run_folder
 from wellsep.runs.folder_names import safe_name
 from wellsep.runs.folder_places import set_aside
 
 _PAUSE = 0.5  # seconds between looks at a trial that another process trains
+_IDLE = 5.0  # seconds after which a process without a trial ends
+_CLAIM = ".claim"
 JOURNAL = "sweep.jsonl"
 
 
@@ -64,26 +67,51 @@ def _short(value: Any) -> str:
     return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
-class TrialJob:
-    """What every trial needs; travels to the worker processes once."""
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Claim a trial inside this block; gives False if another process has it.
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: np.ndarray,
-        folder: Path,
-        ids: Any,
-        objective: Any,
-        fixed: Mapping[str, Any],
-    ) -> None:
-        self.estimator = clone(estimator).set_params(**fixed)
-        self.fixed = dict(fixed)
-        self.X = X
-        self.folder = folder
-        self.ids = ids
-        self.objective = objective
-        self.data = digest(X)
-        self.wait = False  # for a trial that another process trains
+    A claim is a lock on a file of its own. The system gives it back when its process ends, however
+    it ends. Where the file system has no locks, every process has every trial.
+    """
+    with locked(path.parent):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        mine = try_lock(handle)
+    try:
+        yield mine
+    finally:
+        if mine:
+            with locked(path.parent):  # or another could lock the removed file
+                path.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def drop_dead_claims(folder: Path) -> None:
+    """Remove the files of claims whose processes have ended."""
+    for path in folder.glob(f".*{_CLAIM}"):
+        with claimed(path):
+            pass
+
+
+@dataclass
+class TrialJob:
+    """What every trial needs; travels to the worker processes."""
+
+    estimator: Any
+    X: np.ndarray
+    folder: Path
+    ids: Any
+    objective: Any
+    fixed: Mapping[str, Any]  # settings of all trials
+    wait: bool = False  # for a trial that another process trains
+
+    def __post_init__(self) -> None:
+        self.estimator = self.model_of(self.fixed)
+        self.data = digest(self.X)
+
+    def model_of(self, params: Mapping[str, Any]) -> Any:
+        """The estimator to fit in a trial."""
+        return clone(self.estimator).set_params(**params)
 
     def name_of(self, params: Mapping[str, Any]) -> str:
         """The name of a trial: method, K, and what was set."""
@@ -93,7 +121,7 @@ class TrialJob:
 
     def settings_of(self, params: Mapping[str, Any]) -> str:
         """A digest of all settings of a trial, device included, and of the data."""
-        model = clone(self.estimator).set_params(**params)._plain_params()
+        model = self.model_of(params)._plain_params()
         model.pop("checkpoint_dir", None)  # where, not what; machines may share a study
         facts = {"method": type(self.estimator).__name__, "data": self.data, "settings": model}
         text = json.dumps(to_json(facts, nan="text", other=str), sort_keys=True)
@@ -110,7 +138,7 @@ class TrialJob:
         except (ValueError, TypeError, FileNotFoundError) as error:
             set_aside(run, f"{error} The trial is trained again.")
             return False
-        wanted = clone(self.estimator).set_params(**params)._run_params()
+        wanted = self.model_of(params)._run_params()
         known = {**found.params, "data": found.metadata.get("data")}
         differing = [
             key for key, value in (wanted | {"data": self.data}).items() if known.get(key) != value
@@ -126,7 +154,7 @@ class TrialJob:
         """Fit one setting and save it, unless another process does; an error becomes a record."""
         name = self.name_of(params)
         while True:
-            with claimed(self.folder, name) as mine:
+            with claimed(self.folder / f".{safe_name(name)}{_CLAIM}") as mine:
                 if mine:
                     if self.is_done(params):  # by another process, since this sweep began
                         return Trial(name, dict(params), "kept")
@@ -139,7 +167,7 @@ class TrialJob:
         start = time.perf_counter()
         value = None
         try:
-            model = clone(self.estimator).set_params(**params)
+            model = self.model_of(params)
             if model.checkpoint_dir is not None:
                 model.set_params(checkpoint_dir=Path(model.checkpoint_dir) / safe_name(name))
             model.fit(self.X)
@@ -162,16 +190,12 @@ class TrialJob:
         line = f"{json.dumps(entry)}\n".encode()
         journal = self.folder / JOURNAL
         try:
-            handle = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
-                size = os.fstat(handle).st_size
-                os.lseek(handle, max(0, size - 1), os.SEEK_SET)
-                if size and os.read(handle, 1) != b"\n":  # cut short by a full disk
+            with open(journal, "ab+", buffering=0) as stream:
+                stream.seek(max(0, stream.tell() - 1))
+                if stream.read(1) not in (b"", b"\n"):  # cut short by a full disk
                     line = b"\n" + line
-                if os.write(handle, line) < len(line):
+                if stream.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                os.close(handle)
         except OSError as error:
             raise OSError(
                 error.errno,
@@ -193,43 +217,19 @@ class TrialJob:
         return found
 
 
-_worker_job: TrialJob | None = None
-
-
-def _start_worker(job: TrialJob, parent: Any) -> None:
-    global _worker_job
-    _worker_job = job
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    import torch
-
-    # Processes share the cores; each training gets one, and CUDA work needs no more.
-    torch.set_num_threads(1)
-
-
-def _end_with(parent: Any) -> None:
-    """End this process at once when the other end of a pipe is closed, by whatever cause."""
-    multiprocessing.connection.wait([parent])
-    os._exit(1)
-
-
-def _run_in_worker(params: Mapping[str, Any]) -> Trial:
-    if _worker_job is None:
-        raise RuntimeError("the worker was not started with a job")
-    return _worker_job.run(params)
-
-
 def run_trials(
     job: TrialJob,
     settings: Sequence[Mapping[str, Any]],
     n_jobs: int,
     on_start: Callable[[str], None] | None = None,
-) -> Any:
-    """Trials as they end: one after another here, or several at a time in fresh processes.
+) -> Iterator[Trial]:
+    """Trials as they end: one after another here, or several at a time in processes of joblib.
 
-    The processes end with this one, and when it is interrupted: each watches a pipe whose other
-    end is here. What they are writing then is removed by the next writer.
+    The processes end with this one, and when it is interrupted. What they are writing then is
+    removed by the next writer.
     """
-    names = iter([job.name_of(params) for params in settings])
+    waiting = {job.name_of(params): dict(params) for params in settings}
+    names = iter(list(waiting))
 
     def begin(count: int = 1) -> None:  # processes take trials in their order
         for name in itertools.islice(names, count):
@@ -241,34 +241,29 @@ def run_trials(
             begin()
             yield job.run(params)
         return
-    # Fresh processes: CUDA does not survive a fork.
-    context = multiprocessing.get_context("spawn")
-    theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(
-        min(n_jobs, len(settings)), context, initializer=_start_worker, initargs=(job, theirs)
-    )
+    # Processes share the cores, so each has one thread. They keep memory of the device while idle.
+    with parallel_config("loky", inner_max_num_threads=1, idle_worker_timeout=_IDLE):
+        workers = Parallel(n_jobs, return_as="generator_unordered", batch_size=1)
+    run = ending_with_parent(partial(_run_in_worker, os.getpid(), job))
+    with _without_interrupts():
+        trials = workers(delayed(run)(params) for params in settings)
+    begin(n_jobs)
     try:
-        with _without_interrupts():
-            waiting = {pool.submit(_run_in_worker, params): params for params in settings}
-        begin(n_jobs)
-        for future in as_completed(waiting):
-            try:
-                trial = future.result()
-            except Exception as error:  # the process died, of memory for example
-                params = waiting[future]
-                trial = Trial(job.name_of(params), dict(params), "failed", 0.0, repr(error))
-                job.record(trial)
+        for trial in trials:
+            del waiting[trial.name]
             begin()
             yield trial
-    except BaseException:
-        # One that still imports torch does not watch the pipe yet.
-        for process in list((pool._processes or {}).values()):
-            process.kill()
-        raise
-    finally:
-        ours.close()
-        pool.shutdown(cancel_futures=True)
-        theirs.close()
+    except BrokenProcessPool as error:  # a process died, of memory for example
+        for name, params in waiting.items():
+            trial = Trial(name, params, "failed", 0.0, repr(error))
+            job.record(trial)
+            yield trial
+
+
+def _run_in_worker(parent: int, job: TrialJob, params: Mapping[str, Any]) -> Trial:
+    if parent not in (os.getpid(), os.getppid()):  # it ended while this process started
+        os._exit(1)
+    return job.run(params)
 
 
 @contextlib.contextmanager
@@ -277,6 +272,7 @@ def _without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # joblib would start it in the block, which lets signals in
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
