@@ -33,7 +33,7 @@ scored = time.perf_counter()
 result = ws.ace(scores)
 judged = time.perf_counter()
 peak = peak_memory_mb()
-sure = ws.rank_confidence(runs, scores, result, n_draws=100)
+sure = rank_confidence(runs, scores, result, n_draws=100)
 done = time.perf_counter()
 after = peak_memory_mb()
 values = [scores.values[name][0, :{cells}].tolist() for name in scores.indices]

@@ -9,6 +9,7 @@ from sklearn import metrics
 
 import wellsep as ws
 from benchmarks.harness import Ratio, processor_seconds, report, time_ratio
+from wellsep.records import Consensus
 
 THEIRS = {
     "ari": metrics.adjusted_rand_score,
@@ -36,7 +37,7 @@ def bench_all(n_runs: int, n: int, agreement: str, *, limit: float, target: floa
     def theirs() -> list[float]:
         return [THEIRS[agreement](labels[i], labels[j]) for i, j in asked]
 
-    def ours() -> ws.Consensus:
+    def ours() -> Consensus:
         return ws.consensus(labels, agreement=agreement, n_jobs=2)
 
     found = ours().matrix()

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from benchmarks.harness import Ratio, report, seconds, time_ratio
+from wellsep.spaces import dip_statistic
 
 SEED = 0
 
@@ -74,7 +75,7 @@ def largest_difference(theirs, xs: list) -> float:
     difference = max(
         abs(theirs(x) - dip)
         for x in xs
-        for dip in (ws.dip_statistic(x), without_kernels(ws.dip_statistic, x))
+        for dip in (dip_statistic(x), without_kernels(dip_statistic, x))
     )
     if difference > 1e-12:
         raise SystemExit(f"the dip must equal that of the baseline, got {difference} more")
@@ -84,7 +85,7 @@ def largest_difference(theirs, xs: list) -> float:
 def ratio_of_one(theirs, xs: list) -> Ratio:
     """Times of one dip; each call gets another sample, as a processor soon knows one's branches."""
     total = time_ratio(
-        lambda: [theirs(x) for x in xs], lambda: [ws.dip_statistic(x) for x in xs], repeats=9
+        lambda: [theirs(x) for x in xs], lambda: [dip_statistic(x) for x in xs], repeats=9
     )
     return Ratio(total.baseline_s / len(xs), total.ours_s / len(xs), total.repeats)
 

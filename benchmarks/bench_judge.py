@@ -15,6 +15,7 @@ import numpy as np
 
 import wellsep as ws
 from benchmarks.harness import processor_seconds, report
+from wellsep.records import Judgement
 
 M, K, D = 42, 10, 10
 SIZES = ((3_000, 16), (10_000, 3))  # objects, spaces
@@ -48,7 +49,7 @@ def main() -> int:
         def score(runs: ws.Runs = runs) -> ws.Scores:
             return ws.score_runs(runs, n_jobs=1)
 
-        def judge(runs: ws.Runs = runs) -> ws.Judgement:
+        def judge(runs: ws.Runs = runs) -> Judgement:
             return ws.judge(runs, n_draws=DRAWS, n_jobs=1)
 
         scores, judgement = score(), judge()  # warm as well

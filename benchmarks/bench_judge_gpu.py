@@ -16,6 +16,7 @@ import numpy as np
 import wellsep as ws
 from benchmarks.device import device_seconds, require_cuda
 from benchmarks.harness import report
+from wellsep.records import Judgement
 
 M, K, D = 42, 10, 32
 SIZES = ((10_000, 8), (100_000, 4))  # objects, spaces
@@ -38,7 +39,7 @@ def made(n: int, n_spaces: int) -> ws.Runs:
     return ws.Runs.from_parts(spaces, labels)
 
 
-def off_by(judgement: ws.Judgement, runs: ws.Runs) -> float:
+def off_by(judgement: Judgement, runs: ws.Runs) -> float:
     """Ranks that a partition is off the host's in a draw, on average."""
     host = ws.judge(runs, n_draws=DRAWS).confidence.ranks
     return float(np.abs(judgement.confidence.ranks - host).mean())
@@ -50,7 +51,7 @@ def measure(n: int, n_spaces: int, device: str = "cuda") -> bool:
     def score() -> ws.Scores:
         return ws.score_runs(runs, device=device)
 
-    def judge() -> ws.Judgement:
+    def judge() -> Judgement:
         return ws.judge(runs, n_draws=DRAWS, device=device)
 
     scores, judgement = score(), judge()

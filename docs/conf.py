@@ -65,13 +65,23 @@ sphinx_gallery_conf = {
 # The reference by task: title → packages, in this order.
 GROUPS = {
     "Rank clusterings without labels": ("evaluate", "runs", "adapters"),
-    "Validity indices": ("indices", "_checks", "partitions", "compute", "distances"),
+    "Validity indices": ("indices", "_checks", "compute", "distances"),
     "Is there anything to cluster?": ("spaces",),
     "Clusterers, number of clusters, stability": ("cluster",),
     "Deep clustering": ("deep",),
     "Report page and plots": ("report", "plot"),
+    "Saved results, and the classes of results": ("records",),
     "Data sets": ("datasets",),
 }
+# Names that are imported from their package.
+STEPS = {
+    "evaluate": (
+        "rank", "rank_confidence", "rank_embeddings", "partition_details", "own_space_scores",
+        "mean_scores", "input_scores",
+    ),
+    "spaces": ("dip_statistic", "holm"),
+    "indices": ("Index",),
+}  # fmt: skip
 
 
 def public_names() -> dict[str, list[str]]:
@@ -79,9 +89,11 @@ def public_names() -> dict[str, list[str]]:
     rooms: dict[str, list[str]] = {}
     for name, home in wellsep._HOME.items():
         rooms.setdefault(home.split(".")[0], []).append(name)
-    for room in ("deep", "plot", "adapters"):
+    for room in ("deep", "plot", "adapters", "records"):
         module = importlib.import_module(f"wellsep.{room}")
         rooms.setdefault(room, []).extend(f"{room}.{n}" for n in module.__all__)
+    for room, steps in STEPS.items():
+        rooms[room] += [f"{room}.{name}" for name in steps]
     titles = {room: title for title, named in GROUPS.items() for room in named}
     groups: dict[str, list[str]] = {title: [] for title in GROUPS}
     for room, names in rooms.items():

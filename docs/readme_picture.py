@@ -18,13 +18,14 @@ from PIL import Image
 from sklearn.decomposition import PCA
 
 import wellsep as ws
+from wellsep.records import Judgement
 
 HERE = Path(__file__).resolve().parent
 PICTURE = HERE / "_static" / "readme.png"
 DRAWN = ("PCA 2", "PCA 20", "Isomap 5")
 
 
-def example() -> tuple[str, ws.Judgement, tuple[dict, dict]]:
+def example() -> tuple[str, Judgement, tuple[dict, dict]]:
     """Run the README's example; return its output, the judgement, spaces and labels."""
     text = (HERE.parent / "README.md").read_text(encoding="utf-8")
     code = re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]

@@ -25,6 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 import wellsep as ws
+from wellsep.evaluate import input_scores, rank
 
 N_OBJECTS, N_CLUSTERS, N_INFORMATIVE, N_FEATURES = 300, 10, 50, 20_000
 INFORMATIVE = {1.0: (5, 10, 15, 25), 2.0: (10, 20, 35, 50)}  # per spread of the clusters
@@ -71,8 +72,8 @@ def study(spread: float, seed: int) -> dict[str, dict[str, float]]:
     scores = ws.score_runs(runs, INDICES, n_plotted=0)
     found = {}
     for index in INDICES:
-        in_input = ws.input_scores(X, runs, index=index)
-        ranking = ws.rank(ws.ace(scores, index=index), input_scores=in_input)
+        in_input = input_scores(X, runs, index=index)
+        ranking = rank(ws.ace(scores, index=index), input_scores=in_input)
         known = ws.agreement(ranking, runs, truth)
         found[index] = {way: r["spearman_nmi"] for way, r in known.correlations.items()}
     return found

@@ -23,6 +23,7 @@ from experiments.ace.paper import (
     split,
 )
 from experiments.bookkeeping import provenance
+from wellsep.spaces import holm
 
 MEASURES = ("nmi", "acc")
 TIE = 1e-9  # values this close, relatively, are tied
@@ -142,7 +143,7 @@ def rows_of(one: Kept) -> list[dict[str, Any]]:
     """All results of one experiment."""
     task, method, name = split(one.name)
     dip = one.scores.dip
-    passed = int(ws.holm(dip.pvalue, 0.05).reject.sum()) if dip is not None else 0
+    passed = int(holm(dip.pvalue, 0.05).reject.sum()) if dip is not None else 0
     n_distinct = distinct_spaces(one.scores)
     rows = []
     for index in INDICES:

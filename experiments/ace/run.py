@@ -24,6 +24,7 @@ from experiments.ace.evaluating import experiments, kept, write_results
 from experiments.ace.paper import HERE, METHODS, SETS, TASKS, is_experiment, split
 from experiments.ace_variants import beating
 from experiments.bookkeeping import data_folder, say
+from wellsep.evaluate import rank
 
 STAGES = ("score", "evaluate", "beat", "figures", "report")
 
@@ -76,7 +77,7 @@ def pages(place: Path, out: Path) -> None:
         )
         answer = ws.ace(one.scores, index=one.labels["silhouette"])
         ws.render_report(
-            ws.rank(answer), out / f"{one.name}.html", runs=runs, truth=truth, title=title
+            rank(answer), out / f"{one.name}.html", runs=runs, truth=truth, title=title
         )
         say(f"page {one.name}.html")
 

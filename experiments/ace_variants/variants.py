@@ -11,6 +11,8 @@ from scipy import stats
 
 import wellsep as ws
 from experiments.ace.paper import INDICES, MAIN
+from wellsep.records import AceResult
+from wellsep.spaces import holm
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ def eigenvector(weights: np.ndarray) -> np.ndarray:
 
 
 def reweighed(
-    answer: ws.AceResult, matrix: np.ndarray, weigh: Callable[[np.ndarray], np.ndarray],
+    answer: AceResult, matrix: np.ndarray, weigh: Callable[[np.ndarray], np.ndarray],
     *, tested: bool = True, rows: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
     """ACE's groups with other weights; the group with the largest mean answers, as in ACE.
@@ -81,7 +83,7 @@ def reweighed(
     return max(found, key=lambda pair: pair[0])[1]
 
 
-def chosen_by(answer: ws.AceResult, merit: Callable[[Any, np.ndarray], float]) -> np.ndarray:
+def chosen_by(answer: AceResult, merit: Callable[[Any, np.ndarray], float]) -> np.ndarray:
     """ACE's groups and weights, but another group answers: the one with the largest merit."""
     if answer.won_by != "group":
         return answer.scores
@@ -110,7 +112,7 @@ def screened(scores: ws.Scores, pvalues: np.ndarray) -> ws.Scores:
 
 
 def passing(pvalues: np.ndarray) -> np.ndarray:
-    kept = ws.holm(pvalues, 0.05).reject
+    kept = holm(pvalues, 0.05).reject
     return kept if kept.any() else np.ones(len(pvalues), dtype=bool)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_ind
 
-import wellsep as ws
 from experiments import bookkeeping
 from experiments.counterfactual import deep
 from experiments.counterfactual.tables import (
@@ -23,6 +22,7 @@ from experiments.counterfactual.tables import (
     spread,
     title_of,
 )
+from wellsep.spaces import holm
 
 MEASURES = {
     "acc": "accuracy",
@@ -165,7 +165,7 @@ def figure24_measures(rows: Sequence[Row]) -> str:
         return NOT_RUN
     found = {column: tested(values) for column, values in kinds.items()}
     p = np.array([line["raw"] for lines in found.values() for line in lines])
-    adjusted = iter(ws.holm(p, LEVEL).adjusted)
+    adjusted = iter(holm(p, LEVEL).adjusted)
     told: dict[tuple[str, str], Row] = {}
     for column, lines in found.items():
         for line in lines:
@@ -265,7 +265,7 @@ def figure24_parts(rows: Sequence[Row]) -> str:
     sentences = [
         f"NMI less deep k-means', mean over first / later runs: {', '.join(told)}.",
         f"Of {len(p)} pairs of set and method the NMIs of first and later seeds differ most with "
-        f"p = {min(p):.3f} (Welch's t), {min(ws.holm(p, LEVEL).adjusted):.3f} after Holm.",
+        f"p = {min(p):.3f} (Welch's t), {min(holm(p, LEVEL).adjusted):.3f} after Holm.",
         f"{len(groups) - len(one_commit)} of {len(groups)} groups have rows of both commits; "
         f"without them {same} of {len(verdicts[0])} verdicts above are the same.",
     ]

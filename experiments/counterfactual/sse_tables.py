@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import wellsep as ws
 from experiments import bookkeeping
 from experiments.counterfactual.starts import (
     ASIDE,
@@ -17,6 +16,7 @@ from experiments.counterfactual.starts import (
     excess,
 )
 from experiments.counterfactual.tables import LEVEL, NOT_RUN, p_of, shown_p
+from wellsep.spaces import holm
 
 TIE = 0.01  # thousandths of the SSE: less is where the tolerance happened to stop a refinement
 FIGURE_ARMS = ("k-means", "k-means++", *SCHEDULES, "cf-means")
@@ -89,7 +89,7 @@ def figure23_tests(rows: Sequence[Row]) -> str:
                     "lower": bool(np.median(joined) < 0 or (joined < 0).sum() > (joined > 0).sum()),
                 }
             )
-    for line, value in zip(lines, ws.holm(np.array(p), LEVEL).adjusted, strict=True):
+    for line, value in zip(lines, holm(np.array(p), LEVEL).adjusted, strict=True):
         line["p"] = shown_p(float(value))
         lower, higher = line["arm"], line["other"]
         line["better"] = "none" if value >= LEVEL else lower if line["lower"] else higher

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import wilcoxon
 
-import wellsep as ws
 from experiments import bookkeeping
 from experiments.counterfactual import picks
+from wellsep.spaces import holm
 
 HERE = Path(__file__).resolve().parent
 TITLES = {
@@ -56,7 +56,7 @@ def verdict(difference: float, p: float) -> str:
 def compared(pairs: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Row]:
     """Paired differences (where, what, first, second), Holm over all lines."""
     p = np.array([p_of(first - second) for *_, first, second in pairs])
-    adjusted = ws.holm(p, LEVEL).adjusted
+    adjusted = holm(p, LEVEL).adjusted
     lines = []
     for (where, what, first, second), raw, value in zip(pairs, p, adjusted, strict=True):
         difference = (first - second)[np.isfinite(first - second)]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import wilcoxon
 
-import wellsep as ws
 from experiments.bookkeeping import read
 from experiments.local_connectivity.measure import LCDS, MEASURES, METHODS
 from experiments.local_connectivity.protocols import (
@@ -19,6 +18,7 @@ from experiments.local_connectivity.protocols import (
     Protocol,
     Source,
 )
+from wellsep.spaces import holm
 
 Row = dict[str, Any]
 HERE = Path(__file__).resolve().parent
@@ -190,7 +190,7 @@ def across(rows: Sequence[Row]) -> list[Row]:
 def with_holm(rows: list[Row]) -> list[Row]:
     """The rows with p-values adjusted for all tests among them."""
     tested = [row for row in rows if row["p"] is not None]
-    adjusted = ws.holm([row["p"] for row in tested], alpha=0.05).adjusted
+    adjusted = holm([row["p"] for row in tested], alpha=0.05).adjusted
     for row, p in zip(tested, adjusted, strict=True):
         row["p_holm"] = _short(float(p))
     return rows

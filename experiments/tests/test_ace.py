@@ -15,6 +15,7 @@ from experiments.ace.archive import Entry, names, write
 from experiments.ace.evaluating import experiments, kept, rows_of
 from experiments.ace_variants import beating, variants
 from experiments.bookkeeping import ROOT, read
+from wellsep.evaluate import input_scores, rank
 
 HERE = ROOT / "experiments" / "ace"
 VARIANTS = ROOT / "experiments" / "ace_variants"
@@ -128,7 +129,7 @@ def test_agreement_of_the_library_gives_the_same_correlations():
     labels = scoring.read_labels(entry)
     truth = next(iter(labels.values()))  # any classes do: both sides see the same
     answer = ws.ace(one.scores, index=one.labels["silhouette"])
-    found = ws.agreement(ws.rank(answer), labels, truth)
+    found = ws.agreement(rank(answer), labels, truth)
     nmi = np.array([ws.nmi_score(truth, labels[name]) for name in one.scores.partitions])
     expected = evaluating.correlation(answer.scores, nmi)
     ours = [found.correlations["ace"][f"{kind}_nmi"] for kind in ("spearman", "kendall")]
@@ -529,7 +530,7 @@ def test_a_scored_experiment_reads_back_and_is_not_scored_again(tmp_path, capsys
     entry = scoring.score_experiment(runs, name, X, truth, tmp_path / "scores.zip")
     one = kept(entry)
     assert one.truth["nmi"][0] == pytest.approx(1.0)
-    direct = ws.input_scores(X, runs, index="silhouette")
+    direct = input_scores(X, runs, index="silhouette")
     np.testing.assert_allclose(one.raw["silhouette"], direct, atol=1e-6)
     sampled, classes = scoring.sampled_runs(entry)
     assert sampled.n_objects == len(classes) == 60

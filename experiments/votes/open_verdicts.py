@@ -31,6 +31,7 @@ from experiments.votes.study import Judged, distinct_spaces, subset, write
 from experiments.votes.train import EMPTY
 from experiments.votes.verdict_tables import WHOLE
 from wellsep.evaluate import Structure
+from wellsep.records import Judgement, RankConfidence
 
 DRAWS, DRAWS_OF_WHOLE = 100, 40
 LEVEL, LEFT_OUT = 0.9, 0.2
@@ -38,7 +39,7 @@ FEWEST = {"ace": 5, "consensus": 3}  # runs that take part in a draw, as in `wel
 TASKS = {"fixed": "fresh, K fixed", "vary": "fresh, K varies", "noise": "fresh, with noise"}
 
 
-def judgement_of(some: Judged, gain: float | None = None) -> ws.Judgement:
+def judgement_of(some: Judged, gain: float | None = None) -> Judgement:
     """The judgement that labels and silhouettes allow; ``gain`` is that above clouds, if known.
 
     It is of the distinct runs in the distinct spaces: copies change no verdict.
@@ -55,7 +56,7 @@ def judgement_of(some: Judged, gain: float | None = None) -> ws.Judgement:
     rng = np.random.default_rng(0)
     found = [one for _ in range(DRAWS) if (one := draw(labels, scores, rng)) is not None]
     known = None if gain is None else Structure((), np.empty(0), (), gain, some.labels.shape[1])
-    return ws.Judgement(
+    return Judgement(
         scores,
         {"ace": {answer.index: answer}, "consensus": {answer.index: vote},
          "plain_consensus": plain},
@@ -112,14 +113,14 @@ def vote_in_draw(
     return np.average(agreement, axis=1, weights=shares)
 
 
-def summary(found: np.ndarray, full: np.ndarray, partitions: tuple[str, ...]) -> ws.RankConfidence:
+def summary(found: np.ndarray, full: np.ndarray, partitions: tuple[str, ...]) -> RankConfidence:
     """Ranks over the draws, as `wellsep.judge` keeps them."""
     places = stats.rankdata(np.round(-found, 12), method="min", axis=1)
     best = places == 1
     tail = (1 - LEVEL) / 2
     ends = [np.quantile(places, q, axis=0, method="inverted_cdf") for q in (tail, 1 - tail)]
     gaps = found[:, [int(np.argmax(full))]] - found
-    return ws.RankConfidence(
+    return RankConfidence(
         ranks=places,
         probability_best=(best / best.sum(axis=1, keepdims=True)).mean(axis=0),
         interval=np.column_stack(ends),
@@ -132,7 +133,7 @@ def summary(found: np.ndarray, full: np.ndarray, partitions: tuple[str, ...]) ->
     )
 
 
-def row_of(group: str, experiment: str, found: ws.Judgement) -> dict[str, Any]:
+def row_of(group: str, experiment: str, found: Judgement) -> dict[str, Any]:
     """What is kept of one verdict."""
     said = found.verdict
     return {

@@ -27,6 +27,7 @@ from experiments.ace.evaluating import TIE, picks, tied
 from experiments.votes import tables as voting_tables
 from experiments.votes.scoring import ARCHIVE
 from experiments.votes.train import EMPTY
+from wellsep.spaces import holm
 
 MEASURES = ("ari", "nmi", "acc")
 # Task -> the ranges of K, in shares of the number of classes, that are judged.
@@ -294,7 +295,7 @@ def nothing_rows(entries: list[Entry]) -> list[dict[str, Any]]:
     found = []
     for entry in entries:
         made, some = entry.json("made.json"), Judged.of(entry)
-        passed = ws.holm(np.nan_to_num(some.scores.dip.pvalue, nan=0.0), 0.05).reject
+        passed = holm(np.nan_to_num(some.scores.dip.pvalue, nan=0.0), 0.05).reject
         found.append(
             {
                 "set": made["set"],

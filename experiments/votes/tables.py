@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-import wellsep as ws
 from experiments.ace.tables import NOTHING, probability, table
 from experiments.bookkeeping import read
+from wellsep import spaces
 
 HERE = Path(__file__).parent
 TABLE, NOTHING_TABLE = HERE / "voting.csv", HERE / "voting_nothing.csv"
@@ -74,7 +74,7 @@ def sign_test(duel: tuple[int, int, int]) -> float:
 
 def holm(pvalues: Sequence[float]) -> list[float]:
     """Adjusted p-values."""
-    return [float(p) for p in ws.holm(np.array(pvalues), 0.05).adjusted]
+    return [float(p) for p in spaces.holm(np.array(pvalues), 0.05).adjusted]
 
 
 # ---- the declared rule ----------------------------------------------------------------------

@@ -4,50 +4,26 @@ from wellsep._checks.arrays import UndefinedIndex
 from wellsep.cluster import CFMeans, KMeans, KMedoids, LOFKMeans, RobustKMeans
 from wellsep.cluster.grid_search import ClusterSearch
 from wellsep.cluster.k_choice.choose import choose_k
-from wellsep.cluster.k_choice.result import ChosenK
-from wellsep.cluster.membership import MembershipReport, membership_report
+from wellsep.cluster.membership import membership_report
 from wellsep.cluster.resampling.measure import stability
-from wellsep.cluster.resampling.result import Stability
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.distances.matrix import Distances
 from wellsep.evaluate import (
-    AceResult,
-    Agreement,
-    ClusterDescription,
-    Consensus,
-    ConsensusPartition,
-    EmbeddingRanking,
-    Judgement,
     NothingToRank,
-    PartitionDetails,
-    RankConfidence,
-    Ranking,
-    ResolutionTree,
     Scores,
     ace,
     agreement,
     consensus,
     consensus_partition,
     describe_clusters,
-    input_scores,
     judge,
-    mean_scores,
-    own_space_scores,
-    partition_details,
-    rank,
-    rank_confidence,
-    rank_embeddings,
     resolution_tree,
     score_runs,
 )
 from wellsep.indices import (
     INDICES,
-    GapStatistic,
-    Index,
-    LocalConnectivity,
-    PartitionScores,
     ami_score,
     ari_score,
     c_index_score,
@@ -76,59 +52,31 @@ from wellsep.indices import (
     silhouette_score,
     simplified_silhouette_score,
 )
-from wellsep.indices.silhouette_sampling import SilhouetteEstimate, silhouette_estimate
-from wellsep.partitions import Partitions
+from wellsep.indices.silhouette_sampling import silhouette_estimate
+from wellsep.records import load
 from wellsep.report import render_report
 from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run
 from wellsep.runs.tables_on_disk import open_chunked
 from wellsep.spaces import (
-    DipResult,
-    HolmResult,
-    Multimodality,
-    dip_statistic,
     dip_test,
-    holm,
     multimodality,
 )
 
 __all__ = [
     "INDICES",
-    "AceResult",
-    "Agreement",
     "CFMeans",
-    "ChosenK",
-    "ClusterDescription",
     "ClusterSearch",
-    "Consensus",
-    "ConsensusPartition",
-    "DipResult",
     "Distances",
-    "EmbeddingRanking",
-    "GapStatistic",
-    "HolmResult",
-    "Index",
-    "Judgement",
     "KMeans",
     "KMedoids",
     "LOFKMeans",
-    "LocalConnectivity",
-    "MembershipReport",
     "MixedTable",
-    "Multimodality",
     "NoRuns",
     "NothingToRank",
-    "PartitionDetails",
-    "PartitionScores",
-    "Partitions",
-    "RankConfidence",
-    "Ranking",
-    "ResolutionTree",
     "RobustKMeans",
     "Run",
     "Runs",
     "Scores",
-    "SilhouetteEstimate",
-    "Stability",
     "UndefinedIndex",
     "__version__",
     "ace",
@@ -150,32 +98,24 @@ __all__ = [
     "dbcv_score",
     "dc_metric",
     "describe_clusters",
-    "dip_statistic",
     "dip_test",
     "disco_samples",
     "disco_score",
     "dunn_score",
     "gap_statistic",
     "generalized_dunn_score",
-    "holm",
-    "input_scores",
     "judge",
     "list_datasets",
+    "load",
     "load_dataset",
     "load_runs",
     "local_connectivity",
     "margins",
-    "mean_scores",
     "membership_report",
     "multimodality",
     "nmi_score",
     "open_chunked",
-    "own_space_scores",
-    "partition_details",
     "purity_score",
-    "rank",
-    "rank_confidence",
-    "rank_embeddings",
     "register_index",
     "render_report",
     "resolution_tree",

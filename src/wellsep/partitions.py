@@ -76,7 +76,7 @@ class Partitions:
 
         Examples
         --------
-        >>> from wellsep import Partitions
+        >>> from wellsep.partitions import Partitions
         >>> p = Partitions.from_labels({"a": [0, 0, 1, -1], "b": ["x", "y", "y", "x"]})
         >>> p.names, p.n_clusters.tolist(), p.coverage.tolist()
         (('a', 'b'), [2, 2], [0.75, 1.0])

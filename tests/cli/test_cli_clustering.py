@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import wellsep as ws
 from wellsep.cli.clustering import METHODS, parse_range
 from wellsep.cli.main import main
+from wellsep.records import ChosenK
 from wellsep.tables.reading import read_labels
 from wellsep.tables.writing import write_table
 
@@ -76,7 +77,7 @@ def test_choose_k_writes_the_labels_of_the_best_and_the_record(files, capsys):
     )  # fmt: skip
     written = read_labels(folder / "labels.csv")["label"]
     assert len(np.unique(written)) == shown["best"] == 4
-    record = ws.ChosenK.load(folder / "record")
+    record = ChosenK.load(folder / "record")
     np.testing.assert_array_equal(record.labels_for(4), written)
 
 

@@ -10,6 +10,7 @@ from sklearn.datasets import make_blobs
 
 import wellsep as ws
 from wellsep.cli.main import main
+from wellsep.records import Stability
 from wellsep.tables.reading import read_table
 from wellsep.tables.writing import write_table
 
@@ -78,7 +79,7 @@ def test_the_table_and_the_record_are_written(files, capsys):
     assert code == 0
     assert "wrote out.csv" in err
     assert read_table("out.csv").names[:3] == ("cluster", "size", "jaccard")
-    assert ws.Stability.load("record").values.shape == (3, 4)
+    assert Stability.load("record").values.shape == (3, 4)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ import typer
 import wellsep as ws
 from wellsep._text.glossary import WORDS
 from wellsep.cli.main import COMMANDS, main
+from wellsep.partitions import Partitions
+from wellsep.records import Judgement
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def test_the_ranking_is_printed_even_if_a_file_cannot_be_written(files, capsys, 
     def fail(*args, **kwargs):
         raise OSError(28, "Writing failed: no space left.")
 
-    monkeypatch.setattr(ws.Judgement, "save", fail)
+    monkeypatch.setattr(Judgement, "save", fail)
     monkeypatch.setattr(ws, "render_report", fail)
     code, out, err = run(capsys, *RANK, flag, "new.html")
     assert code == 2
@@ -252,7 +254,7 @@ def test_no_repr_has_more_than_ten_lines():
     rng = np.random.default_rng(0)
     many = {f"k{i}": rng.integers(0, 5, 200) for i in range(40)}
     runs = ws.Runs.from_parts({"a": rng.normal(size=(200, 3))}, many)
-    shown = [runs, runs[0], ws.Partitions.from_labels(many), *ws.INDICES.values()]
+    shown = [runs, runs[0], Partitions.from_labels(many), *ws.INDICES.values()]
     for record in shown:
         lines = repr(record).splitlines()
         assert len(lines) <= 10

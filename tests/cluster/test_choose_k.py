@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cluster.fitting import cut_tree
+from wellsep.records import ChosenK
 
 INDICES = ["silhouette", "calinski_harabasz", "davies_bouldin", "cfq"]
 QUICK = {"indices": INDICES, "gate": False}  # where neither the gate nor the voters matter
@@ -51,7 +52,7 @@ def fresh(k, values, directions=(1,), **more):
         "first_end": k[-1],
         "n_sampled": 3,
     }
-    return ws.ChosenK(**{**facts, **more})
+    return ChosenK(**{**facts, **more})
 
 
 @pytest.mark.parametrize(
@@ -223,16 +224,16 @@ def test_weights_reach_the_fit_and_the_scores(X):
 
 def test_the_record_is_the_same_after_save_and_load(X, tmp_path):
     chosen = ws.choose_k(X[:90], [1, 3, 4], n_repeats=2, random_state=0)
-    again = ws.ChosenK.load(chosen.save(tmp_path / "record"))
+    again = ChosenK.load(chosen.save(tmp_path / "record"))
     np.testing.assert_array_equal(again.values, chosen.values)
     np.testing.assert_array_equal(again.labels, chosen.labels)
     assert again.reasons == chosen.reasons
     assert again.explain() == chosen.explain()
     with pytest.raises(FileNotFoundError, match=r"must hold a saved record, got no file record"):
-        ws.ChosenK.load(tmp_path)
+        ChosenK.load(tmp_path)
     (tmp_path / "chosen-k.json").write_text("{}")
     with pytest.raises(ValueError, match="saved by an older version of wellsep; make it again"):
-        ws.ChosenK.load(tmp_path)
+        ChosenK.load(tmp_path)
 
 
 def test_the_table_has_a_row_per_k(X):

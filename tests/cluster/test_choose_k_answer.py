@@ -21,6 +21,7 @@ from wellsep.cluster.k_choice.criteria import knee, parse_voters
 from wellsep.cluster.k_choice.evidence import draw_sample
 from wellsep.cluster.kmeans import kmeans_labels
 from wellsep.indices.gap import gain_over_one, gaps, one_error_rule
+from wellsep.records import ChosenK
 
 SMALL = range(2, 6)
 
@@ -44,7 +45,7 @@ def voting(k, values, names=None, **more):
     """A record of votes alone: one row of scores per index."""
     directions = more.pop("directions", (1,) * len(values))
     chosen = fresh(k, [np.array(values, dtype=float).T], directions, **more)
-    return chosen if names is None else ws.ChosenK(**{**vars(chosen), "indices": names})
+    return chosen if names is None else ChosenK(**{**vars(chosen), "indices": names})
 
 
 def peak(k, at):
@@ -98,7 +99,7 @@ def test_the_answer_one_is_in_words_record_labels_and_html(one, tmp_path):
     assert "With so few objects (200) the gap statistic does not see weak clusters." in text
     assert one.best_above_one in SMALL
     assert one.labels_for().tolist() == [0] * 200
-    again = ws.ChosenK.load(one.save(tmp_path / "one"))
+    again = ChosenK.load(one.save(tmp_path / "one"))
     assert again.best == 1
     assert again.explain() == text
     assert "No structure beyond one cluster" in one._repr_html_()

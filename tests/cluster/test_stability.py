@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import wellsep as ws
 from wellsep.cluster.resampling import measure as resampling
 from wellsep.compute.statistics.contingency import best_jaccards
+from wellsep.records import Stability
 
 ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "stability.json").read_text())
 CASES = {f"{case['set']}-{case['k']}": case for case in ORACLE["cases"]}
@@ -99,7 +100,7 @@ def test_a_weight_of_two_is_an_object_twice():
 
 def test_dissolved_counts_one_half_and_recovered_does_not_count_three_quarters():
     values = np.array([[0.5, 0.51, 0.75, 0.76, np.nan]])
-    found = ws.Stability(
+    found = Stability(
         np.array([0]), np.zeros(4, int), values, np.ones(5, int), np.full(5, np.nan), "bootstrap",
         4, "x",
     )  # fmt: skip
@@ -112,7 +113,7 @@ def test_the_words_name_both_steps_that_an_interval_touches():
         [np.full(50, 0.3), np.full(50, 0.7), np.full(50, 0.9), np.tile([0.7, 0.98], 25)]
     )
     labels = np.repeat(np.arange(4), 3)
-    found = ws.Stability(
+    found = Stability(
         np.arange(4), labels, values, np.full(50, 4), np.full(50, np.nan), "bootstrap", 12, "x"
     )
     assert found.words == (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 WORK = {
-    "dips": "[ws.dip_statistic(X[:, c]) for c in range(4)]",
+    "dips": "[dip_statistic(X[:, c]) for c in range(4)]",
     "null dips": "null.null_dips(50, 30, random_state=0)",
     "sums": "ws.score_partitions(X, parts, 'silhouette').values",
     "half-samples": "ws.judge(ws.Runs.from_parts({'s': X}, parts), n_draws=4).confidence.ranks",
@@ -34,6 +34,7 @@ CODE = """
 import json, sys, warnings
 import numpy as np
 import wellsep as ws
+from wellsep.spaces import dip_statistic
 from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.kmeans import search_state as moved
 from wellsep.compute.kmeans.nearest_centres import host_labels

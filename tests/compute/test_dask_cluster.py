@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.evaluate import rank_confidence
 
 da = pytest.importorskip("dask.array", reason="the extra dask is not installed")
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
@@ -305,8 +306,8 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
 def test_half_samples_are_drawn_on_the_cluster_too(runs, dask_client):
     scores = ws.score_runs(runs)
     result = ws.ace(scores, dip=False)
-    here = ws.rank_confidence(runs, scores, result, n_draws=6)
-    there = ws.rank_confidence(runs, scores, result, n_draws=6, scheduler=dask_client)
+    here = rank_confidence(runs, scores, result, n_draws=6)
+    there = rank_confidence(runs, scores, result, n_draws=6, scheduler=dask_client)
     np.testing.assert_array_equal(there.ranks, here.ranks)
 
 

@@ -15,7 +15,7 @@ from wellsep.compute.engine import kernel_choice as twins
 from wellsep.compute.metrics.table import find
 from wellsep.compute.statistics import distance_sums as sums
 from wellsep.compute.statistics import half_samples as half_sums
-from wellsep.evaluate import judging
+from wellsep.evaluate import judging, rank_confidence
 from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -249,7 +249,7 @@ def test_half_samples_of_a_matrix_of_distances_cut_rows_and_columns(index):
     spec = (index, {"metric": "precomputed"})
     given = ws.judge(ws.Runs.from_parts(distances, parts), [spec], **options)
     np.testing.assert_array_equal(given.confidence.ranks, plain.confidence.ranks)
-    again = ws.rank_confidence(
+    again = rank_confidence(
         ws.Runs.from_parts(distances, parts), given.scores, given.answer, n_draws=8
     )
     np.testing.assert_array_equal(again.ranks, plain.confidence.ranks)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import NothingToRank, consensus
+from wellsep.evaluate import NothingToRank, consensus, own_space_scores
 from wellsep.runs import Run, Runs
 
 # n = 6; d is a under other names. ARI(a, b): 2 pairs in common, 6 and 3 pairs, chance 6·3/15 = 1.2,
@@ -210,7 +210,7 @@ def test_ace_and_own_space_scores_can_be_the_first_judge():
     assert by_ace.first_scores.tolist() == result.scores.tolist()
     assert by_ace.scores.tolist() == consensus(runs, first_judge=result).scores.tolist()
     own = consensus(runs, first_judge="own_space")
-    np.testing.assert_allclose(own.first_scores, ws.own_space_scores(scores))
+    np.testing.assert_allclose(own.first_scores, own_space_scores(scores))
     assert (by_ace.first_judge, own.first_judge) == ("ace", "own_space")
     judgement = ws.judge(runs, n_draws=0)
     for first in (judgement, judgement.ranking, judgement.answer):

@@ -10,6 +10,7 @@ import pytest
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.vote.merged_partition import MADE_RUN
+from wellsep.records import Consensus, Judgement
 
 
 def made_runs(n=90, wrong=(0.3, 0.3, 0.3, 0.3, 0.4)):
@@ -60,7 +61,7 @@ def test_a_ranking_with_it_says_who_made_it(judged, tmp_path):
     assert "It has no vote." in asked.explain()
     assert any(words in text for text in asked.to_dict()["explanation"])
     assert asked.scores.params[MADE_RUN]["made_by"] == "wellsep.consensus_partition"
-    again = ws.Judgement.load(asked.save(tmp_path / "record"))
+    again = Judgement.load(asked.save(tmp_path / "record"))
     assert again.consensus_run.labels.tolist() == asked.consensus_run.labels.tolist()
 
 
@@ -85,7 +86,7 @@ def test_it_has_no_vote_where_votes_are_weighed():
     assert after.agreement[-1, :2].max() > after.options.near
     np.testing.assert_allclose(after.scores[:-1], before.scores)
     np.testing.assert_allclose(after.weights[:-1], before.weights)
-    own = ws.Consensus.support.func(before)
+    own = Consensus.support.func(before)
     np.testing.assert_allclose(after.support[:-1] / after.support[0], own / own[0])
 
 
@@ -112,7 +113,7 @@ def test_its_half_samples_are_votes_without_it():
 
 def test_a_judgement_keeps_the_agreement_of_all_runs(judged, tmp_path):
     _, _, plain, _ = judged
-    again = ws.Judgement.load(plain.save(tmp_path / "record")).answers["plain_consensus"]["ari"]
+    again = Judgement.load(plain.save(tmp_path / "record")).answers["plain_consensus"]["ari"]
     np.testing.assert_array_equal(
         again.agreement, plain.answers["plain_consensus"]["ari"].agreement
     )
@@ -162,7 +163,7 @@ def test_the_command_ranks_it_and_saves_its_labels(tmp_path, capsys):
     assert main(["rank", str(folder), *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert MADE_RUN in [row["partition"] for row in found["ranking"]]
-    saved = ws.Judgement.load(tmp_path / "saved").consensus_run
+    saved = Judgement.load(tmp_path / "saved").consensus_run
     assert ws.ari_score(saved.labels, truth) > 0.8
     assert "wellsep.consensus_partition" in page.read_text()
     later = ["--runs", str(folder), "--truth", str(tmp_path / "truth.npy"), "-o", str(page)]

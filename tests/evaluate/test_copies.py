@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ortho_group
 
 import wellsep as ws
-from wellsep.evaluate import NothingToRank
+from wellsep.evaluate import NothingToRank, rank_confidence
 from wellsep.evaluate.distinct import rows_once, spaces_once
 from wellsep.runs import Run, Runs
 
@@ -187,6 +187,6 @@ def test_confidence_can_be_asked_for_anew_where_copies_left(plain):
     copies = [Run("x", embedding=runs[0].embedding.copy()), Run("y", labels=runs[5].labels)]
     runs = Runs([*runs, *copies])
     found = judged(runs)
-    again = ws.rank_confidence(runs, found.scores, found.answer, n_draws=12)
+    again = rank_confidence(runs, found.scores, found.answer, n_draws=12)
     np.testing.assert_allclose(again.probability_best, found.confidence.probability_best)
     assert again.partitions == found.ranking.names

@@ -11,6 +11,7 @@ from sklearn.datasets import load_wine, make_blobs
 import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.clusters import rules
+from wellsep.records import ClusterDescription
 
 WINE = load_wine()
 SCALED = (WINE.data - WINE.data.mean(axis=0)) / WINE.data.std(axis=0)
@@ -274,7 +275,7 @@ def test_the_command_prints_a_table_and_writes_files(files, tmp_path, capsys):
     out = capsys.readouterr().out
     assert "3 clusters of 178 objects." in out and "alcohol" in out
     assert target.read_text().startswith("cluster,size,share,silhouette")
-    assert ws.ClusterDescription.load(folder).sizes.tolist() == [59, 71, 48]
+    assert ClusterDescription.load(folder).sizes.tolist() == [59, 71, 48]
 
 
 def test_the_command_takes_a_saved_stability(files, tmp_path, capsys):

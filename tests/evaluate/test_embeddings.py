@@ -11,7 +11,8 @@ from scipy.stats import spearmanr
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.evaluate import Dip
+from wellsep.evaluate import Dip, rank_embeddings
+from wellsep.records import Judgement
 from wellsep.spaces.effective_rank import spectrum_of
 
 WRONG = (0.0, 0.1, 0.2, 0.4, 0.7)
@@ -146,7 +147,7 @@ def test_two_clusterings_have_no_vote_and_the_ranking_decides():
 def test_scores_of_elsewhere_have_no_vote_no_spectrum_and_no_columns():
     scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.6, 0.2, 0.3]], paired=False)
     answer = ws.ace(scores, dip=False)
-    found = ws.rank_embeddings(ws.Judgement(scores, {"ace": {"score": answer}}))
+    found = rank_embeddings(Judgement(scores, {"ace": {"score": answer}}))
     assert np.isnan(found.rankme).all()
     assert found.table()["dims"] == [None, None]
     assert "own_vote" not in found.table()
@@ -155,7 +156,7 @@ def test_scores_of_elsewhere_have_no_vote_no_spectrum_and_no_columns():
 
 def test_rank_embeddings_refuses_what_is_no_judgement():
     with pytest.raises(TypeError, match="judgement must be"):
-        ws.rank_embeddings([1, 2])
+        rank_embeddings([1, 2])
 
 
 def test_terminal_json_and_page_show_the_table(tmp_path, capsys):

@@ -7,7 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep._files.arrays import to_json
-from wellsep.evaluate import Judgement, NothingToRank
+from wellsep.evaluate import Judgement, NothingToRank, input_scores, rank_confidence
 from wellsep.runs import Runs
 
 
@@ -28,10 +28,10 @@ def test_the_call_equals_its_steps():
     scores = ws.score_runs(runs, ["silhouette", "davies_bouldin"])
     result = ws.ace(scores)
     np.testing.assert_array_equal(found.answer.scores, result.scores)
-    sure = ws.rank_confidence(runs, scores, result, n_draws=6)
+    sure = rank_confidence(runs, scores, result, n_draws=6)
     np.testing.assert_array_equal(found.ranking.confidence.ranks, sure.ranks)
     np.testing.assert_allclose(
-        found.ranking.baselines["input"], ws.input_scores(runs.spaces["s0"], runs)
+        found.ranking.baselines["input"], input_scores(runs.spaces["s0"], runs)
     )
     assert set(found.ranking.by_other_index) == {"davies_bouldin"}
     assert found.details.partition == found.ranking.best == "0% wrong"

@@ -7,6 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate.vote.weights import k_varies
+from wellsep.records import AceResult, Consensus, Judgement
 from wellsep.runs import Runs
 
 
@@ -42,15 +43,15 @@ def test_a_vote_decides_where_it_is_asked_for(runs, tmp_path):
     assert judgement.ranking.winners == expected.winners
     assert judgement.ranking.judge == judgement.judge == "consensus"
     assert judgement.details.partition == expected.best
-    assert isinstance(judgement.answer, ws.Consensus)
-    assert isinstance(judgement.by_ace, ws.AceResult)
+    assert isinstance(judgement.answer, Consensus)
+    assert isinstance(judgement.by_ace, AceResult)
     assert "ace" in judgement.ranking.baselines
     assert "consensus" not in judgement.ranking.baselines
     told = judgement.explain()
     assert "ACE picks" in told
     assert "decides, as asked." in told
     assert "How sure: Over 6 half-samples" in told
-    again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    again = Judgement.load(judgement.save(tmp_path / "saved"))
     assert again.ranking.table() == judgement.ranking.table()
     assert again.verdict.sentences == judgement.verdict.sentences
     assert again.to_dict().keys() == judgement.to_dict().keys()
@@ -121,7 +122,7 @@ def test_labels_alone_are_ranked_by_the_plain_consensus(varied, tmp_path):
     assert "was not tested: there is no embedding" in told
     page = ws.render_report(judgement, tmp_path / "r.html", runs=alone, truth=np.arange(120) % 3)
     assert "there is no embedding" in page.read_text(encoding="utf-8")
-    again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    again = Judgement.load(judgement.save(tmp_path / "saved"))
     assert again.explain() == told
     assert again.to_dict()["verdict"]["headline"] == judgement.verdict.headline
     with pytest.raises(ValueError, match="where runs have no embedding"):

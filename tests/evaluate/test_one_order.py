@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.evaluate import rank
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.sections.tables import ranking_table
 
@@ -76,7 +77,7 @@ def test_a_ranking_by_ace_has_one_order_also_on_the_page(seed):
     scores = ws.Scores.from_matrix(
         values, partitions=numbered(rng, 8), spaces=numbered(rng, 3), paired=False
     )
-    ranking = ws.rank(ws.ace(scores, dip=False))
+    ranking = rank(ws.ace(scores, dip=False))
     in_one_order(ranking, ranking.names, ranking.rank, "partition")
     named = next(c for c in ranking_table(ranking).columns if c.key == "name")
     assert named.values[0] == ranking.best

@@ -22,6 +22,7 @@ from wellsep.evaluate.options import (
     ScoreOptions,
     Settings,
 )
+from wellsep.records import AceResult
 
 CALLS = {
     "ace": (AceOptions, 1),
@@ -183,4 +184,4 @@ def test_scores_keep_what_they_depend_on_and_nothing_of_how_they_were_made(tmp_p
 def test_the_answer_keeps_its_options(tmp_path):
     answer = ws.judge(made(), n_draws=0, links="hits", alpha=None).answer
     assert answer.options == AceOptions(links="hits", alpha=None)
-    assert ws.AceResult.load(answer.save(tmp_path)).options == answer.options
+    assert AceResult.load(answer.save(tmp_path)).options == answer.options

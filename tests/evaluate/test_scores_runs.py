@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import NothingToRank, Scores, score_runs
+from wellsep.evaluate import NothingToRank, Scores, rank, score_runs
 from wellsep.evaluate.scoring import spaces as scoring_module
 from wellsep.runs import Run, Runs
 
@@ -183,7 +183,7 @@ def test_a_partition_of_one_cluster_is_undefined_with_its_reason():
     scores = score_runs(runs)
     assert np.isnan(scores.values["silhouette"][:, 3]).all()
     assert "at least 2 clusters" in scores.why("run 0", "lump")
-    ranking = ws.rank(ws.ace(scores))
+    ranking = rank(ws.ace(scores))
     assert ranking.rank[3] == 4
 
 
@@ -197,7 +197,7 @@ def test_noise_lowers_the_scores_unless_another_policy_is_chosen():
     plain, paid = (s.values["silhouette"][:, 3] for s in (scores, priced))
     np.testing.assert_allclose(paid, np.where(plain >= 0, 0.1 * plain, plain), rtol=1e-12)
     assert scores.coverage.tolist() == pytest.approx([1, 1, 1, 0.1])
-    table = ws.rank(ws.ace(scores)).table()
+    table = rank(ws.ace(scores)).table()
     assert sorted(table["coverage"]) == pytest.approx([0.1, 1, 1, 1])
 
 

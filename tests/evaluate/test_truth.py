@@ -126,7 +126,7 @@ def test_the_whole_way_from_runs_to_truth():
     runs = Runs.from_parts(spaces, wrong)
     scores = ws.score_runs(runs, ["silhouette", "calinski_harabasz"])
     answer, beside = (ws.ace(scores, index=i) for i in scores.indices)
-    found = ws.agreement(ws.rank(answer, others=[beside]), runs, truth)
+    found = ws.agreement(rank(answer, others=[beside]), runs, truth)
     assert found.picks["ace"] == ("0%",)
     assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
     assert found.correlations["ace_by_calinski_harabasz"]["spearman_acc"] == pytest.approx(1.0)

@@ -17,6 +17,7 @@ import wellsep as ws
 from wellsep.cli.main import main
 from wellsep.evaluate.structure import Structure, cloud_silhouettes
 from wellsep.evaluate.words.verdict import KINDS
+from wellsep.records import Judgement
 from wellsep.runs import Runs
 
 DRAWS = 20
@@ -155,7 +156,7 @@ def test_runs_that_are_all_equal_leave_nothing_to_choose(spaces, tmp_path):
     assert judgement.ranking.rank.tolist() == [1] * 15
     page = ws.render_report(judgement, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "found the same clustering" in page
-    again = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    again = Judgement.load(judgement.save(tmp_path / "saved"))
     assert again.verdict.sentences == said.sentences
 
 
@@ -212,7 +213,7 @@ def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, caps
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     answer = page[page.index('<h1 id="lead">') : page.index('<dl class="facts">')]
     on_page = html.unescape(re.sub("<[^>]+>", " ", answer))
-    told = ws.Judgement.load(tmp_path / "saved").explain().splitlines()
+    told = Judgement.load(tmp_path / "saved").explain().splitlines()
     assert tuple(told[: len(said.sentences)]) == said.sentences
     for sentence in said.sentences:
         assert " ".join(sentence.split()) in shown

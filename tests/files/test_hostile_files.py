@@ -22,6 +22,7 @@ import wellsep as ws
 from wellsep._files.arrays import members, read_json, stored_member, stored_npy
 from wellsep._files.limits import inside
 from wellsep.cli.main import main
+from wellsep.records import Judgement
 from wellsep.tables.reading import read_labels, read_matrix, read_table
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -46,7 +47,7 @@ def test_a_record_names_files_of_its_own_folder_only(tmp_path):
     facts["parts"]["arrays.npz"]["file"] = "../other/" + facts["parts"]["arrays.npz"]["file"]
     manifest.write_text(json.dumps(facts))
     with pytest.raises(ValueError, match="must name files in its own folder, got '../other/"):
-        ws.Judgement.load(tmp_path / "one")
+        Judgement.load(tmp_path / "one")
 
 
 @pytest.mark.parametrize("name", ["../secret.npy", "/etc/passwd", "a/../../b", "a\0b"])

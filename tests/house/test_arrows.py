@@ -121,6 +121,7 @@ BELOW = {
     "testing": LEAVES | {"compute", "indices", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
+    "records": {"_files.records", "indices", "spaces", "cluster", "evaluate"},
 }
 BELOW |= {folder: set() for folder in FOLDERS_OF_LEAVES}
 EVERY_ROOM = set(BELOW) | {"cli"}

@@ -99,10 +99,10 @@ def test_long_sentences_are_seen_and_code_is_not():
 
 
 def public_names():
-    """Public names of the package and of its three rooms, read without importing these."""
+    """Public names of the package and of its four rooms, read without importing these."""
     names = [name for name in wellsep.__all__ if not name.startswith("__")]
-    for room in ("plot", "deep", "adapters"):
-        tree = ast.parse((ROOT / "src" / "wellsep" / room / "__init__.py").read_text())
+    for home in ("plot/__init__", "deep/__init__", "adapters/__init__", "records"):
+        tree = ast.parse((ROOT / "src" / "wellsep" / f"{home}.py").read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 names += ast.literal_eval(node.value)

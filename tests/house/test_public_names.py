@@ -9,13 +9,35 @@ import re
 import pytest
 
 import wellsep
+from wellsep import evaluate, records, spaces
 
-PUBLIC = [name for name in wellsep.__all__ if not name.startswith("__")]
+TOP = [name for name in wellsep.__all__ if not name.startswith("__")]
+# What users import: from the top level, as records, as steps of a ranking, as tests of a space.
+PUBLIC = {
+    name: getattr(room, name)
+    for room in (wellsep, records, evaluate, spaces)
+    for name in room.__all__
+    if not name.startswith("__")
+}
+
+
+def test_the_top_level_has_at_most_66_names():
+    assert len(TOP) <= 66
+
+
+def test_no_record_is_at_the_top_level_too():
+    assert set(records.__all__) & set(TOP) == set()
+
+
+def test_what_left_the_top_level_is_in_its_room():
+    steps = {"own_space_scores", "mean_scores", "input_scores", "rank", "rank_confidence"}
+    assert steps | {"rank_embeddings", "partition_details"} <= set(evaluate.__all__) - set(TOP)
+    assert {"dip_statistic", "holm"} <= set(spaces.__all__) - set(TOP)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_name_resolves_and_is_documented(name):
-    value = getattr(wellsep, name)
+    value = PUBLIC[name]
     documented = value if callable(value) else type(value)
     assert (inspect.getdoc(documented) or "").strip()
 
@@ -31,20 +53,20 @@ def members_without_docstring(cls):
 
 
 def test_the_methods_and_properties_of_public_classes_are_documented():
-    classes = [value for name in PUBLIC if inspect.isclass(value := getattr(wellsep, name))]
+    classes = [value for value in PUBLIC.values() if inspect.isclass(value)]
     silent = {cls.__name__: found for cls in classes if (found := members_without_docstring(cls))}
     assert silent == {}
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_function_shows_an_example(name):
-    value = getattr(wellsep, name)
+    value = PUBLIC[name]
     assert not inspect.isfunction(value) or ">>>" in inspect.getdoc(value)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_function_takes_few_arguments_by_position(name):
-    value = getattr(wellsep, name)
+    value = PUBLIC[name]
     kinds = (
         [p.kind for p in inspect.signature(value).parameters.values()]
         if inspect.isfunction(value)
@@ -59,7 +81,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_dir_lists_the_public_names():
-    assert set(PUBLIC) <= set(dir(wellsep))
+    assert set(TOP) <= set(dir(wellsep))
 
 
 def test_the_version_is_that_of_the_distribution():
@@ -90,8 +112,8 @@ def spelled_out(function):
     return texts
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(wellsep, n))])
+@pytest.mark.parametrize("name", [n for n, value in PUBLIC.items() if inspect.isfunction(value)])
 def test_each_parameter_of_a_public_function_is_spelled_out(name):
-    function = getattr(wellsep, name)
+    function = PUBLIC[name]
     texts = spelled_out(function)
     assert [p for p in inspect.signature(function).parameters if not texts.get(p)] == []

@@ -71,6 +71,16 @@ def test_a_type_checker_sees_signatures_and_refuses_unknown_names(tmp_path):
     assert 'snippet.py:3: error: Module has no attribute "this_does_not_exist"' in unknown
 
 
+def test_a_type_checker_sees_records_and_refuses_unknown_ones(tmp_path):
+    snippet = "from wellsep import records\nreveal_type(records.DipResult)\nrecords.no_record\n"
+    settings = ONE_NAME.replace("wellsep.indices", "wellsep.records,wellsep.spaces")
+    settings = settings.replace("wellsep.records,wellsep.spaces.silhouette", "wellsep.spaces.dip")
+    (tmp_path / "mypy.ini").write_text(settings)
+    known, unknown = said_by_mypy(snippet, tmp_path / "mypy.ini", tmp_path)
+    assert re.search(r"snippet.py:2: .*wellsep\.spaces\.dip\.DipResult", known)
+    assert 'snippet.py:3: error: Module has no attribute "no_record"' in unknown
+
+
 @pytest.mark.slow
 def test_a_type_checker_knows_the_type_of_every_public_name(tmp_path):
     lines = [f"reveal_type(ws.{name})" for name in PUBLIC]

@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 
 import wellsep as ws
 from wellsep.compute.statistics import half_samples as half_sums
+from wellsep.evaluate import input_scores, rank_confidence
 from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.indices.noise_prices import PRICES
 from wellsep.partitions import Partitions
@@ -317,7 +318,7 @@ def test_searches_and_rankings_price_noise_and_single_scores_exclude_it():
     def default(function):
         return inspect.signature(function).parameters["noise"].default
 
-    for function in (ws.ClusterSearch, ws.choose_k, ws.judge, ws.score_runs, ws.input_scores):
+    for function in (ws.ClusterSearch, ws.choose_k, ws.judge, ws.score_runs, input_scores):
         assert default(function) == "priced"
     for function in (ws.score_partitions, ws.silhouette_score, ws.cfq_score, ws.dunn_score):
         assert default(function) == "exclude"
@@ -389,7 +390,7 @@ def test_a_run_that_calls_most_objects_noise_no_longer_wins(index):
     excluded = ws.judge(runs, index, dip=False, n_draws=10, noise="exclude")
     assert excluded.ranking.best == "core"
     assert excluded.confidence.probability_best[1] > 0.7
-    by_itself = ws.rank_confidence(runs, priced.scores, priced.answer, n_draws=10, random_state=0)
+    by_itself = rank_confidence(runs, priced.scores, priced.answer, n_draws=10, random_state=0)
     np.testing.assert_array_equal(by_itself.ranks, priced.confidence.ranks)
 
 

@@ -13,6 +13,8 @@ from sklearn.cluster import AgglomerativeClustering
 from sklearn.mixture import GaussianMixture
 
 import wellsep as ws
+from wellsep.evaluate import rank
+from wellsep.records import Judgement
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("agg")
@@ -186,7 +188,7 @@ def test_runs_stand_next_to_similar_ones_and_equal_ones_are_one_row():
 
 def test_the_runs_of_a_judgement_are_drawn_from_what_it_keeps(tmp_path):
     judgement = small_judgement()
-    again = ws.Judgement.load(judgement.save(tmp_path / "record"))
+    again = Judgement.load(judgement.save(tmp_path / "record"))
     drawn = [plot.RunAgreementDisplay.from_result(one).figure for one in (judgement, again)]
     assert drawn[0].names == drawn[1].names
     np.testing.assert_array_equal(drawn[0].values, drawn[1].values)
@@ -294,7 +296,7 @@ def test_ranks_are_drawn_for_each_distinct_run_with_its_interval():
 
 def test_without_half_samples_there_are_no_intervals_to_draw():
     with pytest.raises(ValueError, match="result must hold rank intervals, got none"):
-        plot.RankingDisplay.from_result(ws.rank(ws.ace(grouped_scores())))
+        plot.RankingDisplay.from_result(rank(ws.ace(grouped_scores())))
     with pytest.raises(TypeError, match="must be a Judgement or a Ranking, got int"):
         plot.RankingDisplay.from_result(3)
 

@@ -10,6 +10,7 @@ from pages import grouped_scores, small_choice, small_judgement, small_runs
 from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
+from wellsep.evaluate import rank
 from wellsep.evaluate.clusters.objects import counterfactual
 from wellsep.plot.curves import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
@@ -140,7 +141,7 @@ def test_the_table_has_ranks_intervals_params_baselines_and_indices():
 def test_many_params_share_one_column():
     scores = ws.Scores.from_matrix([[0.1, 0.3], [0.2, 0.5]])
     params = {name: {f"p{i}": f"{name}{i}" for i in range(9)} for name in scores.partitions}
-    table = ranking_table(ws.rank(ws.ace(scores, dip=False)), params=params)
+    table = ranking_table(rank(ws.ace(scores, dip=False)), params=params)
     text = next(column for column in table.columns if column.key == "params")
     assert text.values[0].startswith("p0=run 10, p1=run 11")
 

@@ -12,6 +12,7 @@ import pytest
 from pages import CLOSING, INJECTION, grouped_scores, small_choice, small_judgement, small_runs
 
 import wellsep as ws
+from wellsep.evaluate import rank
 from wellsep.report.pack import pack, pack_plane, safe_json, unpack_plane
 
 LARGEST = 1_500_000
@@ -261,7 +262,7 @@ def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_
 
     places = np.array([[1, 2], [2, 1], [2, 1], [2, 1]])
     table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
-    ranking = ws.rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
+    ranking = rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
     text = body_of(ws.render_report(ranking, tmp_path / "r.html").read_text("utf-8"))
     assert "'b' is best more often, in 75%." in html.unescape(text)
 

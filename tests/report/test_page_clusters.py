@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.evaluate import rank
 from wellsep.evaluate.clusters.describing_best import MOST_DESCRIBED, described_objects
+from wellsep.records import Judgement
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.source import collect_evidence
 
@@ -82,7 +84,7 @@ def test_other_runs_have_the_sizes_of_their_clusters(judged):
 
 def test_a_saved_judgement_keeps_what_is_in_the_clusters(judged, tmp_path):
     judgement, *_ = judged
-    again = ws.Judgement.load(judgement.save(tmp_path / "result") or tmp_path / "result")
+    again = Judgement.load(judgement.save(tmp_path / "result") or tmp_path / "result")
     table, before = (page_of(one).clusters.columns for one in (again, judgement))
     assert table == before
     assert "what makes it" in table
@@ -144,7 +146,7 @@ def test_an_answer_without_a_judgement_describes_its_best_alone():
     runs, _ = runs_of_three(60, 3)
     result = ws.ace(ws.score_runs(runs), dip=False)
     evidence = collect_evidence(result, runs=runs, truth=None)
-    assert list(evidence.described) == [ws.rank(result).best]
+    assert list(evidence.described) == [rank(result).best]
 
 
 def test_names_of_features_must_fit_the_input():

@@ -9,6 +9,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.cli.main import main
+from wellsep.records import Judgement
 
 
 def triples(n=60):
@@ -64,7 +65,7 @@ def test_params_stand_beside_every_row(folder, capsys, tmp_path):
     row = next(line for line in out.splitlines() if "trial-2 " in line)
     assert "lr=0.01" in row
     assert "layers" not in out  # the same in all runs
-    saved = ws.Judgement.load(judgement.save(tmp_path / "saved"))
+    saved = Judgement.load(judgement.save(tmp_path / "saved"))
     assert saved.ranking.table()["params"] == judgement.ranking.table()["params"]
     assert "lr=0.01" in judgement._repr_html_()
 

@@ -37,6 +37,10 @@ from ugly import DATA, D, N
 from verdict_cases import cloud, crowd, equals, five, square
 
 import wellsep as ws
+from wellsep import records as result_records
+from wellsep.evaluate import input_scores, mean_scores, own_space_scores, rank
+from wellsep.records import ChosenK, Judgement, Stability
+from wellsep.spaces import dip_statistic, holm
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 INDICES = [name for name in ws.INDICES if name != "disco"]  # which has oracles of its own
@@ -465,7 +469,7 @@ def spaces() -> Results:
                     if isinstance(dip, str)
                     else [dip.statistic, dip.pvalue, *dip.modal_interval]
                 )
-        found[f"dip_statistic/{data}"] = [ws.dip_statistic(column) for column in X.T]
+        found[f"dip_statistic/{data}"] = [dip_statistic(column) for column in X.T]
         for kind, turned in (("float64", X), ("float32", X.astype(np.float32))):
             for projection in ("pca-scaled", "pca", "components", "distances"):
                 space = ws.multimodality(turned, projection=projection, n_components=2)
@@ -477,7 +481,7 @@ def spaces() -> Results:
     sampled = ws.multimodality(DATA["all"].X, projection="distances", max_pairs=100, random_state=0)
     found["multimodality/distances/sampled"] = [sampled.statistic, sampled.pvalue]
     for alpha in (0.05, 0.2):
-        result = ws.holm([0.01, 0.04, 0.03, 0.5, np.nan, 0.01], alpha)
+        result = holm([0.01, 0.04, 0.03, 0.5, np.nan, 0.01], alpha)
         found[f"holm/{alpha}"] = {"adjusted": result.adjusted, "reject": result.reject}
     return found
 
@@ -619,12 +623,12 @@ def ace() -> Results:
             found[f"ace/{case}/{index}"] = _ace(ws.ace(scores, index=index, **options))
     for index in scores.indices:
         found[f"baselines/{index}"] = [
-            ws.own_space_scores(scores, index=index),
-            ws.mean_scores(scores, index=index),
-            ws.mean_scores(scores, index=index, dip=False),
+            own_space_scores(scores, index=index),
+            mean_scores(scores, index=index),
+            mean_scores(scores, index=index, dip=False),
         ]
     found["baselines of the input"] = {
-        label: ws.input_scores(INPUT, runs, index=index)
+        label: input_scores(INPUT, runs, index=index)
         for label, index in zip(scores.indices, JUDGED, strict=True)
     }
     matrix = np.random.default_rng(3).normal(size=(9, 12)).cumsum(axis=1)
@@ -677,10 +681,10 @@ def judgement() -> Results:
         "picks": list(agreement.picks.values()),
     }
     answer, *others = whole.answers["ace"].values()
-    found["rank"] = _ranking(ws.rank(answer, others=others))
+    found["rank"] = _ranking(rank(answer, others=others))
     with tempfile.TemporaryDirectory() as folder:
         whole.save(Path(folder) / "kept")
-        found["loaded"] = _ranking(ws.Judgement.load(Path(folder) / "kept").ranking)
+        found["loaded"] = _ranking(Judgement.load(Path(folder) / "kept").ranking)
     return found
 
 
@@ -1112,7 +1116,7 @@ def one_clustering(spaces: bool = True) -> ws.Runs:
     )
 
 
-def judged(runs: ws.Runs, indices: Any = "silhouette", **options: Any) -> ws.Judgement:
+def judged(runs: ws.Runs, indices: Any = "silhouette", **options: Any) -> Judgement:
     return ws.judge(runs, indices, **{"n_draws": 10, "random_state": 0, **options})
 
 
@@ -1121,12 +1125,12 @@ def stopped_clock() -> Any:
     return mock.patch("time.perf_counter", return_value=0.0)
 
 
-def chosen_k(**options: Any) -> ws.ChosenK:
+def chosen_k(**options: Any) -> ChosenK:
     with stopped_clock():
         return ws.choose_k(INPUT, range(2, 6), indices=INDEX_PAIR, random_state=0, **options)
 
 
-def stable(**options: Any) -> ws.Stability:
+def stable(**options: Any) -> Stability:
     return ws.stability(
         ws.KMeans(3, n_init=2), INPUT, n_draws=6, n_splits=2, random_state=0, **options
     )
@@ -1348,7 +1352,8 @@ def _field(value: Any) -> Any:
         return {"dtype": value.dtype.str, "shape": value.shape, "values": briefly(value.tolist())}
     if is_dataclass(value):
         kind = type(value).__name__
-        return f"<{kind}>" if kind in ws.__all__ else {"kind": kind, **_fields(value)}
+        has_a_case = kind in (*ws.__all__, *result_records.__all__)
+        return f"<{kind}>" if has_a_case else {"kind": kind, **_fields(value)}
     if isinstance(value, Mapping):
         return {repr(key): _field(entry) for key, entry in value.items()}
     if isinstance(value, tuple | list | frozenset | set):
@@ -1411,7 +1416,7 @@ def words() -> Results:
     return {case: _anonymous_texts(plain(value)) for case, value in found.items()}
 
 
-def _said(judgement: ws.Judgement) -> dict[str, Any]:
+def _said(judgement: Judgement) -> dict[str, Any]:
     verdict = judgement.verdict
     return {
         "kind": verdict.kind,

@@ -79,11 +79,12 @@ def describe(
       wellsep describe data.h5ad --labels leiden_1.0 --space X_pca -o clusters.csv
     """
     import wellsep as ws
+    from wellsep.cluster.resampling.result import Stability
 
     refuse_inputs("output", output, data, labels)
     check_file("output", output, TABLES)
     check_folder("save", save)
-    record = None if stability is None else ws.Stability.load(stability)
+    record = None if stability is None else Stability.load(stability)
     reader = TableReader()
     files = [] if labels is None else [labels]
     # --labels chooses among the columns of the label file, or of AnnData.

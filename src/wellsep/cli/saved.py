@@ -83,7 +83,9 @@ def report(
 
     refuse_inputs("output", output, *(runs or ()), truth)
     check_file("output", output, PAGES)
-    found = load_result(result)
+    if not result.is_dir():
+        raise FileNotFoundError(f"result must be a folder that was saved, got {str(result)!r}.")
+    found = ws.load(result)
     ranked = not isinstance(found, ChosenK | Stability)
     if runs and not ranked and len(runs) > 1:
         raise ValueError(f"runs must be one data file for this result, got {len(runs)}.")
@@ -110,18 +112,6 @@ def report(
     )
     reader.tell()
     wrote(page)
-
-
-def load_result(folder: Path) -> Any:
-    """Load the result saved in a folder, a ranking, a chosen K or a stability."""
-    import wellsep.cluster.k_choice.result
-    import wellsep.cluster.resampling.result
-    import wellsep.evaluate  # noqa: F401 (a record can be loaded where its class is known)
-    from wellsep._files.records import Record
-
-    if not folder.is_dir():
-        raise FileNotFoundError(f"result must be a folder that was saved, got {str(folder)!r}.")
-    return Record.load(folder)
 
 
 def _runs(result: Any, sources: list[str]) -> Any:

@@ -218,6 +218,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
     Examples
     --------
     >>> import numpy as np, wellsep as ws
+    >>> from wellsep.evaluate import rank_embeddings
     >>> rng = np.random.default_rng(0)
     >>> truth = np.repeat([0, 1, 2], 40)
     >>> good = rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2]
@@ -225,7 +226,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
     >>> some = truth.copy()
     >>> some[::5] = 0
     >>> labels = {"three": truth, "most": some, "two": truth > 0, "random": truth[::-1] % 2}
-    >>> found = ws.rank_embeddings(ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0))
+    >>> found = rank_embeddings(ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0))
     >>> found.best, found.favourite
     ('good', ('three', 'two'))
     """

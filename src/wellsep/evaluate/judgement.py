@@ -120,7 +120,7 @@ class Judgement(Record):
 
     @cached_property
     def embeddings(self) -> EmbeddingRanking | None:
-        """The embeddings in the order of :func:`wellsep.rank_embeddings`; None without any."""
+        """The embeddings as `rank_embeddings` orders them; None without any."""
         return None if self.by_ace is None else rank_embeddings(self)
 
     @property

@@ -265,8 +265,8 @@ class ConsensusOptions(Computing, VoteOptions):
         Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
         embeddings and use the silhouette. Another name is a judge that an installed package
         brings (entry points of the group ``wellsep.judges``). Scores are an array in the order of
-        the runs, a mapping of names to scores, or what :func:`wellsep.ace`, :func:`wellsep.rank`,
-        :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
+        the runs, a mapping of names to scores, or what :func:`wellsep.ace`,
+        :func:`wellsep.evaluate.rank`, :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
     n_jobs : int, optional
         Threads that count; by default as many as BLAS would use. The result does not depend on it.
     device : str, optional
@@ -278,7 +278,7 @@ class ConsensusOptions(Computing, VoteOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfidenceOptions(Calling, DrawOptions):
-    """The options of :func:`wellsep.rank_confidence`."""
+    """The options of :func:`wellsep.evaluate.rank_confidence`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -235,9 +235,9 @@ def rank(
     others : sequence of AceResult
         The same runs by other indices, shown next to it.
     confidence : RankConfidence, optional
-        From :func:`wellsep.rank_confidence`: rank intervals and the probability of being best.
+        From :func:`wellsep.evaluate.rank_confidence`: rank intervals, probability of being best.
     input_scores : array-like of shape (M,), optional
-        From :func:`wellsep.input_scores`: scores in the data that the runs were made from.
+        From :func:`wellsep.evaluate.input_scores`: scores in the data that the runs were made from.
     votes : mapping of str to array-like of shape (M,), optional
         Scores from :func:`wellsep.consensus`, shown next to the baselines: "consensus",
         "plain_consensus" and "plain_consensus_nmi".
@@ -253,9 +253,10 @@ def rank(
     Examples
     --------
     >>> import wellsep as ws
+    >>> from wellsep.evaluate import rank
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False,
     ...                                partitions=["k2", "k3", "k4"])
-    >>> ranking = ws.rank(ws.ace(scores, dip=False))
+    >>> ranking = rank(ws.ace(scores, dip=False))
     >>> ranking.best, ranking.rank.tolist()
     ('k3', [3, 1, 2])
     """

@@ -95,7 +95,7 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     Parameters
     ----------
     ranking : Ranking
-        From :func:`wellsep.judge` or :func:`wellsep.rank`.
+        From :func:`wellsep.judge` or :func:`wellsep.evaluate.rank`.
     runs : Runs, or a mapping of partition names to label vectors
         The runs that were scored.
     truth : array-like of shape (n,)
@@ -108,10 +108,11 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     Examples
     --------
     >>> import wellsep as ws
+    >>> from wellsep.evaluate import rank
     >>> scores = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["good", "bad"],
     ...                                paired=False)
     >>> labels = {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}
-    >>> found = ws.agreement(ws.rank(ws.ace(scores, dip=False)), labels, [0, 0, 1, 1])
+    >>> found = ws.agreement(rank(ws.ace(scores, dip=False)), labels, [0, 0, 1, 1])
     >>> found.picks["ace"], found.external["ari"].round(2).tolist()
     (('good',), [1.0, -0.5])
     """

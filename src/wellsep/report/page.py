@@ -73,7 +73,7 @@ def render_report(
     Parameters
     ----------
     result : Judgement, Ranking, AceResult, Consensus, ChosenK or Stability
-        From :func:`wellsep.judge`, :func:`wellsep.rank`, :func:`wellsep.ace`,
+        From :func:`wellsep.judge`, :func:`wellsep.evaluate.rank`, :func:`wellsep.ace`,
         :func:`wellsep.consensus`, :func:`wellsep.choose_k` or :func:`wellsep.stability`.
     path : path
         The file to write; it appears whole or not at all.

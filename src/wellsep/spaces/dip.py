@@ -70,7 +70,7 @@ def dip_statistic(x: Any) -> float:
 
     Examples
     --------
-    >>> from wellsep import dip_statistic
+    >>> from wellsep.spaces import dip_statistic
     >>> dip_statistic([1, 2, 3, 4])
     0.125
     >>> dip_statistic([0, 0, 0, 7, 7, 7])

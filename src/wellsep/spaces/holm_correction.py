@@ -57,7 +57,7 @@ def holm(pvalues: Any, alpha: float = 0.05) -> HolmResult:
 
     Examples
     --------
-    >>> from wellsep import holm
+    >>> from wellsep.spaces import holm
     >>> result = holm([0.01, 0.04, 0.03], alpha=0.05)
     >>> result.adjusted.tolist(), result.reject.tolist()
     ([0.03, 0.06, 0.06], [True, False, False])

@@ -215,9 +215,9 @@ def input_scores(
 
     Examples
     --------
-    >>> import wellsep as ws
+    >>> from wellsep.evaluate import input_scores
     >>> X = [[0.0, 0], [0, 1], [5, 0], [5, 1]]
-    >>> ws.input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
+    >>> input_scores(X, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]}).round(3)
     array([ 0.802, -0.39 ])
     """
     partitions = Partitions.from_labels(dict(partitions_of(runs)), noise=noise)

@@ -122,12 +122,13 @@ def rank_confidence(
     Examples
     --------
     >>> import numpy as np, wellsep as ws
+    >>> from wellsep.evaluate import rank_confidence
     >>> side = np.arange(60) % 2
     >>> X = np.random.default_rng(0).normal(size=(2, 60, 3)) + 9 * side[:, None]
     >>> labels = {"sides": side, "thirds": np.arange(60) % 3, "halves": np.arange(60) < 30}
     >>> runs = ws.Runs.from_parts({"first": X[0], "second": X[1]}, labels)
     >>> scores = ws.score_runs(runs)
-    >>> sure = ws.rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
+    >>> sure = rank_confidence(runs, scores, ws.ace(scores), n_draws=10)
     >>> sure.probability_best.tolist(), sure.interval[0].tolist()
     ([1.0, 0.0, 0.0], [1, 1])
     """

@@ -105,10 +105,11 @@ def partition_details(
     Examples
     --------
     >>> import numpy as np, wellsep as ws
+    >>> from wellsep.evaluate import partition_details
     >>> X = np.array([[0.0, 0], [0, 1], [5, 0], [5, 1]])
     >>> runs = ws.Runs.from_parts({"flat": X}, {"good": [0, 0, 1, 1], "bad": [0, 1, 0, 1]})
     >>> result = ws.ace(ws.score_runs(runs), dip=False)
-    >>> details = ws.partition_details(runs, result)
+    >>> details = partition_details(runs, result)
     >>> details.partition, details.widths.round(2).tolist(), details.margins.tolist()
     ('good', [0.8, 0.8, 0.8, 0.8], [2.5, 2.5, 2.5, 2.5])
     """

@@ -37,9 +37,10 @@ def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> ScoreGrid:
     Examples
     --------
     >>> import wellsep as ws
+    >>> from wellsep.evaluate import rank
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
     >>> result = ws.ace(scores, dip=False)
-    >>> grid = score_grid(ws.rank(result), scores, result)
+    >>> grid = score_grid(rank(result), scores, result)
     >>> grid.partitions.tolist(), grid.values.shape
     ([1, 2, 0], (3, 2))
     """

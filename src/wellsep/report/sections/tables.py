@@ -35,8 +35,9 @@ def ranking_table(
     Examples
     --------
     >>> import wellsep as ws
+    >>> from wellsep.evaluate import rank
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
-    >>> table = ranking_table(ws.rank(ws.ace(scores, dip=False)))
+    >>> table = ranking_table(rank(ws.ace(scores, dip=False)))
     >>> [column.key for column in table.columns]
     ['rank', 'name', 'score', 'picked', 'rank:mean_admitted']
     >>> table.columns[1].values
@@ -98,8 +99,9 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     Examples
     --------
     >>> import wellsep as ws
+    >>> from wellsep.evaluate import rank
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
-    >>> judge_picks(ws.rank(ws.ace(scores, dip=False)))
+    >>> judge_picks(rank(ws.ace(scores, dip=False)))
     {1: ['ACE (score)', 'mean']}
     """
     first: dict[int, int] = {}
