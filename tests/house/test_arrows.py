@@ -34,7 +34,6 @@ LEAVES = {
     "_text.sentences",
     "_text.glossary",
     "_sklearn_callbacks",
-    "_deprecation",
     "_plugins",
 }
 BELOW = {
@@ -69,7 +68,6 @@ BELOW = {
     "_text.sentences": set(),
     "_text.glossary": set(),
     "_sklearn_callbacks": set(),
-    "_deprecation": set(),
     "_plugins": set(),
     "datasets": {"_checks.arrays", "_checks.values", "_text.sentences"},
     "runs": {

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-import warnings
 
-import pytest
 from golden import ROOT
 
 import wellsep as ws
-from wellsep._deprecation import deprecated
 
 
 def test_citation_and_change_log_name_the_version_of_the_package():
@@ -58,19 +55,3 @@ def test_releases_are_built_with_tools_that_are_known_by_their_hashes():
     recipe = recipe.partition("\n\n")[0]
     assert "--require-hashes -r requirements-build.txt" in recipe
     assert "build --no-isolation" in recipe  # or the build would fetch its own tools
-
-
-def test_a_name_that_goes_says_when_and_what_to_use_instead():
-    @deprecated(instead="`new`", gone_in="2.0")
-    def old(value: int) -> int:
-        """Return twice the value."""
-        return 2 * value
-
-    with pytest.warns(FutureWarning, match="old goes in wellsep 2.0. Use `new`.") as told:
-        assert old(3) == 6
-    assert told[0].filename == __file__  # the caller's line, not ours
-    assert old.__doc__ == "Return twice the value."
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(FutureWarning):
-            old(3)
