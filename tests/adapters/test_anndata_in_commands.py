@@ -175,29 +175,6 @@ def test_the_answer_is_written_back(where, path, capsys):
     assert len(target.obsm) == 3
 
 
-def test_a_consensus_that_is_best_is_written_back(tmp_path, capsys):
-    made = cells()
-    rng = np.random.default_rng(1)
-    for number in range(5):  # each is wrong elsewhere, so that their consensus is nearest to all
-        wrong = rng.random(90) < 0.25
-        labels = np.where(wrong, rng.integers(0, 3, 90), np.arange(90) % 3)
-        made.obs[f"ward_{number}"] = labels.astype(str)
-    path = tmp_path / "cells.h5ad"
-    made.write_h5ad(path)
-    words = ["--labels", "ward_*", "--judge", "consensus", "--consensus", "--write-back"]
-    code, _, err = run(capsys, "rank", path, *QUICK, *words)
-    assert (code, err.splitlines()[-1]) == (0, f"wrote {path}")
-    written = anndata.read_h5ad(path)
-    assert written.uns["wellsep"]["best"] == "consensus"
-    column = written.obs["wellsep_best"]
-    judgement = ws.judge(made, labels="ward_*", judge="consensus", consensus_run=True, n_draws=4)
-    ws.adapters.write_anndata(judgement, made)
-    made_labels = judgement.consensus_run.labels.astype(str).tolist()
-    assert made_labels == made.obs["wellsep_best"].tolist() == column.tolist()
-    with pytest.raises(ValueError, match=r"target must hold the objects .* \(90\), got 60"):
-        ws.adapters.write_anndata(judgement, made[:60].copy())
-
-
 def test_an_answer_is_not_written_where_its_column_is_missing():
     made = cells()
     judgement = ws.judge(made, labels="leiden_*", n_draws=0)

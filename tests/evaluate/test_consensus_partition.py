@@ -269,3 +269,30 @@ def test_one_cluster_in_one_run_is_tried_too():
     found = ws.consensus_partition({"one": [0] * 6, **SIX})
     assert list(found.tried) == [1, 2]
     assert found.n_clusters == 2
+
+
+def test_it_is_judged_as_one_more_run_and_moves_no_score_of_the_others():
+    labels, truth = noisy(90, 3, (0.3, 0.3, 0.3, 0.4))
+    X = np.random.default_rng(1).normal(size=(90, 3)) + 4 * np.eye(3)[truth]
+    runs = ws.Runs.from_parts({"s": X}, labels)
+    made = ws.consensus_partition(runs)
+    before, after = (ws.judge(r, n_draws=0, dip=False) for r in (runs, made.added_to(runs)))
+    assert after.ranking.names == (*before.ranking.names, "consensus")
+    assert after.scores.params["consensus"]["made_by"] == "wellsep.consensus_partition"
+    scores = after.scores.values["silhouette"]
+    np.testing.assert_array_equal(scores[:, :-1], before.scores.values["silhouette"])
+    assert scores[0, -1] == pytest.approx(ws.silhouette_score(X, made.labels))
+
+
+def test_runs_that_hold_one_of_its_name_are_refused():
+    runs = ws.Runs.from_parts(partitions={**SIX, "consensus": [0, 1, 0, 1, 0, 1]})
+    with pytest.raises(ValueError, match="must not hold a run called 'consensus' where one is"):
+        ws.consensus_partition(runs).added_to(runs)
+
+
+def test_a_judgement_keeps_the_agreement_of_all_runs(tmp_path):
+    plain = ws.judge(ws.Runs.from_parts(partitions=SIX), n_draws=0)
+    kept = plain.answers["plain_consensus"]["ari"]
+    again = ws.Judgement.load(plain.save(tmp_path)).answers["plain_consensus"]["ari"]
+    np.testing.assert_array_equal(again.agreement, kept.agreement)
+    assert again.matrix().shape == (3, 3)

@@ -36,7 +36,7 @@ WITHOUT_FLAG = {
     "progress", "redo_dip", "tie_tolerance", "undefined",
 }  # fmt: skip
 FLAGS = {
-    "X": "--input", "consensus_run": "--consensus", "indices": "--index", "n_draws": "--draws",
+    "X": "--input", "indices": "--index", "n_draws": "--draws",
     "n_jobs": "--jobs", "random_state": "--seed",
 }  # fmt: skip
 

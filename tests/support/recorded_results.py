@@ -1377,7 +1377,6 @@ def words() -> Results:
         "six runs/several indices": judged(runs, JUDGED[:4], X=INPUT, dip=False),
         "six runs/no draws": judged(runs, n_draws=0, dip=False),
         "six runs/consensus": judged(runs, judge="consensus"),
-        "six runs/consensus run": judged(runs, consensus_run=True, dip=False),
         "six runs/dbscan": judged(runs, grouping="dbscan", eps=0.3, alpha=0.5, dip=False),
         "two runs": judged(two, dip=False),
         "one embedding": judged(one_space),

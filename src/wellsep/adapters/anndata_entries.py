@@ -66,9 +66,8 @@ def read_space(source: Any, space: str | None = None) -> Any:
 def write_anndata(judgement: Any, target: Any) -> None:
     """Write the best clustering to ``obs["wellsep_best"]`` and the ranking to ``uns["wellsep"]``.
 
-    The column holds the labels of the best partition: a column of ``obs``, or the consensus that
-    the judgement made. The entry holds its name, the judge, the index, the ranking by columns and
-    the explanation.
+    The column holds the labels of the best partition, which is a column of ``obs``. The entry
+    holds its name, the judge, the index, the ranking by columns and the explanation.
 
     Parameters
     ----------
@@ -107,15 +106,10 @@ def write_anndata(judgement: Any, target: Any) -> None:
         "ranking": {name: np.asarray(values) for name, values in columns.items()},
         "explanation": np.asarray(found["explanation"], dtype=object),
     }
-    made = getattr(judgement, "consensus_run", None)
-    labels = made.labels if made is not None and made.run_name == best else None
     if not isinstance(target, str | os.PathLike):
-        if labels is not None:
-            target.obs["wellsep_best"] = _column(labels, len(target.obs))
-        elif best in target.obs:
-            target.obs["wellsep_best"] = target.obs[best].to_numpy()
-        else:
+        if best not in target.obs:
             raise ValueError(_no_column(best, target.obs))
+        target.obs["wellsep_best"] = target.obs[best].to_numpy()
         target.uns["wellsep"] = entry
         return
     path = check_path("target", target)
@@ -128,27 +122,12 @@ def write_anndata(judgement: Any, target: Any) -> None:
         with h5py.File(temporary, "r+") as file:
             obs = file["obs"]
             order = [str(name) for name in obs.attrs["column-order"]]
-            if labels is not None:
-                column = _column(labels, len(obs[obs.attrs["_index"]]))
-            elif best in order:
-                column = anndata.io.read_elem(obs[best])
-            else:
+            if best not in order:
                 raise ValueError(_no_column(best, order))
-            anndata.io.write_elem(obs, "wellsep_best", column)
+            anndata.io.write_elem(obs, "wellsep_best", anndata.io.read_elem(obs[best]))
             if "wellsep_best" not in order:
                 obs.attrs["column-order"] = [*order, "wellsep_best"]
             anndata.io.write_elem(file.require_group("uns"), "wellsep", entry)
-
-
-def _column(labels: np.ndarray, n_objects: int) -> Any:
-    """Labels as scanpy keeps them: categories of text."""
-    if len(labels) != n_objects:
-        raise ValueError(
-            f"target must hold the objects that were judged ({len(labels)}), got {n_objects}."
-        )
-    pandas = require("pandas", "anndata")
-    order = [str(label) for label in np.unique(labels)]
-    return pandas.Categorical(labels.astype(str), categories=order)
 
 
 def _no_column(best: str, columns: Any) -> str:

@@ -129,13 +129,6 @@ def rank(
             "each other. auto: consensus where the number of clusters varies, else ace."
         ),
     ] = "auto",
-    consensus_run: Annotated[
-        bool,
-        typer.Option(
-            "--consensus",
-            help="Make one clustering from all of them, and rank it too, as 'consensus'.",
-        ),
-    ] = False,
     n_draws: Annotated[
         int,
         typer.Option(
@@ -279,8 +272,6 @@ def rank(
             "layout": layout if report is not None or save is not None else None,
         }
         judgement = ws.judge(runs, **options)
-        if judgement.consensus_run is not None:
-            runs = judgement.consensus_run.added_to(runs)
         reader.tell()
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (

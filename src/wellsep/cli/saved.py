@@ -118,10 +118,8 @@ def _runs(result: Any, sources: list[str]) -> Any:
     """The runs that were judged; from AnnData the embeddings and columns that the result names."""
     from wellsep.adapters import load_any
     from wellsep.evaluate import Judgement
-    from wellsep.evaluate.vote.merged_partition import MADE_RUN
 
     if len(sources) > 1 or not is_anndata(sources[0]) or not isinstance(result, Judgement):
         return load_any(sources)
-    scores, made = result.scores, result.consensus_run
-    labels = [name for name in scores.partitions if made is None or name != MADE_RUN]
-    return load_any(sources, spaces=list(scores.spaces) or None, labels=labels)
+    scores = result.scores
+    return load_any(sources, spaces=list(scores.spaces) or None, labels=list(scores.partitions))

@@ -23,7 +23,6 @@ from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
-from wellsep.evaluate.vote.merged_partition import ConsensusPartition
 from wellsep.evaluate.words.explanation import ranking_html
 from wellsep.evaluate.words.verdict import Verdict, verdict
 
@@ -53,8 +52,6 @@ class Judgement(Record):
     structure : Structure or None
         How much clearer the partitions are than k-means on a cloud without structure; None where
         that was not tested.
-    consensus_run : ConsensusPartition or None
-        The partition that was made from the runs and ranked with them, where it was asked for.
     params : dict of partition to its parameters, where a run has any
     options : dict
         The options of the call that are plain data, for the record.
@@ -73,7 +70,6 @@ class Judgement(Record):
     judge: str = "ace"
     asked: str = "auto"
     structure: Structure | None = None
-    consensus_run: ConsensusPartition | None = None
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: Coordinates | None = None

@@ -37,8 +37,6 @@ from wellsep.evaluate.scoring.spaces import (
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
-from wellsep.evaluate.vote.merged_partition import MADE_RUN, ConsensusPartition
-from wellsep.evaluate.vote.merging import add_consensus_run
 from wellsep.evaluate.vote.weights import all_equal, first_of_class, k_varies, number_classes
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -78,8 +76,8 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
-    runs, made = add_consensus_run(open_runs(runs, options), options)
-    found = replace(_judge(runs, options, made), options=options.to_plain())
+    runs = open_runs(runs, options)
+    found = replace(_judge(runs, options), options=options.to_plain())
     if options.layout is None or not options.details or not runs.spaces:
         return found
     return replace(found, layout=_layout(runs, found, options))
@@ -101,11 +99,10 @@ def _layout(runs: Runs, found: Judgement, options: Options) -> Coordinates:
     return Coordinates(freeze(chosen), (freeze(xy),), (f"{axes} of {what}",))
 
 
-def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Judgement:
+def _judge(runs: Runs, options: Options) -> Judgement:
     """Scores, answers, confidence and details; with labels alone, or equal runs, what there is."""
     if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
-        return _judge_labels(runs, options, made)
-    silent = () if made is None else (MADE_RUN,)
+        return _judge_labels(runs, options)
     partitions = encode_runs(runs, options)
     if all_equal(partitions.first_equal):
         return _judge_equal(runs, partitions, options)
@@ -124,7 +121,7 @@ def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Jud
     by_ace = options.part(AceOptions)
     answer = judge_distinct(scores, by_ace)
     answers = {answer.index: answer}
-    notes: tuple[str, ...] = (*runs.notes, *(() if made is None else (made.note,)))
+    notes = runs.notes
     if len(runs.spaces) < n_spaces:
         notes += (
             f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
@@ -139,8 +136,8 @@ def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Jud
             notes += (f"{index_name} could not rank the runs: {reason}",)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
     by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if plain := plain_votes(counted, silent):
-        votes = {k: vote_by_ace(counted, own, silent) for k, own in answers.items()}
+    if plain := plain_votes(counted):
+        votes = {k: vote_by_ace(counted, own) for k, own in answers.items()}
         by_judge |= {"consensus": votes, "plain_consensus": plain}
     decides = _who_decides(options.judge, counted, by_judge)
     confidence = None
@@ -162,8 +159,7 @@ def _judge(runs: Runs, options: Options, made: ConsensusPartition | None) -> Jud
         judge=decides,
         asked=options.judge,
         structure=structure,
-        consensus_run=made,
-        params=_params_of(runs, partitions, made),
+        params=_params_of(runs),
     )
     if not options.details:
         return found
@@ -198,12 +194,9 @@ def _descriptions(
     )
 
 
-def _params_of(
-    runs: Runs, partitions: Partitions, made: ConsensusPartition | None
-) -> dict[str, Mapping[str, Any]]:
-    """Parameters of the runs that were given; those of a run made here are in its record."""
-    names = [name for name in partitions.names if made is None or name != MADE_RUN]
-    return {name: one for name, one in runs.params.items() if one and name in names}
+def _params_of(runs: Runs) -> dict[str, Mapping[str, Any]]:
+    """Parameters of the runs that have a partition and any."""
+    return {name: one for name, one in runs.params.items() if one and name in runs.partitions}
 
 
 def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
@@ -256,9 +249,6 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
         raise NothingToRank(f"All {n} runs {found}; add runs that find two clusters or more.")
     vote = unanimous_vote(count_labels(partitions, n_jobs=options.n_jobs))
     structure = details = None
-    notes = runs.notes
-    if options.consensus_run:
-        notes += ("No consensus partition was made: it would be the same clustering.",)
     if runs.spaces:
         once, copies = spaces_once(with_drawn_spaces(runs, options))
         scores = rows_once(score_spaces(once, partitions, options)[0], copies)
@@ -274,20 +264,18 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
         scores,
         {"consensus": {"ari": vote}},
         details=details,
-        notes=notes,
+        notes=runs.notes,
         judge="consensus",
         asked=options.judge,
         structure=structure,
-        params=_params_of(runs, partitions, None),
+        params=_params_of(runs),
     )
     if details is None:
         return judged
     return replace(judged, descriptions=_descriptions(runs, partitions, judged, options))
 
 
-def _judge_labels(
-    runs: Runs, options: Options, made: ConsensusPartition | None = None
-) -> Judgement:
+def _judge_labels(runs: Runs, options: Options) -> Judgement:
     """The judgement of partitions alone: they vote, and all votes weigh the same."""
     if options.judge == "ace":
         raise ValueError(
@@ -299,7 +287,7 @@ def _judge_labels(
         return _judge_equal(runs, partitions, options)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
     refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
-    plain = plain_votes(counted, () if made is None else (MADE_RUN,))
+    plain = plain_votes(counted)
     vote = plain["ari"]
     confidence = None
     if options.n_draws:
@@ -314,9 +302,8 @@ def _judge_labels(
         scores,
         by_judge,
         confidence,
-        notes=(*runs.notes, *(() if made is None else (made.note,))),
+        notes=runs.notes,
         judge="consensus",
         asked=options.judge,
-        consensus_run=made,
-        params=_params_of(runs, partitions, made),
+        params=_params_of(runs),
     )

@@ -338,9 +338,6 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
         different ones among distinct partitions, and their 90 % quantile at least 1.5 times their
         10 % quantile), else ACE. Without any space all votes weigh the same. The other judge is
         shown next to it.
-    consensus_run : bool
-        Also rank the consensus partition of the runs, see :func:`wellsep.consensus_partition`, as
-        one more run called "consensus". It has no vote.
     X : array-like of shape (n, p), optional
         The data the runs were made from. If given, every partition is also scored there, as a
         baseline.
@@ -357,7 +354,6 @@ class Options(ScoreOptions, DrawOptions, AceOptions):
 
     n_draws: int = _option(100, _count_from(0))
     judge: str = _option("auto", _one_of(JUDGES))
-    consensus_run: bool = _option(False, check_flag)
     X: Any = None
     feature_names: Sequence[str] | None = _option(None, _or_none(check_names))
     details: bool = _option(True, check_flag)

@@ -24,7 +24,6 @@ from wellsep.evaluate import (
 )
 from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.scores import Coordinates
-from wellsep.evaluate.vote.merged_partition import MADE_RUN
 from wellsep.partitions import encode
 from wellsep.runs import Runs
 
@@ -102,9 +101,6 @@ def collect_evidence(
         ranking, scores, details = result.ranking, result.scores, result.details
         verdict, explanation = result.verdict, result.explanation
         embeddings, described = result.embeddings, result.descriptions
-        made = result.consensus_run  # ranked, and in no folder of runs
-        if made is not None and isinstance(runs, Runs) and MADE_RUN not in runs.names:
-            runs = made.added_to(runs)
     else:
         ranking = result if isinstance(result, Ranking) else rank(result)
         explanation = ranking.explanation

@@ -62,19 +62,12 @@ def draw_plan(
     return Plan(halves, kept, left_out, int(rng.integers(2**32)))
 
 
-def draw_panels(
-    codes: np.ndarray,
-    n_draws: int,
-    *,
-    least: int,
-    seed: int,
-    among: np.ndarray | None = None,
-) -> np.ndarray:
+def draw_panels(codes: np.ndarray, n_draws: int, *, least: int, seed: int) -> np.ndarray:
     """(B, P) positions of the partitions that take part in each draw.
 
     P is half of them, and at least ``least``. They are drawn in an order that depends on nothing
     but which objects are together, so the same ones are drawn whatever the order and names of the
-    runs, and whether or not there are copies. Partitions outside ``among`` are never drawn.
+    runs, and whether or not there are copies.
 
     Examples
     --------
@@ -85,8 +78,6 @@ def draw_panels(
     """
     keys = [by_appearance(row).tobytes() for row in codes]
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
-    if among is not None:
-        order = order[np.isin(order, among)]
     n = len(order)
     size = min(n, max(least, -(-n // 2)))
     rng = np.random.default_rng(seed)

@@ -20,7 +20,6 @@ from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
     vote_weights,
-    voters_among,
 )
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Partitions
@@ -54,9 +53,8 @@ def confidence_of_vote(
     tables = count_by_group(
         whole.codes[:, objects], plan.halves.group[objects], n_groups, n_jobs=n_jobs
     )
-    with_vote = voters_among(vote.partitions, vote.class_of, vote.silent)
     n_draws = len(plan.halves.chosen)
-    panels = draw_panels(whole.codes, n_draws, least=VOTERS, seed=plan.seed, among=with_vote)
+    panels = draw_panels(whole.codes, n_draws, least=VOTERS, seed=plan.seed)
     found: list[np.ndarray | None] = []
     for chosen, voters, scores in zip(plan.halves.chosen, panels, by_ace, strict=True):
         agreement = adjusted_rand(tables.counts(chosen))
@@ -76,7 +74,7 @@ def confidence_of_vote(
         seconds=spent + time.perf_counter() - begin,
         partitions=vote.partitions,
         notes=notes,
-        runs_per_draw=panels.shape[1] if panels.shape[1] < len(with_vote) else 0,
+        runs_per_draw=panels.shape[1] if panels.shape[1] < len(first) else 0,
     )
 
 

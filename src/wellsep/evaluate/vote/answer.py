@@ -16,8 +16,7 @@ from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
-    voters_among,
-    weights_of_voters,
+    vote_weights,
 )
 from wellsep.runs.folder_names import best_first
 
@@ -59,8 +58,6 @@ class Consensus(Record):
     reasons : dict of partition name to a sentence
         Why a partition cannot be supported.
     notes : sentences on what was unusual
-    silent : tuple of str
-        Runs that are scored and have no vote, such as one made from the others.
     """
 
     partitions: tuple[str, ...]
@@ -76,7 +73,6 @@ class Consensus(Record):
     coverage: np.ndarray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
 
     @cached_property
     def rank(self) -> np.ndarray:
@@ -133,8 +129,7 @@ class Consensus(Record):
         Near copies share a vote here too. NaN if no partition agrees with the others more than
         chance would.
         """
-        voters = voters_among(self.partitions, self.class_of, self.silent)
-        alike = weights_of_voters(None, self.agreement, voters, self.options)
+        alike = vote_weights(None, self.agreement, self.options)
         plain = mean_agreement(self.agreement, alike)
         largest = plain.max()
         share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
@@ -217,9 +212,6 @@ def _question(found: Consensus) -> Iterator[str]:
         )
     elif found.first_judge == "none":
         yield "All votes weigh the same."
-    if found.silent:
-        has = "has no vote" if len(found.silent) == 1 else "have no votes"
-        yield f"{listing(map(repr, found.silent))} {has}."
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"
         yield f"Noise (-1) counts as {meaning}."

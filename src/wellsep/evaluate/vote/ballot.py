@@ -21,8 +21,7 @@ from wellsep.evaluate.vote.weights import (
     first_of_class,
     mean_agreement,
     number_classes,
-    voters_among,
-    weights_of_voters,
+    vote_weights,
 )
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Partitions
@@ -89,18 +88,15 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     return hold_vote(counted, class_of, options.part(VoteOptions), name, given)
 
 
-def plain_votes(counted: Counted, silent: tuple[str, ...] = ()) -> dict[str, Consensus]:
+def plain_votes(counted: Counted) -> dict[str, Consensus]:
     """Consensus without a first judge, by agreement; none if there is one partition only.
 
-    Equal partitions count once, and near copies share a vote. The ``silent`` runs have none.
+    Equal partitions count once, and near copies share a vote.
     """
     class_of = number_classes(counted.counts.first_equal)
     if not class_of.any():
         return {}
-    return {
-        m: hold_vote(counted, class_of, VoteOptions(agreement=m), silent=silent)
-        for m in VOTES.values()
-    }
+    return {m: hold_vote(counted, class_of, VoteOptions(agreement=m)) for m in VOTES.values()}
 
 
 def unanimous_vote(counted: Counted) -> Consensus:
@@ -119,11 +115,11 @@ def unanimous_vote(counted: Counted) -> Consensus:
     )
 
 
-def vote_by_ace(counted: Counted, by_ace: AceResult, silent: tuple[str, ...] = ()) -> Consensus:
+def vote_by_ace(counted: Counted, by_ace: AceResult) -> Consensus:
     """The vote that ACE weighs: agreement by ARI, squared ranks, near copies share a vote."""
     options = VoteOptions(tie_tolerance=by_ace.options.tie_tolerance)
     class_of = number_classes(counted.counts.first_equal)
-    return hold_vote(counted, class_of, options, "ace", by_ace.scores, silent)
+    return hold_vote(counted, class_of, options, "ace", by_ace.scores)
 
 
 def hold_vote(
@@ -132,20 +128,15 @@ def hold_vote(
     options: VoteOptions,
     first_judge: str = "none",
     first_scores: np.ndarray | None = None,
-    silent: tuple[str, ...] = (),
 ) -> Consensus:
-    """Let counted partitions vote; ``class_of`` numbers the distinct ones, ``silent`` ones do not.
-
-    A silent run has a score, its agreement with the voters, and moves no other run's score.
-    """
+    """Let counted partitions vote; ``class_of`` numbers the distinct ones."""
     own = first_of_class(class_of)
-    voters = voters_among(counted.names, class_of, silent)
     agreement = AGREEMENTS[options.agreement](counted.counts.subset(own))
     liked = None
     if first_scores is not None:
         liked = np.bincount(class_of, first_scores) / np.bincount(class_of)
     for _ in range(options.rounds):
-        weights = weights_of_voters(liked, agreement, voters, options)
+        weights = vote_weights(liked, agreement, options)
         scores = liked = mean_agreement(agreement, weights)
     return Consensus(
         partitions=counted.names,
@@ -160,8 +151,7 @@ def hold_vote(
         n_clusters=freeze(counted.n_clusters),
         coverage=freeze(counted.coverage),
         reasons=_reasons(counted, class_of, weights),
-        notes=tuple(_notes(counted, class_of, agreement, voters, options)),
-        silent=silent,
+        notes=tuple(_notes(counted, class_of, agreement, options)),
     )
 
 
@@ -271,7 +261,6 @@ def _notes(
     counted: Counted,
     class_of: np.ndarray,
     agreement: np.ndarray,
-    voters: np.ndarray,
     options: VoteOptions,
 ) -> Iterator[str]:
     n, distinct = len(class_of), len(agreement)
@@ -279,18 +268,17 @@ def _notes(
         yield (
             f"{count(n - distinct, 'run')} of {n} "
             f"{'equals' if n - distinct == 1 else 'equal'} another one; equal partitions "
-            f"have one vote, so {len(voters)} vote."
+            f"have one vote, so {distinct} vote."
         )
-    if distinct == 2 and len(voters) == 2:
+    if distinct == 2:
         yield (
             "There are two different partitions only. Each is compared with the other, "
             "so both have the same score: no ranking is possible."
         )
     if options.near is not None:
-        among = agreement[np.ix_(voters, voters)]
-        close = int(((among >= options.near).sum(axis=1) > 1).sum())
+        close = int(((agreement >= options.near).sum(axis=1) > 1).sum())
         if close:
             yield (
-                f"{close} of {len(voters)} partitions agree with another one by at least "
+                f"{close} of {distinct} partitions agree with another one by at least "
                 f"{options.near:g}; such near copies share a vote."
             )

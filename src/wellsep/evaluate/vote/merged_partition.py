@@ -15,7 +15,7 @@ from wellsep._text.sentences import count, html_box, html_table
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
-MADE_RUN = "consensus"  # the run's name where it is ranked with the others
+_NAME = "consensus"  # of the run that it becomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,6 @@ class ConsensusPartition(Record):
     n_compared: int
 
     @property
-    def run_name(self) -> str:
-        """Its name where it is ranked with the others."""
-        return MADE_RUN
-
-    @property
     def n_objects(self) -> int:
         """Number of objects."""
         return len(self.labels)
@@ -101,23 +96,13 @@ class ConsensusPartition(Record):
         ('a', 'b', 'consensus')
         """
         check_kind("runs", runs, Runs, "load a folder with load_runs")
-        if MADE_RUN in runs.names:
+        if _NAME in runs.names:
             raise ValueError(
-                f"runs must not hold a run called {MADE_RUN!r} where one is made, got one; "
-                "rename it."
+                f"runs must not hold a run called {_NAME!r} where one is made, got one; rename it."
             )
         how = {"made_by": "wellsep.consensus_partition", "linkage": self.linkage}
-        made = Run(MADE_RUN, labels=self.labels, params=how | {"n_clusters": self.n_clusters})
+        made = Run(_NAME, labels=self.labels, params=how | {"n_clusters": self.n_clusters})
         return replace(runs, runs=(*runs, made))
-
-    @property
-    def note(self) -> str:
-        """What a ranking with this partition must say about it."""
-        return (
-            f"{MADE_RUN!r} was made by wellsep from the other runs ({self.linkage} linkage, "
-            f"{count(self.n_clusters, 'cluster')}). It has no vote. It is made to agree with the "
-            "runs, so a high place by agreement is no proof of quality."
-        )
 
     @property
     def order(self) -> np.ndarray:

@@ -22,15 +22,13 @@ from wellsep.compute.statistics.coassociation import (
     most_profiles,
 )
 from wellsep.compute.statistics.contingency import count_pairs
-from wellsep.evaluate.options import Options
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
 from wellsep.evaluate.vote.merged_partition import ConsensusPartition
-from wellsep.evaluate.vote.weights import all_equal, first_of_class, number_classes
+from wellsep.evaluate.vote.weights import first_of_class, number_classes
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Partitions, is_noise
-from wellsep.runs import Runs
 
 LINKAGES = ("average", "single")
 
@@ -53,7 +51,7 @@ def consensus_partition(
     merged with their sizes as weights, which gives exactly the tree of all objects.
 
     The result shares every mistake that most runs make. It is an answer next to the runs, not
-    above them: :func:`wellsep.judge` scores it as one more run with ``consensus_run=True``.
+    above them: ``made.added_to(runs)`` is the runs with it as one more.
 
     Parameters
     ----------
@@ -142,20 +140,6 @@ def consensus_partition(
         n_profiles=len(whole.sizes),
         n_compared=len(used.sizes),
     )
-
-
-def add_consensus_run(runs: Runs, options: Options) -> tuple[Runs, ConsensusPartition | None]:
-    """The runs with their consensus partition as one more, where the options ask for it.
-
-    Runs that are all equal are their own consensus partition, and stay as they are.
-    """
-    if not options.consensus_run or not isinstance(runs, Runs):
-        return runs, None
-    partitions = _encoded(labels_of(runs), "cluster")
-    if all_equal(partitions.first_equal):  # they are their own consensus
-        return runs, None
-    made = consensus_partition(partitions, random_state=options.random_state)
-    return made.added_to(runs), made
 
 
 def _encoded(labels: Any, noise: str) -> Partitions:

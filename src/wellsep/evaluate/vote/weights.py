@@ -26,24 +26,6 @@ def vote_weights(
     return weights
 
 
-def weights_of_voters(
-    liked: np.ndarray | None, agreement: np.ndarray, voters: np.ndarray, options: VoteOptions
-) -> np.ndarray:
-    """(D,) what each vote weighs; 0 for a partition that has none, which moves no other weight."""
-    weights = np.zeros(len(agreement))
-    asked = None if liked is None else liked[voters]
-    weights[voters] = vote_weights(asked, agreement[np.ix_(voters, voters)], options)
-    return weights
-
-
-def voters_among(
-    names: tuple[str, ...], class_of: np.ndarray, silent: tuple[str, ...]
-) -> np.ndarray:
-    """The distinct partitions that vote: those that a run with a vote has."""
-    has_vote = [name not in silent for name in names]
-    return np.unique(class_of[has_vote])
-
-
 def mean_agreement(agreement: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(D,) weighted mean agreement with the others; 0 where no other has a vote.
 
