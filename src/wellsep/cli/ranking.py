@@ -7,7 +7,6 @@ import dataclasses
 import logging
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,11 +19,10 @@ from wellsep.cli.printing import (
     JsonOption,
     check_file,
     check_folder,
-    print_error,
     print_json,
     print_line,
-    progress,
     refuse_inputs,
+    show_progress,
     told_when_interrupted,
     wrote,
 )
@@ -362,40 +360,11 @@ def default_cache() -> Path | None:
 
 
 def _show_progress() -> Callable[[int, int, str], None]:
-    """A bar over the spaces, then one over the half-samples, on stderr; and how long it takes."""
-    bar = contextlib.ExitStack()
-    state: dict[str, Any] = {"advance": None, "done": 0, "start": 0.0, "told": False}
+    """A bar over the spaces, then one over the half-samples, on stderr, each with the time left."""
+    bars = show_progress()
 
     def told(done: int, total: int, name: str) -> None:
-        draws = name == "half-samples"
-        if state["advance"] is None:
-            title = "Judging half-samples" if draws else "Scoring spaces"
-            state["advance"] = bar.enter_context(progress(title, total))
-            state.update(start=time.perf_counter(), told=False, done=0)
-        left = _time_left(time.perf_counter() - state["start"], done, total)
-        if done > 0 and left and not state["told"]:
-            state["told"] = True
-            what = "half-samples" if draws else "spaces"
-            remedy = "--draws and --max-spaces make it less."
-            print_error(f"{total:,} {what}: about {left} left. {remedy}")
-        state["advance"](done - state["done"])
-        state["done"] = done
-        if done == total:
-            bar.close()
-            state["advance"] = None
+        what = "Judging half-samples" if name == "half-samples" else "Scoring spaces"
+        bars(done, total, what)
 
     return told
-
-
-def _time_left(spent: float, done: int, total: int) -> str | None:
-    """The rest of the time in words, if it is more than 20 seconds.
-
-    Examples
-    --------
-    >>> _time_left(3.0, 1, 2000), _time_left(0.5, 1, 20)
-    ('100 minutes', None)
-    """
-    rest = spent / done * (total - done) if done else 0.0
-    from wellsep.evaluate.scoring.duration import in_words
-
-    return in_words(rest) if rest > 20 else None

@@ -15,10 +15,12 @@ from wellsep import __version__
 from wellsep._checks.values import check_generator
 from wellsep._files.arrays import digest
 from wellsep._files.records import Record, freeze
+from wellsep._text.sentences import count
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.certainty.half_samples import (
     Resampled,
     Resampling,
+    grows_trees,
     resample,
     score_and_resample,
 )
@@ -26,7 +28,6 @@ from wellsep.evaluate.keywords import takes_options
 from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
 from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
-from wellsep.evaluate.scoring.duration import tell_duration
 from wellsep.evaluate.scoring.workers import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
 from wellsep.indices.index_names import ParsedIndex
@@ -41,6 +42,12 @@ from wellsep.spaces.effective_rank import spectrum_of
 
 _Outcome = tuple["SpaceScores", Resampled | None]
 _Step = Callable[..., Any]
+
+# When scores take minutes; pairs of objects times partitions, over all spaces.
+_LONG = 1e11
+_SPACE = 1e8  # pairs that a space costs by itself
+_TREE = 30  # pairs that a pair costs where trees are grown
+_ROW_STATISTICS = {"clusters", "within", "radii", "separation", "margins", "simplified"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +152,27 @@ def _facts(runs: Runs, partitions: Partitions, options: ScoreOptions) -> dict[st
     }
 
 
+def _warn_if_long(
+    n_spaces: int, partitions: Partitions, options: ScoreOptions, resampling: Resampling | None
+) -> None:
+    """Warn of work that takes minutes, by its pairs of objects, partitions and spaces."""
+    parsed = options.parsed.values()
+    wanted = {want.name for index, params in parsed for want in index.wants(**params).values()}
+    pairs = float(partitions.n_objects) ** (1 if wanted <= _ROW_STATISTICS else 2) * len(partitions)
+    if any(grows_trees(index.name, params) for index, params in parsed):
+        pairs *= _TREE
+    if n_spaces * (pairs + _SPACE) < _LONG:
+        return
+    kept = " Spaces scored before are taken from the cache." if options.cache is not None else ""
+    draws = "" if resampling is None else " So do fewer half-samples (n_draws)."
+    warnings.warn(
+        f"Scoring {count(len(partitions), 'partition')} in {count(n_spaces, 'space')} can take "
+        f"many minutes.{kept} Some of the spaces, drawn at random, take less time "
+        f"(max_spaces).{draws}",
+        stacklevel=2,
+    )
+
+
 def score_spaces(
     runs: Runs,
     partitions: Partitions,
@@ -162,7 +190,7 @@ def score_spaces(
         if client is not None:
             both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
         else:
-            tell_duration(runs, spaces, partitions, options, resampling)
+            _warn_if_long(len(spaces), partitions, options, resampling)
             both = _score_here(runs, spaces, partitions, digests, job, options)
     found = [scored for scored, _ in both]
     resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
