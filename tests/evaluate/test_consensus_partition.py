@@ -293,6 +293,6 @@ def test_runs_that_hold_one_of_its_name_are_refused():
 def test_a_judgement_keeps_the_agreement_of_all_runs(tmp_path):
     plain = ws.judge(ws.Runs.from_parts(partitions=SIX), n_draws=0)
     kept = plain.answers["plain_consensus"]["ari"]
-    again = ws.Judgement.load(plain.save(tmp_path)).answers["plain_consensus"]["ari"]
+    again = ws.load(plain.save(tmp_path)).answers["plain_consensus"]["ari"]
     np.testing.assert_array_equal(again.agreement, kept.agreement)
     assert again.matrix().shape == (3, 3)

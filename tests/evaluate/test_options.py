@@ -11,6 +11,7 @@ import pytest
 import typer
 
 import wellsep as ws
+import wellsep.evaluate
 from wellsep import partitions
 from wellsep.cli.main import build_app
 from wellsep.evaluate import options as options_module
@@ -60,13 +61,13 @@ def names_of(kind):
 @pytest.mark.parametrize("name", CALLS)
 def test_every_field_is_a_keyword_with_its_default_and_its_sentence(name):
     kind, n_data = CALLS[name]
-    keywords = list(inspect.signature(getattr(ws, name)).parameters.values())[n_data:]
+    keywords = list(inspect.signature(getattr(wellsep.evaluate, name)).parameters.values())[n_data:]
     assert sorted(p.name for p in keywords) == sorted(names_of(kind))
     for parameter in keywords:
         assert parameter.default == inspect.signature(kind).parameters[parameter.name].default
         entry = rf"^{parameter.name} : .+\n    \S"
-        assert len(re.findall(entry, getattr(ws, name).__doc__, re.MULTILINE)) == 1
-    assert "**options" not in getattr(ws, name).__doc__
+        assert len(re.findall(entry, getattr(wellsep.evaluate, name).__doc__, re.MULTILINE)) == 1
+    assert "**options" not in getattr(wellsep.evaluate, name).__doc__
 
 
 def test_every_option_of_judge_is_a_flag_of_rank():
