@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
 from wellsep.compute.kernels import triton_use as fused
-from wellsep.compute.kernels.triton_use import about_median, fused_way
+from wellsep.compute.kernels.triton_use import about_median, cluster_reach, fused_way
 
 FEW = np.array([3, 4])
 
@@ -24,7 +24,7 @@ def rows(far=0.0):
 
 
 def way(X, n_clusters=FEW, weighted=False):
-    return fused_way(*about_median(X), n_clusters, weighted)
+    return fused_way(*about_median(X), 1.0, n_clusters, weighted)
 
 
 def test_partitions_go_together_over_ordinary_data():
@@ -54,6 +54,23 @@ def test_objects_that_mostly_coincide_are_measured_by_the_others():
     assert way(X) == "together"
 
 
+@pytest.mark.parametrize(("far", "taken"), [(10.0, "together"), (1e2, None)])
+def test_clusters_far_from_each_other_keep_low_precision_away(far, taken):
+    X = rows()
+    X[::2] += far  # half of them: the median lies in one cluster, or between the two
+    codes = torch.stack([torch.arange(500) % 2, torch.arange(500) % 4])
+    codes[:, :3] = -1
+    placed, reach = about_median(X)
+    distant = cluster_reach(placed, codes, np.array([2, 4]))
+    assert fused_way(placed, reach, distant, FEW, weighted=False) == taken
+
+
+def test_one_object_far_out_is_no_distant_cluster():
+    X, codes = about_median(rows(far=1e6))[0], torch.arange(500)[None] % 3
+    codes[0, 7] = 3  # a cluster of one has no extent
+    assert cluster_reach(X, codes, np.array([4])) < 2
+
+
 def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
     class OnCard:
         is_cuda, device = True, "cuda:0"
@@ -62,8 +79,8 @@ def test_a_table_that_would_fill_the_card_is_not_made(monkeypatch):
             return 100_000
 
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (80_000_000_000, 0))
-    assert fused_way(OnCard(), 1.0, np.array([20]), weighted=False) == "apart"
-    assert fused_way(OnCard(), 1.0, np.array([10_000]), weighted=False) is None
+    assert fused_way(OnCard(), 1.0, 1.0, np.array([20]), weighted=False) == "apart"
+    assert fused_way(OnCard(), 1.0, 1.0, np.array([10_000]), weighted=False) is None
 
 
 @pytest.mark.parametrize(("version", "usable"), [("3.6rc1", True), ("3.1.0", False), ("4.0", True)])

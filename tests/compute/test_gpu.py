@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from indices.test_two_scales import (
+    PLACES,
+    SCALES,
+    SPECS,
+    compared,
+    scores,
+    tolerance,
+    two_scales,
+    wrong,
+)
 from sklearn import config_context
 from ugly import data_sets
 
@@ -16,6 +26,7 @@ pytestmark = [
 ]
 INDICES = ["silhouette", "silhouette_cosine", "simplified_silhouette", "calinski_harabasz",
            "davies_bouldin", "cfq"]  # fmt: skip
+LAST = "opposite clusters"
 
 
 def _blobs(n, d, k, seed=0):
@@ -85,6 +96,20 @@ def test_one_object_far_out_leaves_the_others_their_c_index(metric):
     ours = ws.score_partitions(X, y, spec, device="cuda").values
     exact = ws.score_partitions(X.astype(np.float64), y, spec).values
     assert ours == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:.*pairs of clusters")
+@pytest.mark.parametrize("far", SCALES)
+@pytest.mark.parametrize(("places", "n", "d"), [(p, 300, 16) for p in PLACES] + [(LAST, 1500, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_small_distances_are_not_lost_beside_far_clusters(dtype, places, n, d, far):
+    X, labels = two_scales(places, far, n, d)
+    X = X.astype(dtype)
+    specs = compared(places, SPECS)
+    expected = scores(X.astype(np.float64), labels, specs)
+    found = ws.score_partitions(X, [labels, (labels + 1) // 2], specs, device="cuda").values[0]
+    found = np.where([s[0] == "cfq_mixture" for s in specs] & np.isnan(found), expected, found)
+    assert wrong(found, expected, specs, [tolerance(spec, dtype, far) for spec in specs]) == {}
 
 
 def test_margins_and_cfq_of_a_fit_are_those_of_the_host():

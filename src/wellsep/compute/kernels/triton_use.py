@@ -15,6 +15,7 @@ from wellsep.compute.metrics.table import METRICS, find
 
 OLDEST_TRITON = (3, 6)  # the oldest that the kernels were tested with
 FAR, TOO_FAR = 1e3, 1e6  # reach up to which gaps in half precision, and products of halves, do
+DISTANT = 32.0  # radii of a cluster between it and the origin, up to which products of halves do
 
 
 def fused_usable(X: Any, metric: Any = "euclidean") -> bool:
@@ -56,13 +57,35 @@ def about_median(X: Any) -> tuple[Any, float]:
     return rows, farthest / float(apart.median())
 
 
-def fused_way(X: Any, reach: float, n_clusters: np.ndarray, weighted: bool) -> str | None:
+def cluster_reach(X: Any, codes: Any, n_clusters: np.ndarray) -> float:
+    """How far the centre of a cluster lies from the origin at most, in its own radius.
+
+    ``codes`` (M, n) lie beside X. Clusters without an extent are left out.
+    """
+    import torch
+
+    farthest = 0.0
+    for code, k in zip(codes, n_clusters.tolist(), strict=True):
+        at, counted = code.clamp(min=0).to(torch.int64), (code >= 0).to(X.dtype)
+        mass = torch.bincount(at, counted, k).clamp(min=1)
+        sums = torch.zeros((k, X.shape[1]), dtype=X.dtype, device=X.device)
+        centers = sums.index_add_(0, at, X * counted[:, None]) / mass[:, None]
+        squares = torch.bincount(at, counted * (X - centers[at]).square().sum(dim=1), k)
+        lengths = torch.where(squares > 0, centers.norm(dim=1) / (squares / mass).sqrt(), 0.0)
+        farthest = max(farthest, float(lengths.max()))
+    return farthest
+
+
+def fused_way(
+    X: Any, reach: float, distant: float, n_clusters: np.ndarray, weighted: bool
+) -> str | None:
     """All partitions "together", or "apart" one after another; None where neither suits.
 
-    An object may lie so far out that rounding would swallow the others' distances. Apart, a table
-    of all clusters, each padded to whole tiles, must fit a quarter of the card.
+    An object may lie so far out that rounding would swallow the others' distances, or a cluster so
+    far that it would swallow those within (``distant``, from ``cluster_reach``). Apart, a table of
+    all clusters, each padded to whole tiles, must fit a quarter of the card.
     """
-    if reach > TOO_FAR:
+    if reach > TOO_FAR or distant > DISTANT:
         return None
     if len(n_clusters) > 1 and not weighted and reach <= FAR:
         return "together"

@@ -24,7 +24,13 @@ from wellsep.compute.engine.threads import (
     merge,
     pair_rounds,
 )
-from wellsep.compute.kernels.triton_use import about_median, fused_strips, fused_usable, fused_way
+from wellsep.compute.kernels.triton_use import (
+    about_median,
+    cluster_reach,
+    fused_strips,
+    fused_usable,
+    fused_way,
+)
 from wellsep.compute.metrics.row_preparation import unrounded
 from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
 from wellsep.compute.requests import Task, Want
@@ -209,10 +215,12 @@ def strips(task: Task, metric: Metric, codes_on_device: Any = None) -> Any:
     if fused_usable(space.X, metric):
         found, weights = task.partitions, task.weights
         X, reach = about_median(space.X)
-        way = fused_way(X, reach, found.n_clusters, weights is not None)
+        codes = space.asarray(found.codes) if codes_on_device is None else codes_on_device
+        distant = cluster_reach(X, codes, found.n_clusters)
+        way = fused_way(X, reach, distant, found.n_clusters, weights is not None)
         if way is not None:
             rows_at_once = max(1024, int(budget_bytes() / (32 * int(found.offsets[-1]))))
-            return fused_strips(X, codes_on_device, found.n_clusters, weights, rows_at_once, way)
+            return fused_strips(X, codes, found.n_clusters, weights, rows_at_once, way)
     return space.own_pass(plain_strips)(task, metric)
 
 
