@@ -89,11 +89,14 @@ def data(tmp_path):
         "rank runs --draws 0 --no-cache --save disk/result",
         "rank runs --draws 0 --no-cache --report disk/r.html",
         "choose-k x.npy --k 2:3 -i calinski_harabasz --save disk/chosen",
+        "train -d x.npy -m deep-k-means -k 2 -s epochs=0 pretrain_epochs=0 -j 1 -o disk/runs",
     ],
 )
 def test_a_command_never_ends_well_on_a_full_disk(small_disk, data, capsys, monkeypatch, words):
     if ".parquet" in words:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
+    if words.startswith("train"):
+        pytest.importorskip("torch", reason="needs the extra deep")
     monkeypatch.chdir(data)
     fill(small_disk, 0)
     assert main(words.split()) == 2

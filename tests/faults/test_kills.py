@@ -19,9 +19,9 @@ SCRIPT = Path(__file__).with_name("killing.py")
 KINDS = ["record", "run", "archive", "csv", "parquet", "npy", "model", "checkpoint"]
 
 
-def killed(*words) -> dict:
+def killed(*words, script=SCRIPT) -> dict:
     done = subprocess.run(
-        [sys.executable, SCRIPT, *map(str, words)],
+        [sys.executable, script, *map(str, words)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -53,3 +53,13 @@ def test_killed_at_any_time_one_whole_version_is_read(tmp_path, kind):
     found = killed(kind, "times", tmp_path, 12)
     assert found["changed"] >= 1
     assert found["left"] == []
+
+
+@pytest.mark.parametrize(("command", "step"), [("rank", 9), ("train", 5)])
+def test_a_command_that_was_killed_ends_as_if_it_had_not_been_when_run_again(
+    tmp_path, command, step
+):
+    if command == "train":
+        pytest.importorskip("torch", reason="needs the extra deep")
+    script = SCRIPT.with_name("killing_commands.py")
+    assert killed(command, tmp_path, step, script=script)["kills"] >= 8
