@@ -6,9 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra deep")
 
-from wellsep.deep.layers import Sobel
 from wellsep.deep.networks import (
     JULE_BLOCKS,
+    Sobel,
     build_network,
     conv_autoencoder,
     deepcluster_convnet,

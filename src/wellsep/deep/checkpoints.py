@@ -61,16 +61,10 @@ def plain(value: Any) -> Any:
 
 
 class Checkpoint:
-    """State of a training: tensors by name and a JSON record, in memory or on disk.
+    """State of a training: tensors by name and a JSON record, in `state.safetensors` of a folder.
 
-    Parameters
-    ----------
-    folder : path or None
-        Folder of `state.safetensors`; None keeps nothing.
-    identity : dict
-        What must agree for a training to be continued: method, parameters, data.
-    resume : bool
-        Whether to continue the training in the folder.
+    Without a folder nothing is kept. `identity` (method, parameters, data) must agree for a
+    training to be continued.
     """
 
     def __init__(self, folder: Any, identity: dict[str, Any], *, resume: bool = True) -> None:

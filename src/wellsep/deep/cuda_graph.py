@@ -51,21 +51,8 @@ class Step:
     Small networks spend most of a step launching kernels. With `capture` the steps of a call are
     recorded when their number or the batch size is new, and replayed as one launch otherwise.
     Where recording fails the steps run as usual, with a warning; WELLSEP_KERNELS=0 turns it off.
-
-    Parameters
-    ----------
-    loss : callable
-        Loss of a batch given its row numbers.
-    optimizer : torch.optim.Optimizer
-        Moves the parameters; for capture it must keep its state on the device.
-    modules : dict
-        Modules whose state the recording must leave as it was.
-    clip : float, optional
-        Greatest norm of the gradient.
-    noise : torch.Generator
-        Source of random numbers inside the step.
-    capture : bool
-        Whether to record.
+    For capture the optimiser must keep its state on the device. Recording leaves the state of
+    `modules`, of the optimiser and of `noise`, the source of random numbers, as it was.
     """
 
     def __init__(

@@ -139,12 +139,7 @@ def layered_reconstruction(
 ) -> Tensor:
     """DEPICT's rec₀ + .1·rec₁ + .1·rec₂: each decoder layer against the clean encoder's.
 
-    Parameters
-    ----------
-    clean, decoded : list of tensors
-        Input and hidden layers, outermost first, from the clean encoder and from the decoder.
-    inner : float
-        Weight of the hidden layers.
+    Both lists hold input and hidden layers, outermost first; `inner` weighs the hidden ones.
     """
     terms = [F.mse_loss(d, c) for c, d in zip(clean, decoded, strict=True)]
     return terms[0] + inner * sum(terms[1:], torch.zeros_like(terms[0]))
@@ -179,16 +174,7 @@ def triplet_loss(
 ) -> Tensor:
     """JULE's mean hinge max(0, ‖a−p‖² − ‖a−n‖² + margin); 0 without any triplet.
 
-    Parameters
-    ----------
-    z : tensor of shape (n, d)
-        Features of the batch.
-    triplets : Triplets
-        Which rows to compare.
-    margin : float
-        How much farther a negative should be.
-    anchors_only : bool
-        Let only anchors receive gradient, as the original's CUDA code does.
+    With `anchors_only` nothing else receives gradient, as in the original's CUDA code.
 
     Examples
     --------

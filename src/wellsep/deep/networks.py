@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from wellsep._checks.arrays import check_choice
-from wellsep.deep.layers import Dropout, Normalise, Sobel
 
 Shape = tuple[int, ...]  # (d,) for vectors, (channels, height, width) for images
 
@@ -30,15 +30,45 @@ JULE_BLOCKS = {
 }
 
 
+class Dropout(nn.Module):
+    """Dropout whose noise comes from a generator of its own, not from the global one."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.generator: torch.Generator | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        keep = torch.empty_like(x).bernoulli_(1.0 - self.rate, generator=self.generator)
+        return x * keep / (1.0 - self.rate)
+
+
+class Sobel(nn.Module):
+    """Grey image gradients in two channels, with fixed weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        across = torch.tensor([[1.0, 0.0, -1.0], [2.0, 0.0, -2.0], [1.0, 0.0, -1.0]])
+        self.register_buffer("kernel", torch.stack([across, across.T])[:, None])
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x.mean(dim=1, keepdim=True), self.kernel, padding=1)
+
+
+class Normalise(nn.Module):
+    """Rows of unit length."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.normalize(x, dim=1)
+
+
 class Autoencoder(nn.Module):
     """Encoder and mirrored decoder that show every layer.
 
-    Parameters
-    ----------
-    encoder, decoder : sequence of modules
-        Layers, each including its activation; the decoder's last layer gives the input back.
-    noise : sequence of float
-        Dropout before each encoder layer on the noisy path.
+    Each layer includes its activation; the decoder's last gives the input back. `noise` is the
+    dropout before each encoder layer on the noisy path.
     """
 
     def __init__(
@@ -93,19 +123,8 @@ def dense_autoencoder(
 ) -> Autoencoder:
     """Fully connected d-500-500-2000-latent autoencoder with LeakyReLU .01; images are flattened.
 
-    Parameters
-    ----------
-    shape : tuple
-        Shape of one object.
-    n_latent : int
-        Size of the embedding.
-    hidden : sequence of int
-        Widths of the hidden layers.
-    latent : {"batch-norm", "tanh", "linear"}
-        What follows the last encoder layer; batch-norm (without affine part) keeps the
-        embedding's scale from running to 0 or ∞.
-    noise : sequence of float
-        Dropout before each encoder layer.
+    `latent` ("batch-norm", "tanh" or "linear") follows the last encoder layer. Batch-norm, without
+    its affine part, keeps the embedding's scale from running to 0 or ∞.
 
     Examples
     --------
@@ -157,22 +176,9 @@ def conv_autoencoder(
     """DEPICT's convolutional autoencoder: stride-2 convolutions, then a dense embedding.
 
     Conv 50 k4 s2 p0 and conv 50 k5 s2 p2 with LeakyReLU .01; images over 64 pixels get further
-    k5 s2 p2 layers. The decoder mirrors it and ends in tanh, for inputs in [−1, 1].
-
-    Parameters
-    ----------
-    shape : tuple
-        (channels, height, width) of an image.
-    n_latent : int
-        Size of the embedding.
-    layers : {"auto", "depict", "depict-faces", "depict-ytf"}
-        By image size, or a paper's choice by name.
-    width : int
-        Maps per convolution.
-    latent : {"tanh", "batch-norm", "linear"}
-        What follows the dense layer.
-    noise : sequence of float
-        Dropout before each encoder layer on the noisy path.
+    k5 s2 p2 layers. The decoder mirrors it and ends in tanh, for inputs in [−1, 1]. `layers` may
+    also name a paper's choice, `width` is the number of maps per convolution, and `latent` follows
+    the dense layer.
 
     Examples
     --------
@@ -230,17 +236,8 @@ def jule_convnet(
 ) -> nn.Module:
     """JULE's network: 5×5 convolutions with batch-norm, ReLU and pooling, 160 unit-length features.
 
-    Parameters
-    ----------
-    shape : tuple
-        (channels, height, width) of an image, or (d,) for vectors.
-    blocks : {"auto", "conv", "dense", "usps", "mnist", "faces", "coil", "umist"}
-        By image size, or a paper's choice by name; "dense", and "auto" for vectors, is a network
-        with one hidden layer.
-    width : int
-        Maps per convolution.
-    n_features : int
-        Size of the embedding.
+    `blocks` follow the image size ("auto", "conv") or are a paper's choice by name. "dense", and
+    "auto" for vectors, is a network with one hidden layer. `width` is the number of maps.
 
     Examples
     --------
@@ -286,18 +283,9 @@ def deepcluster_convnet(
 ) -> nn.Module:
     """DeepCluster's network: VGG16 with batch-norm behind a Sobel layer, or a small convnet.
 
-    Parameters
-    ----------
-    shape : tuple
-        (channels, height, width) of an image, or (d,) for vectors.
-    blocks : {"auto", "conv", "dense", "vgg16"}
-        A 3×3 convolution with batch-norm, ReLU and pooling for each halving down to 4 pixels,
-        or the paper's network, which wants images of 32 pixels and more; "dense", and "auto" for
-        vectors, is a network with one hidden layer.
-    width : int
-        Maps of the small convnet's first block; they double with each block up to eightfold.
-    n_features : int
-        Size of the embedding.
+    The small one has a 3×3 convolution with batch-norm, ReLU and pooling for each halving down to
+    4 pixels; its `width` maps double with each block up to eightfold. "vgg16" wants images of 32
+    pixels and more. "dense", and "auto" for vectors, is a network with one hidden layer.
 
     Examples
     --------
@@ -377,20 +365,9 @@ class NetworkPlan(NamedTuple):
 def build_network(
     kind: str, shape: Shape, options: dict[str, Any], *, init: str, generator: torch.Generator
 ) -> nn.Module:
-    """A network of `BUILDERS` with weights drawn from one generator, on the CPU.
+    """Build a network of `BUILDERS` on the CPU, with weights drawn from one generator.
 
-    Parameters
-    ----------
-    kind : str
-        Name in `BUILDERS`.
-    shape : tuple
-        Shape of one object.
-    options : dict
-        Keyword arguments of the builder.
-    init : {"glorot", "he", "small"}
-        Glorot uniform, He normal, or N(0, .01); biases are 0.
-    generator : torch.Generator
-        Source of the weights.
+    Weights are Glorot uniform ("glorot"), He normal ("he") or N(0, .01) ("small"); biases are 0.
     """
     with torch.device("meta"):
         network = BUILDERS[kind](shape, **options)

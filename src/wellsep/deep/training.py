@@ -29,50 +29,22 @@ class TrainingDiverged(FloatingPointError):
 
 @dataclass
 class Stage:
-    """One phase of a method's training.
+    """One phase of a method's training."""
 
-    Parameters
-    ----------
-    name : str
-        Shown in progress, history and checkpoints; unique in a training.
-    epochs : int
-        Greatest number of epochs.
-    loss : callable
-        Loss of a batch, given the batch's row numbers as a tensor on the device.
-    optimizer : torch.optim.Optimizer
-        Moves the parameters.
-    rows : tensor, optional
-        Rows that are trained on; all when left out.
-    order : callable, optional
-        Row numbers of an epoch given its number; a fresh permutation when left out.
-    before_epoch : callable, optional
-        Called with the epoch's number; returning True ends the stage.
-    watch : callable, optional
-        Value to minimise, asked for after each epoch; needs `patience`.
-    patience : int, optional
-        Epochs without improvement after which to stop and go back to the best.
-    rate : callable, optional
-        Learning rate of a step given its number.
-    clip : float, optional
-        Greatest norm of the gradient.
-    outcome : callable, optional
-        Labels and embedding as they stand, for checkpoints as runs.
-    capture : bool
-        Whether steps may be recorded once and replayed on CUDA (fixed shapes and rate, no reads).
-    """
-
-    name: str
-    epochs: int
-    loss: Callable[[Tensor], Tensor]
+    name: str  # shown in progress, history and checkpoints; unique in a training
+    epochs: int  # at most
+    loss: Callable[[Tensor], Tensor]  # of a batch, given its row numbers on the device
     optimizer: torch.optim.Optimizer
-    rows: Tensor | None = None
-    order: Callable[[int], Tensor] | None = None
-    before_epoch: Callable[[int], bool | None] | None = None
-    watch: Callable[[], float] | None = None
-    patience: int | None = None
-    rate: Callable[[int], float] | None = None
-    clip: float | None = None
+    rows: Tensor | None = None  # that are trained on; None: all
+    order: Callable[[int], Tensor] | None = None  # rows of an epoch; None: a fresh permutation
+    before_epoch: Callable[[int], bool | None] | None = None  # True ends the stage
+    watch: Callable[[], float] | None = None  # value to minimise, asked for after each epoch
+    patience: int | None = None  # epochs without a lower one: then stop, and go back to the best
+    rate: Callable[[int], float] | None = None  # learning rate of a step
+    clip: float | None = None  # greatest norm of the gradient
+    # Labels and embedding as they stand, for checkpoints as runs.
     outcome: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+    # Whether steps may be recorded and replayed on CUDA: fixed shapes and rate, no reads.
     capture: bool = True
 
 
@@ -124,22 +96,8 @@ class Reported(Progress):
 class Trainer:
     """Runs stages over data on one device; a training that was interrupted goes on.
 
-    Parameters
-    ----------
-    data : Data
-        Objects, on the device.
-    batch_size : int
-        Rows in a step; the whole data when they are fewer.
-    seed : int
-        Root of all randomness of this training.
-    checkpoint : Checkpoint
-        Where to continue and what to keep.
-    progress : Progress, optional
-        Told about stages and epochs.
-    save_every : int, optional
-        Epochs between checkpoints as runs.
-    save_outcome : callable, optional
-        Writes a run from (stage name, epoch, labels, embedding).
+    `seed` is the root of all its randomness. Every `save_every` epochs the outcome of the stage is
+    written as a run, by save_outcome(stage name, epoch, labels, embedding).
     """
 
     def __init__(

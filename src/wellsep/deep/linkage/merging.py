@@ -145,25 +145,8 @@ def merge_clusters(
     `reach` members (the number of neighbours in the graph: so few cannot be closed among
     themselves, they are only overlooked by others), and otherwise when nothing else is left.
 
-    Parameters
-    ----------
-    affinity : Affinity
-        Affinities of the starting clusters 0 … c−1; it changes as clusters merge.
-    labels : array of shape (n,)
-        Starting cluster of each object.
-    n_clusters : int
-        Where to stop.
-    points : array of shape (n, d)
-        For the centroids.
-    n_local : int
-        Partners that enter the local term.
-    reach : int
-        Size up to which a cluster without affinity is absorbed at once.
-
-    Returns
-    -------
-    array of shape (n,)
-        Labels 0 … n_clusters−1, numbered by first member.
+    `labels` are the starting clusters 0 … c−1, `affinity` changes as they merge, and `points` give
+    the centroids. Labels that come back are numbered by first member.
     """
     check_count("n_clusters", n_clusters)
     best = _Best(affinity.rows(), n_local)

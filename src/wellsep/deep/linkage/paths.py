@@ -171,14 +171,8 @@ def path_integral(
 
     Parameters
     ----------
-    X : array or tensor of shape (n, d)
-        Features.
-    n_clusters : int
-        Number of clusters to reach.
-    labels : array of shape (n,), optional
-        Clusters to start from; 1-nearest-neighbour chains when left out.
-    n_neighbors : int
-        Neighbours in the graph, fewer when there are not as many objects.
+    X, n_clusters, labels, n_neighbors
+        See `degree_linkage`.
     scale : float
         Factor of σ² (a in the paper).
     z : float
