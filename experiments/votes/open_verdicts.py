@@ -48,7 +48,7 @@ def judgement_of(some: Judged, gain: float | None = None) -> Judgement:
     labels = dict(zip((some.scores.partitions[i] for i in first), some.labels[first], strict=True))
     scores = subset(some.scores, distinct_spaces(some.scores), first)
     answer = ws.ace(scores)
-    vote = ws.consensus(labels, first_judge=answer)
+    vote = ws.consensus(labels, first_judge=answer.scores)
     plain = {m: ws.consensus(labels, agreement=m) for m in ("ari", "nmi")}
     judge = "consensus" if some.varies else "ace"
     draw = vote_in_draw if some.varies else ace_in_draw

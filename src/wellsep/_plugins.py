@@ -1,4 +1,4 @@
-"""Entry points of other packages: indices, metrics, adapters and judges that they bring.
+"""Entry points of other packages: indices, metrics and adapters that they bring.
 
 A package declares an object under one of ``GROUPS``. It is looked at when a name is asked for that
 wellsep does not know, or when all names are listed, and never when wellsep is imported.
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-GROUPS = ("wellsep.indices", "wellsep.metrics", "wellsep.adapters", "wellsep.judges")
+GROUPS = ("wellsep.indices", "wellsep.metrics", "wellsep.adapters")
 
 
 class Plugin(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import NothingToRank, consensus, own_space_scores
+from wellsep.evaluate import NothingToRank, consensus
 from wellsep.runs import Run, Runs
 
 # n = 6; d is a under other names. ARI(a, b): 2 pairs in common, 6 and 3 pairs, chance 6·3/15 = 1.2,
@@ -178,12 +178,12 @@ def test_near_copies_share_a_vote():
 def test_later_rounds_take_the_scores_of_the_round_before():
     labels = good_and_bad()
     assert consensus(labels, rounds=2).scores.tolist() == (
-        consensus(labels, first_judge=consensus(labels)).scores.tolist()
+        consensus(labels, first_judge=consensus(labels).scores).scores.tolist()
     )
     liked = dict.fromkeys(labels, 0.0) | {"bad 0": 1.0}
     once = consensus(labels, first_judge=liked)
     twice = consensus(labels, first_judge=liked, rounds=2)
-    assert twice.scores.tolist() == consensus(labels, first_judge=once).scores.tolist()
+    assert twice.scores.tolist() == consensus(labels, first_judge=once.scores).scores.tolist()
     assert twice.scores.tolist() != once.scores.tolist()
 
 
@@ -202,19 +202,16 @@ def made_runs():
     return Runs.from_parts(spaces, wrong, pairs=dict(zip(wrong, "xyzx", strict=True)))
 
 
-def test_ace_and_own_space_scores_can_be_the_first_judge():
+def test_scores_of_ace_weigh_the_votes_by_name_and_in_the_order_of_the_runs():
     runs = made_runs()
-    scores = ws.score_runs(runs)
-    by_ace = consensus(runs, first_judge="ace")
-    result = ws.ace(scores)
-    assert by_ace.first_scores.tolist() == result.scores.tolist()
-    assert by_ace.scores.tolist() == consensus(runs, first_judge=result).scores.tolist()
-    own = consensus(runs, first_judge="own_space")
-    np.testing.assert_allclose(own.first_scores, own_space_scores(scores))
-    assert (by_ace.first_judge, own.first_judge) == ("ace", "own_space")
-    judgement = ws.judge(runs, n_draws=0)
-    for first in (judgement, judgement.ranking, judgement.answer):
-        assert consensus(runs, first_judge=first).scores.tolist() == by_ace.scores.tolist()
+    result = ws.ace(ws.score_runs(runs))
+    by_name = dict(zip(result.partitions, result.scores, strict=True))
+    found = consensus(runs, first_judge=dict(reversed(by_name.items())))
+    assert found.first_judge == "given"
+    assert found.first_scores.tolist() == result.scores.tolist()
+    assert found.scores.tolist() == consensus(runs, first_judge=result.scores).scores.tolist()
+    judgement = ws.judge(runs, judge="consensus", n_draws=0)
+    assert judgement.answer.scores.tolist() == found.scores.tolist()
 
 
 def test_labels_alone_suffice_in_every_shape():
@@ -276,8 +273,6 @@ def test_a_run_of_noise_alone_comes_last_and_is_named():
         ({"rounds": 0}, "rounds must"),
         ({"noise": "exclude"}, "noise must be one of"),
         ({"noise": "singletons", "agreement": "nmi"}, "NMI rewards many small clusters"),
-        ({"first_judge": "ace"}, "first_judge must be None or scores where runs have no embedding"),
-        ({"first_judge": "nobody"}, "first_judge must be one of"),
         ({"first_judge": [1, 2]}, r"one score per partition \(4\), got shape \(2,\)"),
         ({"first_judge": {"a": 1}}, "a score for every partition, got none for 'b'"),
         ({"first_judge": [1, 2, np.nan, 1]}, "finite scores, got none for 'c'"),
@@ -294,7 +289,9 @@ def test_the_explanation_names_its_limits():
     assert "all judges can be wrong together" in text
 
 
-@pytest.mark.parametrize("liked", [{"a": "x", "b": 1.0, "c": 0.0}, ["x", "y", "z"], [1.0, 2.0]])
+@pytest.mark.parametrize(
+    "liked", [{"a": "x", "b": 1.0, "c": 0.0}, ["x", "y", "z"], [1.0, 2.0], "ace"]
+)
 def test_scores_of_a_first_judge_that_are_no_numbers_are_refused(liked):
     labels = {"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [0, 1, 0, 1]}
     with pytest.raises((TypeError, ValueError), match="first_judge must"):

@@ -91,24 +91,11 @@ def test_an_adapter_of_the_example_is_found_by_its_prefix(example, tmp_path):
     assert list(load_any(f"notes+{file}", labels="k2").partitions) == ["k2"]
 
 
-def test_a_judge_of_the_example_weighs_the_votes(example):
-    runs = ws.Runs.from_parts(None, {"even": [0, 0, 1, 1], "odd": [0, 0, 0, 1], "c": [0, 1, 1, 1]})
-    judged = ws.consensus(runs, first_judge="balance")
-    assert judged.first_judge == "balance"
-    even, odd, c = judged.first_scores
-    assert even == 1.0
-    assert odd == c == pytest.approx(0.8113, abs=1e-4)  # entropy of 3/4 and 1/4 in bits
-    by_scores = ws.consensus(runs, first_judge={"even": even, "odd": odd, "c": c})
-    np.testing.assert_array_equal(judged.scores, by_scores.scores)
-
-
 def test_an_unknown_name_is_refused_with_all_that_are_known(example):
     with pytest.raises(ValueError, match="ball_hall"):
         ws.score_partitions([[0.0], [1], [5]], [0, 0, 1], "bal_hal")
     with pytest.raises(ValueError, match="'hellinger'"):
         ws.silhouette_score([[0.0], [1], [5]], [0, 0, 1], metric="hellingr")
-    with pytest.raises(ValueError, match="first_judge must be one of .*'balance'"):
-        ws.consensus({"a": [0, 1, 1], "b": [0, 0, 1]}, first_judge="blance")
 
 
 def test_no_entry_point_is_read_on_import(tmp_path):
@@ -118,7 +105,7 @@ def test_no_entry_point_is_read_on_import(tmp_path):
     places = install(tmp_path / "site", entries, "loud", tmp_path / "src")
     code = (
         f"import sys; sys.path[:0] = {[*places, str(ROOT / 'src')]!r}\n"
-        "import wellsep as ws, wellsep.adapters, wellsep.evaluate.vote.ballot\n"
+        "import wellsep as ws, wellsep.adapters\n"
         "ws.score_partitions([[0.0], [1], [5], [6]], [0, 0, 1, 1], ['silhouette'])\n"
         "ws.silhouette_score([[0.0], [1], [5], [6]], [0, 0, 1, 1], metric='manhattan')\n"
         "print('loud' in sys.modules)\n"
@@ -154,7 +141,6 @@ def test_a_name_of_our_own_stays_ours(tmp_path, monkeypatch, forgotten):
         ("wellsep.indices", lambda: list(ws.INDICES)),
         ("wellsep.metrics", lambda: ws.silhouette_score([[0.0], [1]], [0, 1], metric="wrong")),
         ("wellsep.adapters", lambda: load_any("wrong+file")),
-        ("wellsep.judges", lambda: ws.consensus({"a": [0, 1], "b": [0, 0]}, first_judge="wrong")),
     ],
 )
 def test_an_object_of_the_wrong_kind_names_its_package(

@@ -16,10 +16,9 @@ from wellsep._files.records import freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
 from wellsep.evaluate.ace_method.steps import judge_by_ace
-from wellsep.evaluate.options import AceOptions, ScoreOptions
+from wellsep.evaluate.options import AceOptions
 from wellsep.evaluate.ranks import tied_classes
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
-from wellsep.evaluate.scoring.spaces import encode_runs, score_spaces
 from wellsep.evaluate.vote.weights import first_of_class, number_classes
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
@@ -198,23 +197,3 @@ def class_numbers(first_equal: np.ndarray) -> np.ndarray | None:
     """(M,) which distinct partition each one is, numbered as they appear; None if all differ."""
     class_of = number_classes(first_equal)
     return None if class_of.max() + 1 == len(class_of) else freeze(class_of)
-
-
-def ask_first(runs: Runs, judge: str) -> np.ndarray:
-    """(M,) what ACE, or the space each partition was made in, thinks of the partitions."""
-    options = ScoreOptions(n_plotted=0, dip=judge == "ace")
-    if options.noise == "error":  # agreement has a policy of its own, and scores must not fail
-        options = replace(options, noise="exclude")
-    partitions = encode_runs(runs, options)
-    once, copies = spaces_once(runs)
-    scores = score_spaces(once, partitions, options)[0]
-    scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
-    if judge == "ace":
-        return judge_distinct(scores, AceOptions()).scores
-    if not scores.is_paired:
-        name = scores.partitions[int(np.flatnonzero(scores.made_in < 0)[0])]
-        raise ValueError(
-            "first_judge must be 'ace' or scores where a partition has no embedding of its own, "
-            f"got 'own_space' and no embedding for {name!r}."
-        )
-    return own_space_by_class(scores, scores.indices[0], "worst")

@@ -261,12 +261,10 @@ class ConsensusOptions(Computing, VoteOptions):
 
     Parameters
     ----------
-    first_judge : None, "ace", "own_space", a name, or scores, larger is better
-        Whose favourites weigh more. None: all weigh the same. "ace" and "own_space" need runs with
-        embeddings and use the silhouette. Another name is a judge that an installed package
-        brings (entry points of the group ``wellsep.judges``). Scores are an array in the order of
-        the runs, a mapping of names to scores, or what :func:`wellsep.ace`,
-        :func:`wellsep.evaluate.rank`, :func:`wellsep.judge` or :func:`wellsep.consensus` returned.
+    first_judge : mapping of names to scores, or array of shape (M,), optional
+        Whose favourites weigh more; larger scores are better, an array has them in the order of
+        the runs. By default all weigh the same. The scores of :func:`wellsep.ace` or of another
+        consensus are its ``scores``.
     n_jobs : int, optional
         Threads that count; by default as many as BLAS would use. The result does not depend on it.
     device : str, optional

@@ -1,8 +1,7 @@
-"""An index, a metric, an adapter and a judge that wellsep finds by their entry points."""
+"""An index, a metric and an adapter that wellsep finds by their entry points."""
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -47,12 +46,3 @@ def load_notes(source, *, name=None):
     found = dict(line.split(":", 1) for line in lines if line.strip())
     partitions = {key.strip(): labels.split() for key, labels in found.items()}
     return Runs.from_parts(None, partitions)
-
-
-def judge_balance(runs):
-    """Score each partition by how even its clusters are: entropy over the largest possible."""
-    scores = {}
-    for key, labels in runs.partitions.items():
-        shares = np.array(list(Counter(np.asarray(labels).tolist()).values())) / len(labels)
-        scores[key] = float(-(shares * np.log(shares)).sum() / np.log(max(len(shares), 2)))
-    return scores

@@ -47,7 +47,7 @@ class Consensus(Record):
     weights : ndarray of shape (D,)
         What the vote of each distinct partition weighs.
     first_judge : str
-        Who weighed them first: "none", "ace", "own_space" or "given".
+        Who weighed them first: "none", "ace" or "given".
     first_scores : ndarray of shape (M,) or None
         The first judge's scores.
     n_objects : int
@@ -201,9 +201,7 @@ def _question(found: Consensus) -> Iterator[str]:
         else "being among the best quarter"
     )
     if found.first_judge != "none":
-        judge = {"ace": "ACE", "own_space": "own-space scores"}.get(
-            found.first_judge, "the given scores"
-        )
+        judge = "ACE" if found.first_judge == "ace" else "the given scores"
         yield f"A vote weighs by {how} by {judge}."
     if options.rounds > 1:
         yield (

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_numbers
+from wellsep._checks.arrays import check_numbers
 from wellsep._files.records import freeze
-from wellsep._plugins import read_plugins, refuse_plugin
 from wellsep._text.sentences import count, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
@@ -27,8 +26,6 @@ from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 
-_GROUP = "wellsep.judges"
-FIRST_JUDGES = ("ace", "own_space")
 # Plain consensus beside other judges: name → agreement.
 VOTES = {"plain_consensus": "ari", "plain_consensus_nmi": "nmi"}
 
@@ -81,11 +78,11 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     )
     class_of = number_classes(counted.counts.first_equal)
     refuse_too_few(counted.names, class_of)
-    asked, given = options.first_judge, None
-    if asked is not None:
-        given = freeze(_first_scores(asked, runs, counted.names), float)
-    name = "none" if asked is None else asked if isinstance(asked, str) else "given"
-    return hold_vote(counted, class_of, options.part(VoteOptions), name, given)
+    vote = options.part(VoteOptions)
+    if options.first_judge is None:
+        return hold_vote(counted, class_of, vote)
+    given = _first_scores(options.first_judge, counted.names)
+    return hold_vote(counted, class_of, vote, "given", given)
 
 
 def plain_votes(counted: Counted) -> dict[str, Consensus]:
@@ -192,57 +189,25 @@ def refuse_too_few(names: tuple[str, ...], class_of: np.ndarray) -> None:
         )
 
 
-def _first_scores(asked: Any, runs: Any, names: tuple[str, ...]) -> Any:
-    """The first judge's scores, one per partition."""
-    if isinstance(asked, str) and asked not in FIRST_JUDGES:
-        asked = _ask_elsewhere(asked, runs)
-    elif isinstance(asked, str):
-        if not isinstance(runs, Runs) or not runs.spaces:
-            raise ValueError(
-                f"first_judge must be None or scores where runs have no embedding, got {asked!r}; "
-                "load runs with their embeddings, or leave it out."
-            )
-        from wellsep.evaluate.distinct import ask_first
-
-        return ask_first(runs, asked)
-    found = _named_scores(asked)
-    if found is not None:
-        missing = [name for name in names if name not in found]
+def _first_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
+    """(M,) the scores that weigh the votes, checked; by name or in the order of the partitions."""
+    if isinstance(given, Mapping):
+        missing = [name for name in names if name not in given]
         if missing:
             raise ValueError(
                 f"first_judge must have a score for every partition, got none for {missing[0]!r}."
             )
-        values = check_numbers("first_judge", [found[name] for name in names])
-    else:
-        values = check_numbers("first_judge", asked)
-        if values.shape != (len(names),):
-            raise ValueError(
-                f"first_judge must have one score per partition ({len(names)}), "
-                f"got shape {values.shape}."
-            )
-    if not np.isfinite(values).all():
-        where = names[int(np.flatnonzero(~np.isfinite(values))[0])]
+        given = [given[name] for name in names]
+    scores = check_numbers("first_judge", given)
+    if scores.shape != (len(names),):
+        raise ValueError(
+            f"first_judge must have one score per partition ({len(names)}), "
+            f"got shape {scores.shape}."
+        )
+    if not np.isfinite(scores).all():
+        where = names[int(np.flatnonzero(~np.isfinite(scores))[0])]
         raise ValueError(f"first_judge must have finite scores, got none for {where!r}.")
-    return values
-
-
-def _ask_elsewhere(name: str, runs: Any) -> Any:
-    """The scores by a judge that another package brings."""
-    judges = read_plugins(_GROUP)
-    check_choice("first_judge", name, (*FIRST_JUDGES, *judges))
-    if not callable(judges[name].value):
-        raise refuse_plugin(_GROUP, judges[name], "a function of runs", shown(judges[name].value))
-    return judges[name].value(runs)
-
-
-def _named_scores(asked: Any) -> Mapping[str, float] | None:
-    """Scores by name, from a mapping or from a judge's result; None of a bare array."""
-    if isinstance(asked, Mapping):
-        return asked
-    result = getattr(asked, "answer", getattr(asked, "result", asked))  # Judgement, Ranking
-    if not isinstance(result, AceResult | Consensus):
-        return None
-    return dict(zip(result.partitions, result.scores.tolist(), strict=True))
+    return freeze(scores, float)
 
 
 def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:
