@@ -24,7 +24,7 @@ from experiments.ace.evaluating import experiments, kept, write_results
 from experiments.ace.paper import HERE, METHODS, SETS, TASKS, is_experiment, split
 from experiments.ace_variants import beating
 from experiments.bookkeeping import data_folder, say
-from wellsep.evaluate import rank
+from wellsep.records import Judgement
 
 STAGES = ("score", "evaluate", "beat", "figures", "report")
 
@@ -76,9 +76,10 @@ def pages(place: Path, out: Path) -> None:
             f"{TASKS[task]}, {METHODS[method]} on {SETS[name][0]} (pictures: {len(truth)} objects)"
         )
         answer = ws.ace(one.scores, index=one.labels["silhouette"])
-        ws.render_report(
-            rank(answer), out / f"{one.name}.html", runs=runs, truth=truth, title=title
-        )
+        labels = {name: runs.partitions[name] for name in one.scores.partitions}
+        vote = ws.consensus(labels, first_judge=answer.scores)
+        judged = Judgement(one.scores, {"ace": {answer.index: answer}, "consensus": {"ari": vote}})
+        ws.render_report(judged, out / f"{one.name}.html", runs=runs, truth=truth, title=title)
         say(f"page {one.name}.html")
 
 

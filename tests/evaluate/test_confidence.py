@@ -12,9 +12,11 @@ from wellsep.evaluate import (
     RankConfidence,
     Scores,
     ace,
+    rank,
     rank_confidence,
     score_runs,
 )
+from wellsep.evaluate.certainty.confidence import summarise
 from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -371,3 +373,10 @@ def test_an_index_that_grows_trees_takes_at_most_twenty_half_samples():
     assert few.confidence.n_draws == 4
     again = rank_confidence(runs, found.scores, found.by_ace, n_draws=30)
     assert again.n_draws == 20
+
+
+def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next():
+    places = np.array([[1, 2], [2, 1], [2, 1], [2, 1]])
+    table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
+    ranking = rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
+    assert "'b' is best more often, in 75%." in ranking.explain()

@@ -9,10 +9,17 @@ import sys
 
 import numpy as np
 import pytest
-from pages import CLOSING, INJECTION, grouped_scores, small_choice, small_judgement, small_runs
+from pages import (
+    CLOSING,
+    INJECTION,
+    grouped_scores,
+    judged_by_ace,
+    small_choice,
+    small_judgement,
+    small_runs,
+)
 
 import wellsep as ws
-from wellsep.evaluate import rank
 from wellsep.report.pack import pack, pack_plane, safe_json, unpack_plane
 
 LARGEST = 1_500_000
@@ -109,7 +116,8 @@ def test_the_truth_table_is_that_of_agreement(page):
 
 
 def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):
-    text = body_of(ws.render_report(ws.ace(grouped_scores()), tmp_path / "r.html").read_text())
+    page = ws.render_report(judged_by_ace(grouped_scores()), tmp_path / "r.html")
+    text = body_of(page.read_text("utf-8"))
     assert "The spaces are not drawn: the page was made without the runs" in text
     assert "The objects of the chosen partition are not shown" in text
     assert "How certain this is was not computed." in text
@@ -122,16 +130,6 @@ def test_a_judgement_without_runs_still_shows_its_planes_and_its_objects(tmp_pat
     assert list(data["scatters"]["labels"]) == ["first"]
     assert "silhouettes" in data["objects"]
     assert "lcd" in data["objects"]
-
-
-@pytest.mark.parametrize("kind", ["ranking", "answer", "judgement"])
-def test_every_result_of_the_main_job_can_be_shown(kind, tmp_path):
-    judgement = small_judgement()
-    given = {"ranking": judgement.ranking, "answer": judgement.answer, "judgement": judgement}[kind]
-    runs, _ = small_runs()
-    data = data_of(ws.render_report(given, tmp_path / "r.html", runs=runs).read_text("utf-8"))
-    assert data["heat"]["places"]
-    assert data["objects"]["partition"] == "first"
 
 
 def test_a_chosen_k_has_its_own_sections(tmp_path):
@@ -170,7 +168,7 @@ def test_forty_two_runs_of_ten_thousand_objects_stay_under_the_limit(tmp_path):
         )
         for i, name in enumerate(names)
     )
-    path = ws.render_report(ws.ace(scores), tmp_path / "r.html", runs=runs)
+    path = ws.render_report(judged_by_ace(scores), tmp_path / "r.html", runs=runs)
     assert path.stat().st_size < LARGEST
     assert len(data_of(path.read_text("utf-8"))["scatters"]["names"]) == 2000
 
@@ -193,16 +191,23 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written(given, error, words
 def test_other_runs_than_those_ranked_are_refused(tmp_path):
     runs, truth = small_runs()
     with pytest.raises(ValueError, match="runs must hold every partition that was ranked"):
-        ws.render_report(ws.ace(grouped_scores()), tmp_path / "r.html", runs=runs)
+        ws.render_report(judged_by_ace(grouped_scores()), tmp_path / "r.html", runs=runs)
     with pytest.raises(ValueError, match="truth must have one class per object"):
         ws.render_report(small_judgement(), tmp_path / "r.html", runs=runs, truth=truth[:-1])
 
 
-def test_anything_else_than_a_result_is_refused(tmp_path):
-    with pytest.raises(
-        TypeError, match="result must be a Judgement, Ranking, AceResult, Consensus, ChosenK or"
-    ):
-        ws.render_report({"best": 1}, tmp_path / "r.html")
+@pytest.mark.parametrize("kind", ["ranking", "ace", "vote", "scores", "dict"])
+def test_anything_else_than_a_judgement_a_k_or_a_stability_is_refused(kind, tmp_path):
+    judged = small_judgement()
+    given = {
+        "ranking": judged.ranking,
+        "ace": judged.by_ace,
+        "vote": judged.vote,
+        "scores": judged.scores,
+        "dict": {"best": 1},
+    }[kind]
+    with pytest.raises(TypeError, match="must be a Judgement, a ChosenK or a Stability, got"):
+        ws.render_report(given, tmp_path / "r.html")
 
 
 def test_points_come_back_from_the_page_to_a_thousandth_of_the_picture():
@@ -232,7 +237,7 @@ def test_wide_spaces_can_be_embedded_for_the_page_if_asked(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 5)) + 6 * (np.arange(30) % 2)[:, None]
     runs = ws.Runs.from_parts({"wide": X}, {"two": np.arange(30) % 2, "three": np.arange(30) % 3})
-    result = ws.ace(ws.score_runs(runs), dip=False)
+    result = judged_by_ace(ws.score_runs(runs), dip=False)
     path = ws.render_report(result, tmp_path / "r.html", runs=runs, layout="tsne")
     assert data_of(path.read_text("utf-8"))["scatters"]["spaces"][0]["axes"] == "t-SNE"
 
@@ -255,16 +260,6 @@ def test_noise_is_shown_as_noise_and_its_share_is_said(tmp_path):
         text = ws.render_report(judgement, tmp_path / "r.html", runs=given).read_text("utf-8")
         assert "It puts 90% of the objects into clusters" in body_of(text)
         assert sum(data_of(text)["objects"]["sizes"]) == 36
-
-
-def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next(tmp_path):
-    from wellsep.evaluate.certainty.confidence import summarise
-
-    places = np.array([[1, 2], [2, 1], [2, 1], [2, 1]])
-    table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
-    ranking = rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
-    text = body_of(ws.render_report(ranking, tmp_path / "r.html").read_text("utf-8"))
-    assert "'b' is best more often, in 75%." in html.unescape(text)
 
 
 def test_details_that_the_judgement_lacks_follow_its_policy_for_noise(tmp_path):

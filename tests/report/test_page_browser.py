@@ -9,7 +9,15 @@ import json
 import numpy as np
 import pytest
 from browsing import DESKTOP, NEEDS_CHROMIUM, Visit
-from pages import CLOSING, FORMULA, INJECTION, grouped_scores, small_choice, small_judgement
+from pages import (
+    CLOSING,
+    FORMULA,
+    INJECTION,
+    grouped_scores,
+    judged_by_ace,
+    small_choice,
+    small_judgement,
+)
 from pages import small_runs as runs_and_truth
 
 import wellsep as ws
@@ -29,19 +37,21 @@ def pages(tmp_path_factory):
     results = {
         "full": (small_judgement(), {"runs": runs, "truth": truth}),
         "k": (chosen, {"runs": X, "truth": truth}),
-        "bare": (ws.ace(grouped_scores()), {}),
+        "bare": (judged_by_ace(grouped_scores()), {}),
         "200 runs": (
-            ws.ace(ws.Scores.from_matrix(many, dip_pvalues=rng.uniform(0, 2e-4, 200))),
+            judged_by_ace(ws.Scores.from_matrix(many, dip_pvalues=rng.uniform(0, 2e-4, 200))),
             {},
         ),
-        "partial params": (ws.ace(partial), {"runs": some_params()}),
-        "2 runs": (ws.ace(ws.Scores.from_matrix([[0.2, 0.1], [0.3, 0.1]]), dip=False), {}),
+        "partial params": (judged_by_ace(partial), {"runs": some_params()}),
+        "2 runs": (judged_by_ace(ws.Scores.from_matrix([[0.2, 0.1], [0.3, 0.1]]), dip=False), {}),
         "NaN scores": (
-            ws.ace(ws.Scores.from_matrix([[0.2, np.nan], [np.nan, 0.1]]), dip=False),
+            judged_by_ace(ws.Scores.from_matrix([[0.2, np.nan], [np.nan, 0.1]]), dip=False),
             {},
         ),
         "no space passes": (
-            ws.ace(ws.Scores.from_matrix(rng.random((4, 4)), dip_pvalues=[0.4, 0.5, 0.6, 0.7])),
+            judged_by_ace(
+                ws.Scores.from_matrix(rng.random((4, 4)), dip_pvalues=[0.4, 0.5, 0.6, 0.7])
+            ),
             {},
         ),
     }

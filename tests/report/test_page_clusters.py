@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.evaluate import rank
 from wellsep.evaluate.clusters.describing_best import MOST_DESCRIBED, described_objects
 from wellsep.records import Judgement
 from wellsep.report.pages.ranking import build_ranking_page
@@ -142,11 +141,11 @@ def test_input_that_holds_distances_leaves_the_features_to_the_space():
     assert judgement.descriptions[judgement.ranking.best].features[0] == "column 0"
 
 
-def test_an_answer_without_a_judgement_describes_its_best_alone():
+def test_a_judgement_without_descriptions_describes_its_best_alone():
     runs, _ = runs_of_three(60, 3)
-    result = ws.ace(ws.score_runs(runs), dip=False)
-    evidence = collect_evidence(result, runs=runs, truth=None)
-    assert list(evidence.described) == [rank(result).best]
+    judgement = ws.judge(runs, n_draws=0, dip=False, details=False)
+    evidence = collect_evidence(judgement, runs=runs, truth=None)
+    assert list(evidence.described) == [judgement.ranking.best]
 
 
 def test_names_of_features_must_fit_the_input():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from browsing import NEEDS_CHROMIUM, Visit
+from pages import judged_by_ace
 
 import wellsep as ws
 
@@ -34,7 +35,7 @@ def page(tmp_path_factory):
         dip_pvalues=rng.uniform(0, 2e-4, M),
     )
     path = tmp_path_factory.mktemp("page") / "page.html"
-    return ws.render_report(ws.ace(scores), path, runs=runs)
+    return ws.render_report(judged_by_ace(scores), path, runs=runs)
 
 
 @pytest.mark.slow

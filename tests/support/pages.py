@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
 import wellsep as ws
+from wellsep.records import Judgement
 
 INJECTION = "<img src=x onerror=alert(1)>"
 CLOSING = "</script><script>alert(2)</script>"
@@ -65,6 +67,12 @@ def small_stability():
     X = np.asarray(small_runs()[0].spaces["first"])
     model = ws.KMeans(4, n_init=3, random_state=0)
     return ws.stability(model, X, n_draws=12, n_splits=4, random_state=0)
+
+
+def judged_by_ace(scores: ws.Scores, **options: Any) -> Judgement:
+    """The judgement of a table of scores: ACE alone, no vote, no half-samples."""
+    answer = ws.ace(scores, **options)
+    return Judgement(scores, {"ace": {answer.index: answer}})
 
 
 def grouped_scores() -> ws.Scores:

@@ -22,7 +22,7 @@ from wellsep._checks.values import check_path, check_text
 from wellsep._files.replace import write_text
 from wellsep._text.glossary import WORDS
 from wellsep._text.sentences import CLUSTERS, DIVERGING, SURFACES, cell, count
-from wellsep.evaluate import AceResult, Consensus, Judgement, Ranking
+from wellsep.evaluate import Judgement
 from wellsep.report.figures.records import Column, Page
 from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.pages.choose_k import build_k_page, is_chosen_k
@@ -72,9 +72,8 @@ def render_report(
 
     Parameters
     ----------
-    result : Judgement, Ranking, AceResult, Consensus, ChosenK or Stability
-        From :func:`wellsep.judge`, :func:`wellsep.evaluate.rank`, :func:`wellsep.ace`,
-        :func:`wellsep.consensus`, :func:`wellsep.choose_k` or :func:`wellsep.stability`.
+    result : Judgement, ChosenK or Stability
+        From :func:`wellsep.judge`, :func:`wellsep.choose_k` or :func:`wellsep.stability`.
     path : path
         The file to write; it appears whole or not at all.
     runs : Runs, optional
@@ -124,14 +123,14 @@ def render_report(
         page = build_stability_page(
             result, runs=runs, truth=truth, title=title, layout=layout or "pca"
         )
-    elif isinstance(result, Judgement | Ranking | AceResult | Consensus):
+    elif isinstance(result, Judgement):
         page = build_ranking_page(
             result, runs=runs, truth=truth, title=title, layout=layout, objects=objects
         )
     else:
         raise TypeError(
-            "result must be a Judgement, Ranking, AceResult, Consensus, ChosenK or Stability, "
-            f"got {type(result).__name__}."
+            f"result must be a Judgement, a ChosenK or a Stability, got {type(result).__name__}; "
+            "make one with judge, choose_k or stability."
         )
     page = replace(page, provenance=provenance(result, runs=runs, command=command))
     write_text(path, to_html(page))

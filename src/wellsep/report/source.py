@@ -1,9 +1,9 @@
-"""What a page of a ranking rests on: the result, the runs, and what is known about the objects."""
+"""What a page of a ranking rests on: judgement, runs, and what is known about the objects."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,43 +12,40 @@ from wellsep._checks.arrays import to_numpy
 from wellsep.evaluate import (
     AceResult,
     ClusterDescription,
-    Consensus,
-    EmbeddingRanking,
     Judgement,
     PartitionDetails,
     Ranking,
     Scores,
-    Verdict,
     partition_details,
-    rank,
 )
 from wellsep.evaluate.clusters.describing_best import describe_best
-from wellsep.evaluate.scores import Coordinates
 from wellsep.partitions import encode
 from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A ranking and what is known about it; None where it was not given."""
+    """A judgement and what else the page knows; None where it was not given."""
 
-    ranking: Ranking
-    scores: Scores | None = None
-    details: PartitionDetails | None = None
-    runs: Runs | None = None
-    truth: np.ndarray | None = None
-    verdict: Verdict | None = None
-    explanation: tuple[str, ...] = ()
-    embeddings: EmbeddingRanking | None = None
-    vote: Consensus | None = None
-    laid_out: Coordinates | None = None
-    known: Mapping[str, Any] = field(default_factory=dict)  # columns about the objects
-    described: Mapping[str, ClusterDescription] = field(default_factory=dict)  # best first
+    judgement: Judgement
+    details: PartitionDetails | None
+    described: Mapping[str, ClusterDescription]  # best first
+    runs: Runs | None
+    truth: np.ndarray | None
+    known: Mapping[str, Any]  # columns about the objects
+
+    @property
+    def ranking(self) -> Ranking:
+        return self.judgement.ranking
+
+    @property
+    def scores(self) -> Scores:
+        return self.judgement.scores
 
     @property
     def ace(self) -> AceResult | None:
         """ACE's answer, whoever decides; None where there was no embedding."""
-        return self.ranking.by_ace
+        return self.judgement.by_ace
 
     @property
     def spaces(self) -> tuple[str, ...]:
@@ -58,57 +55,33 @@ class Evidence:
     def ids(self) -> np.ndarray | None:
         if self.runs is not None and self.runs.ids is not None:
             return self.runs.ids
-        return None if self.scores is None else self.scores.ids
+        return self.scores.ids
 
     @property
     def n_objects(self) -> int:
-        if self.runs is not None:
-            return self.runs.n_objects
-        if self.details is not None:
-            return len(self.details.codes)
-        return 0 if self.scores is None else self.scores.n_objects
+        return self.scores.n_objects if self.runs is None else self.runs.n_objects
 
     @property
     def params(self) -> Mapping[str, Mapping[str, Any]]:
-        if self.runs is not None:
-            return self.runs.params
-        return {} if self.scores is None else self.scores.params
+        return self.scores.params if self.runs is None else self.runs.params
 
     @property
     def made_in(self) -> np.ndarray:
         """(M,) for each partition the space it was made in, -1 where none is known."""
-        place = {name: i for i, name in enumerate(self.spaces)}
-        if self.scores is not None and self.scores.spaces == self.spaces:
-            return np.asarray(self.scores.made_in)
-        if self.runs is not None:
-            spaces, names = list(self.runs.spaces), list(self.runs.partitions)
-            made = {n: spaces[p] for n, p in zip(names, self.runs.made_in, strict=True) if p >= 0}
-            return np.array([place.get(made.get(n, ""), -1) for n in self.ranking.names])
-        return np.array([place.get(name, -1) for name in self.ranking.names])
+        made_in = np.asarray(self.scores.made_in)
+        return made_in if self.spaces else np.full_like(made_in, -1)
 
 
 def collect_evidence(
-    result: Judgement | Ranking | AceResult | Consensus,
-    *,
-    runs: Any,
-    truth: Any,
-    objects: Any = None,
+    judgement: Judgement, *, runs: Any, truth: Any, objects: Any = None
 ) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    scores = details = verdict = embeddings = None
-    described: Mapping[str, ClusterDescription] = {}
-    if isinstance(result, Judgement):
-        ranking, scores, details = result.ranking, result.scores, result.details
-        verdict, explanation = result.verdict, result.explanation
-        embeddings, described = result.embeddings, result.descriptions
-    else:
-        ranking = result if isinstance(result, Ranking) else rank(result)
-        explanation = ranking.explanation
+    ranking, scores = judgement.ranking, judgement.scores
+    details, described = judgement.details, judgement.descriptions
     if runs is not None:
         _check_runs(ranking, runs)
         if details is None and ranking.by_ace is not None:
-            settings = None if scores is None else scores.settings
-            noise = "exclude" if settings is None else settings.noise  # as it was judged
+            noise = "exclude" if scores.settings is None else scores.settings.noise  # as judged
             details = partition_details(runs, ranking.by_ace, partition=ranking.best, noise=noise)
             best = encode(runs.partitions[ranking.best], noise=noise, name=ranking.best)
             pair = [(ranking.best, details.space)]
@@ -121,15 +94,11 @@ def collect_evidence(
             raise ValueError(
                 f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
             )
-    laid_out = result.layout if isinstance(result, Judgement) else None
-    vote = result.vote if isinstance(result, Judgement) else None
-    found = Evidence(
-        ranking, scores, details, runs, truth, verdict, explanation, embeddings, vote, laid_out
-    )
-    found = replace(found, described=described)
     if objects is None:  # what came with the runs
-        objects = runs.objects if isinstance(runs, Runs) else {}
-    return replace(found, known=_columns(objects, found.n_objects))
+        objects = {} if runs is None else runs.objects
+    n_objects = scores.n_objects if runs is None else runs.n_objects
+    known = _columns(objects, n_objects)
+    return Evidence(judgement, details, described, runs, truth, known)
 
 
 def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:

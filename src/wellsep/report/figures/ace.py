@@ -182,7 +182,7 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
     )
 
 
-def ace_payload(result: AceResult, scores: Scores | None, steps: Steps) -> dict[str, Any]:
+def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, Any]:
     """Steps, heat map, graph and dip tests as the page's script reads them."""
     found: dict[str, Any] = {
         "steps": {

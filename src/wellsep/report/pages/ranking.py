@@ -6,17 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._text.sentences import count, listing
-from wellsep.evaluate import (
-    AceResult,
-    Consensus,
-    Judgement,
-    Ranking,
-    agreement,
-)
+from wellsep._text.sentences import listing
+from wellsep.evaluate import AceResult, Judgement, agreement
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
-from wellsep.evaluate.words.explanation import describe_confidence
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
 from wellsep.report.figures.records import ClusterTable, ObjectFigures, Page, TruthPanels, fact
 from wellsep.report.figures.runs import (
@@ -47,7 +40,7 @@ from wellsep.spaces.drawing_planes import plane
 
 
 def build_ranking_page(
-    result: Judgement | Ranking | AceResult | Consensus,
+    judgement: Judgement,
     *,
     runs: Any,
     truth: Any,
@@ -56,12 +49,12 @@ def build_ranking_page(
     objects: Any = None,
 ) -> Page:
     """Everything the template and the script need for a ranking."""
-    evidence = collect_evidence(result, runs=runs, truth=truth, objects=objects)
+    evidence = collect_evidence(judgement, runs=runs, truth=truth, objects=objects)
     return _page(evidence, title=title, layout=layout)
 
 
 def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
-    ranking, ace = evidence.ranking, evidence.ace
+    judgement, ranking, ace = evidence.judgement, evidence.ranking, evidence.ace
     table = ranking_table(ranking, scores=evidence.scores, params=evidence.params)
     missing: dict[str, str] = {}
     data: dict[str, Any] = {
@@ -73,12 +66,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         "best": int(ranking.order[0]),
         "n_objects": evidence.n_objects,
         "table": table_payload(table),
-        "explanation": list(evidence.explanation),
+        "explanation": list(judgement.explanation),
+        "verdict": list(judgement.verdict.sentences),
     }
-    if evidence.verdict is not None:
-        data["verdict"] = list(evidence.verdict.sentences)
-    if evidence.embeddings is not None:
-        data["embeddings"] = evidence.embeddings.to_rows()
+    if judgement.embeddings is not None:
+        data["embeddings"] = judgement.embeddings.to_rows()
     steps = None
     if not np.any(ranking.class_of):
         missing["why"] = "No judge had to decide: all runs are the same clustering."
@@ -96,7 +88,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
     if ace is None:
         missing["scatters"] = (
             "The embeddings are not drawn: no judge chose among them."
-            if evidence.scores is not None and evidence.scores.spaces
+            if evidence.scores.spaces
             else "There is no embedding to draw."
         )
     elif scatters is None:
@@ -133,10 +125,10 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
         lead=_lead(evidence),
-        sure=_sure(evidence),
+        sure=(*judgement.verdict.second, judgement.verdict.next),
         facts=_facts(evidence),
         table=table,
-        paragraphs=evidence.explanation,
+        paragraphs=judgement.explanation,
         embeddings=_embeddings(evidence),
         steps=steps,
         worst=worst,
@@ -144,7 +136,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         truth=truth,
         missing=missing,
         data=data,
-        chip="" if evidence.verdict is None else evidence.verdict.kind.capitalize(),
+        chip=judgement.verdict.kind.capitalize(),
         picks=_picks(evidence),
         clusters=clusters,
     )
@@ -153,11 +145,11 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
 def _structure(evidence: Evidence, data: dict[str, Any]) -> None:
     """Put the figures of the structure into the data."""
     ranking, ace, runs = evidence.ranking, evidence.ace, evidence.runs
-    scores = evidence.scores
-    if ace is not None and scores is not None and scores.spaces == ace.spaces:
-        data["grid"] = grid_payload(score_grid(ranking, scores, ace))
-    if evidence.vote is not None and evidence.vote.n_distinct > 2:
-        data["votes_of_runs"] = agreement_payload(evidence.vote)
+    vote = evidence.judgement.vote
+    if ace is not None:
+        data["grid"] = grid_payload(score_grid(ranking, evidence.scores, ace))
+    if vote is not None and vote.n_distinct > 2:
+        data["votes_of_runs"] = agreement_payload(vote)
     if runs is not None:
         tree = runs_tree_payload(ranking, runs.partitions)
         if tree is not None:
@@ -190,7 +182,7 @@ def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
-    found = evidence.embeddings
+    found = evidence.judgement.embeddings
     return None if found is None or len(found.embeddings) < 2 else found.table()
 
 
@@ -202,11 +194,11 @@ def _scatters(
     evidence: Evidence, chosen: ObjectFigures | None, layout: str | None
 ) -> Scatters | None:
     runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
-    kept = None if scores is None else scores.plot_coordinates
+    kept = scores.plot_coordinates
     if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
         return None
     n_spaces, n_partitions = len(evidence.spaces), len(ranking.names)
-    laid_out = evidence.laid_out if layout is None else None
+    laid_out = evidence.judgement.layout if layout is None else None
     given = laid_out.objects if laid_out is not None else None if kept is None else kept.objects
     if kept is not None and kept.planes and (layout in (None, "pca") or runs is None):
         objects = draw_objects(evidence.n_objects, n_spaces, n_partitions, given)
@@ -266,26 +258,10 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
 
 
 def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    """The verdict's headline in pieces; without a judgement what the ranking puts first."""
-    ranking = evidence.ranking
-    if evidence.verdict is not None:
-        words = evidence.verdict.headline
-    else:
-        winners = listing(map(repr, ranking.winners), most=4)
-        verb = "is" if len(ranking.winners) == 1 else "are"
-        words = f"{winners} {verb} ranked first of {count(len(ranking.names), 'run')}."
-    before, name, after = words.partition(repr(ranking.best))
+    """The verdict's headline in pieces."""
+    best = repr(evidence.ranking.best)
+    before, name, after = evidence.judgement.verdict.headline.partition(best)
     return (("text", before), ("name", name), ("text", after))
-
-
-def _sure(evidence: Evidence) -> tuple[str, ...]:
-    """The verdict's second line and what to do next; without a judgement what draws showed."""
-    if evidence.verdict is not None:
-        return (*evidence.verdict.second, evidence.verdict.next)
-    sure = evidence.ranking.confidence
-    if sure is None:
-        return ("How certain this is was not computed.",)
-    return tuple(describe_confidence(sure, evidence.ranking.result))
 
 
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
