@@ -15,7 +15,6 @@ from wellsep.evaluate import (
     Judgement,
     PartitionDetails,
     Ranking,
-    Scores,
     partition_details,
 )
 from wellsep.evaluate.clusters.describing_best import describe_best
@@ -35,14 +34,6 @@ class Evidence:
     known: Mapping[str, Any]  # columns about the objects
 
     @property
-    def ranking(self) -> Ranking:
-        return self.judgement.ranking
-
-    @property
-    def scores(self) -> Scores:
-        return self.judgement.scores
-
-    @property
     def ace(self) -> AceResult | None:
         """ACE's answer, whoever decides; None where there was no embedding."""
         return self.judgement.by_ace
@@ -55,20 +46,20 @@ class Evidence:
     def ids(self) -> np.ndarray | None:
         if self.runs is not None and self.runs.ids is not None:
             return self.runs.ids
-        return self.scores.ids
+        return self.judgement.scores.ids
 
     @property
     def n_objects(self) -> int:
-        return self.scores.n_objects if self.runs is None else self.runs.n_objects
+        return self.judgement.scores.n_objects if self.runs is None else self.runs.n_objects
 
     @property
     def params(self) -> Mapping[str, Mapping[str, Any]]:
-        return self.scores.params if self.runs is None else self.runs.params
+        return self.judgement.scores.params if self.runs is None else self.runs.params
 
     @property
     def made_in(self) -> np.ndarray:
         """(M,) for each partition the space it was made in, -1 where none is known."""
-        made_in = np.asarray(self.scores.made_in)
+        made_in = np.asarray(self.judgement.scores.made_in)
         return made_in if self.spaces else np.full_like(made_in, -1)
 
 

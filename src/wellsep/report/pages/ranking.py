@@ -54,8 +54,8 @@ def build_ranking_page(
 
 
 def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
-    judgement, ranking, ace = evidence.judgement, evidence.ranking, evidence.ace
-    table = ranking_table(ranking, scores=evidence.scores, params=evidence.params)
+    judgement, ranking, ace = evidence.judgement, evidence.judgement.ranking, evidence.ace
+    table = ranking_table(ranking, scores=evidence.judgement.scores, params=evidence.params)
     missing: dict[str, str] = {}
     data: dict[str, Any] = {
         "kind": "ranking",
@@ -78,7 +78,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         missing["why"] = "The clusterings alone voted for each other: there is no embedding."
     else:
         steps = steps_figure(ace)
-        data |= ace_payload(ace, evidence.scores, steps)
+        data |= ace_payload(ace, evidence.judgement.scores, steps)
         if ace.agreement is None:
             missing["agreement"] = "There is no agreement to show: one space alone is left."
         if "dips" not in data:
@@ -88,7 +88,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
     if ace is None:
         missing["scatters"] = (
             "The embeddings are not drawn: no judge chose among them."
-            if evidence.scores.spaces
+            if evidence.judgement.scores.spaces
             else "There is no embedding to draw."
         )
     elif scatters is None:
@@ -144,10 +144,10 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
 
 def _structure(evidence: Evidence, data: dict[str, Any]) -> None:
     """Put the figures of the structure into the data."""
-    ranking, ace, runs = evidence.ranking, evidence.ace, evidence.runs
+    ranking, ace, runs = evidence.judgement.ranking, evidence.ace, evidence.runs
     vote = evidence.judgement.vote
     if ace is not None:
-        data["grid"] = grid_payload(score_grid(ranking, evidence.scores, ace))
+        data["grid"] = grid_payload(score_grid(ranking, evidence.judgement.scores, ace))
     if vote is not None and vote.n_distinct > 2:
         data["votes_of_runs"] = agreement_payload(vote)
     if runs is not None:
@@ -158,7 +158,7 @@ def _structure(evidence: Evidence, data: dict[str, Any]) -> None:
 
 def _clusters(evidence: Evidence, data: dict[str, Any]) -> ClusterTable | None:
     """Put the tables of clusters into the data; return that of the best partition."""
-    ranking, described = evidence.ranking, evidence.described
+    ranking, described = evidence.judgement.ranking, evidence.described
     if not described:
         return None
     partitions = {} if evidence.runs is None else evidence.runs.partitions
@@ -173,8 +173,8 @@ def _clusters(evidence: Evidence, data: dict[str, Any]) -> ClusterTable | None:
 
 def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What each judge picks, most judges first; empty where one judge alone has a say."""
-    found = judge_picks(evidence.ranking)
-    names = evidence.ranking.names
+    found = judge_picks(evidence.judgement.ranking)
+    names = evidence.judgement.ranking.names
     pairs = sorted(found.items(), key=lambda one: -len(one[1]))
     if len({judge for _, judges in pairs for judge in judges}) < 2:
         return ()
@@ -187,13 +187,13 @@ def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
 
 
 def _truth(evidence: Evidence) -> TruthPanels:
-    return truth_panels(agreement(evidence.ranking, evidence.runs, evidence.truth))
+    return truth_panels(agreement(evidence.judgement.ranking, evidence.runs, evidence.truth))
 
 
 def _scatters(
     evidence: Evidence, chosen: ObjectFigures | None, layout: str | None
 ) -> Scatters | None:
-    runs, scores, ranking = evidence.runs, evidence.scores, evidence.ranking
+    runs, scores, ranking = evidence.runs, evidence.judgement.scores, evidence.judgement.ranking
     kept = scores.plot_coordinates
     if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
         return None
@@ -247,7 +247,7 @@ def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str
 
 def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
     """Spaces that give ACE's answer, heaviest first; the others, those that were left out first."""
-    own = evidence.made_in[evidence.ranking.order[0]]
+    own = evidence.made_in[evidence.judgement.ranking.order[0]]
     weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
     # Of equal weights the space that the best run was made in.
     keys = [(-round(weight[s], 9), s != own) for s in weight]
@@ -259,13 +259,13 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
 
 def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     """The verdict's headline in pieces."""
-    best = repr(evidence.ranking.best)
+    best = repr(evidence.judgement.ranking.best)
     before, name, after = evidence.judgement.verdict.headline.partition(best)
     return (("text", before), ("name", name), ("text", after))
 
 
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    ranking, ace = evidence.ranking, evidence.ace
+    ranking, ace = evidence.judgement.ranking, evidence.ace
     found = [fact(len(ranking.names), "run")]
     if ace is not None:
         found += [
