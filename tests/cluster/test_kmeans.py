@@ -25,7 +25,8 @@ def test_restarts_keep_the_lowest_inertia(X):
 
 def test_a_given_start_is_used_once_and_ends_where_scikit_learn_ends(X):
     theirs = TheirKMeans(12, init=X[:12], n_init=1).fit(X)
-    ours = ws.KMeans(12, init=X[:12], n_init=7).fit(X)
+    with pytest.warns(RuntimeWarning, match="n_init = 7 is not used: init gives the centres"):
+        ours = ws.KMeans(12, init=X[:12], n_init=7).fit(X)
     assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-12)
     assert ours.n_iter_ == theirs.n_iter_
 

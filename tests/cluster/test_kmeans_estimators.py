@@ -264,6 +264,29 @@ def test_fewer_distinct_points_than_clusters_are_counted_in_a_warning(make):
     assert len(np.unique(model.labels_)) == 3
 
 
+@pytest.mark.parametrize("make", [*ESTIMATORS, ws.LOFKMeans, ws.RobustKMeans])
+def test_restarts_that_given_centres_do_not_have_are_warned_of_once(make, X):
+    for n_init in (1, 3):
+        model = make(4, init=X[:4], n_init=n_init, random_state=0)
+        fits = [model.fit]
+        if "batch_size" in model.get_params():
+            fits.append(clone(model).set_params(batch_size=50).fit)
+        if make is ws.KMeans:  # CFMeans makes one start of a stream, whatever n_init
+            fits.append(clone(model).partial_fit)
+        for fit in fits:
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                fit(X)
+            told = [w for w in heard if issubclass(w.category, RuntimeWarning)]
+            assert len(told) == (n_init > 1)
+            for warning in told:
+                assert str(warning.message).startswith("n_init = 3 is not used: init gives")
+    once = make(4, init=X[:4], n_init=1, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_, once.cluster_centers_)
+    with pytest.raises(ValueError, match="n_init must be at least 1, got 0"):
+        make(4, init=X[:4], n_init=0).fit(X)
+
+
 def test_one_point_per_cluster_is_a_perfect_fit(make):
     X = np.arange(6.0)[:, None] ** 2
     model = make(6, random_state=0).fit(X)

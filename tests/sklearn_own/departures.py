@@ -26,8 +26,8 @@ LEFT_OUT: dict[str, dict[str, str]] = {
         "test_sample_weight_init": PRIVATE,
         "test_sample_weight_zero": PRIVATE,
         "test_kmeans_verbose": "The library prints nothing; progress goes to callbacks.",
-        "test_warning_n_init_precomputed_centers[KMeans]": "Given centres have one start, as "
-        "documented; n_init is then not used and nobody is warned.",
+        "test_warning_n_init_precomputed_centers[KMeans]": "That n_init is not used for "
+        "given centres is warned of in other words.",
         "test_warning_elkan_1_cluster": "One loop serves 'lloyd' and 'elkan', also for one "
         "cluster, so there is nothing to warn of.",
     },

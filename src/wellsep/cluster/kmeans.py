@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +49,8 @@ class KMeans(StreamedClusterer):
         Where centres start: greedy k-means++, random points, the given centres, or
         ``init(X, n_clusters, random_state=...)``.
     n_init : int or "auto"
-        Number of restarts; "auto" is 1, or 10 where ``init`` is "random" or a function.
+        Number of restarts; "auto" is 1, or 10 where ``init`` is "random" or a function. Given
+        centres have one; a warning says that more are not made.
     max_iter : int
         Greatest number of Lloyd iterations of one restart.
     tol : float
@@ -147,7 +149,6 @@ class KMeans(StreamedClusterer):
         k = check_count("n_clusters", self.n_clusters)
         check_clusters(k, X.shape[0])
         init = check_init(self.init)
-        n_init = restarts(self.n_init, init)
         max_iter = check_count("max_iter", self.max_iter)
         tol = check_number("tol", self.tol, 0.0)
         metric = check_choice("metric", self.metric, METRICS)
@@ -156,6 +157,7 @@ class KMeans(StreamedClusterer):
         random_state = check_random_state(self.random_state)
         if self.batch_size is not None:
             return self._fit_batches(X, weights, k, max_iter, tol, random_state)
+        n_init = restarts(self.n_init, init)
         points = open_points(X, weights, metric)
 
         progress = FitProgress(self, X, sample_weight, n_init)
@@ -236,13 +238,20 @@ def kmeans(
 
 
 def restarts(n_init: int | str, init: Any) -> int:
-    """Number of restarts that ``n_init`` means for this start."""
-    if is_given(init):
-        return 1
+    """Number of restarts that ``n_init`` means for this start; given centres have one."""
     if isinstance(n_init, str):
         check_choice("n_init", n_init, ("auto",))
-        return 1 if init == "k-means++" else 10
-    return check_count("n_init", n_init)
+        return 1 if is_given(init) or init == "k-means++" else 10
+    count = check_count("n_init", n_init)
+    if count == 1 or not is_given(init):
+        return count
+    warnings.warn(
+        f"n_init = {count} is not used: init gives the centres, and one start is made from them. "
+        "Leave n_init at 1.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return 1
 
 
 @own_threads()
