@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from golden import read_arrays, read_json
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.datasets import make_blobs
@@ -199,6 +201,112 @@ def test_cross_validation_cuts_a_matrix_both_ways():
     assert len(found) == 60
 
 
-@parametrize_with_checks([ws.KMedoids(2, n_init=2, random_state=0)])
+@parametrize_with_checks(
+    [ws.KMedoids(2, n_init=2, random_state=0), ws.KMedoids(2, metric="cosine", init="build")]
+)
 def test_the_contract_of_scikit_learn_holds(estimator, check):
     check(estimator)
+
+
+ROWS = make_blobs(90, 4, centers=3, random_state=3)[0]
+MIXED = pd.DataFrame({"x": ROWS[:, 0], "c": np.where(ROWS[:, 1] > 0, "a", "b")})
+FITS = {
+    "rows": (ROWS, {}, cdist(ROWS, ROWS)),
+    "float32": (ROWS.astype(np.float32), {}, cdist(ROWS, ROWS)),
+    "frame": (pd.DataFrame(ROWS, columns=list("abcd")), {}, cdist(ROWS, ROWS)),
+    "sparse": (sp.csr_array(ROWS), {}, cdist(ROWS, ROWS)),
+    "sparse by columns": (sp.csc_matrix(ROWS), {}, cdist(ROWS, ROWS)),
+    "squares": (ROWS, {"metric": "sqeuclidean"}, cdist(ROWS, ROWS) ** 2),
+    "cosine": (ROWS, {"metric": "cosine"}, cdist(ROWS, ROWS, "cosine")),
+    "sparse cosine": (sp.csr_array(ROWS), {"metric": "cosine"}, cdist(ROWS, ROWS, "cosine")),
+    "manhattan": (ROWS, {"metric": "manhattan"}, cdist(ROWS, ROWS, "cityblock")),
+    "function": (ROWS, {"metric": lambda a, b: abs(a - b).max()}, cdist(ROWS, ROWS, "chebyshev")),
+    "matrix": (cdist(ROWS, ROWS), {"metric": "precomputed"}, cdist(ROWS, ROWS)),
+    "distances": (ws.Distances(pdist(ROWS)), {}, cdist(ROWS, ROWS)),
+    "mixed": (MIXED, {"metric": "gower"}, np.asarray(ws.MixedTable(MIXED))),
+}
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_transform_gives_the_distances_to_the_medoids(case):
+    X, options, D = FITS[case]
+    model = ws.KMedoids(3, random_state=0, **options)
+    table = model.fit_transform(X)
+    narrow = case == "float32"
+    rel = 1e-5 if narrow else 1e-12
+    np.testing.assert_allclose(table, D[:, model.medoid_indices_], rtol=rel, atol=rel)
+    assert table.dtype == (np.float32 if narrow else np.float64)
+    np.testing.assert_array_equal(model.transform(X), table)
+    np.testing.assert_array_equal(model.predict(X), table.argmin(axis=1))
+    assert table.min(axis=1).sum() == pytest.approx(model.inertia_, rel=rel)
+    assert model.get_feature_names_out().tolist() == ["kmedoids0", "kmedoids1", "kmedoids2"]
+
+
+@pytest.mark.parametrize("case", ["rows", "sparse", "cosine", "squares", "manhattan"])
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**300])
+def test_transform_and_inertia_have_the_unit_of_the_objects(case, factor):
+    X, options, _ = FITS[case]
+    plain = ws.KMedoids(3, random_state=0, **options).fit(X)
+    scaled = ws.KMedoids(3, random_state=0, **options).fit(X * factor)
+    power = {"cosine": 0, "squares": 2}.get(case, 1)
+    np.testing.assert_array_equal(scaled.medoid_indices_, plain.medoid_indices_)
+    assert scaled.inertia_ == pytest.approx(plain.inertia_ * factor**power, rel=1e-12)
+    table = scaled.transform(X * factor) / factor**power
+    np.testing.assert_allclose(table, plain.transform(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_rows_give_what_dense_rows_give(metric):
+    X = sp.random_array((120, 30), density=0.2, rng=np.random.default_rng(0), format="csr")
+    X = sp.vstack([X, X[3:4]]).tocsr()  # two objects in one place
+    dense = ws.KMedoids(4, metric=metric, random_state=0).fit(X.toarray())
+    sparse = ws.KMedoids(4, metric=metric, random_state=0).fit(X)
+    np.testing.assert_array_equal(sparse.medoid_indices_, dense.medoid_indices_)
+    np.testing.assert_array_equal(sparse.labels_, dense.labels_)
+    np.testing.assert_array_equal(sparse.cluster_centers_, dense.cluster_centers_)
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(X.toarray()), atol=1e-12)
+    with pytest.raises(TypeError, match="dense data is required"):
+        ws.KMedoids(4, metric="manhattan").fit(X)
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_given_positions_are_where_medoids_start(case):
+    X, options, D = FITS[case]
+    best = ws.KMedoids(3, random_state=0, **options).fit(X)
+    again = ws.KMedoids(3, init=best.medoid_indices_.tolist(), **options).fit(X)
+    np.testing.assert_array_equal(again.medoid_indices_, best.medoid_indices_)
+    assert again.n_iter_ == 1  # nothing was left to exchange
+    worse = ws.KMedoids(3, init=[0, 1, 2], **options).fit(X)
+    assert worse.inertia_ <= D[:, :3].min(axis=1).sum() * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("case", ["rows", "float32", "frame", "sparse", "cosine", "function"])
+def test_given_rows_start_at_the_objects_nearest_to_them(case):
+    X, options, _ = FITS[case]
+    at = np.array([5, 40, 77])
+    by_position = ws.KMedoids(3, init=at, **options).fit(X)
+    by_rows = ws.KMedoids(3, init=ROWS[at] * (1 + 1e-6), **options).fit(X)
+    np.testing.assert_array_equal(by_rows.medoid_indices_, by_position.medoid_indices_)
+    assert by_rows.inertia_ == by_position.inertia_
+
+
+@pytest.mark.parametrize(
+    ("case", "init", "error", "sentence"),
+    [
+        ("rows", [0, 1], ValueError, "init must name 3 different objects, got 2"),
+        ("rows", [0, 1, 1], ValueError, "init must name 3 different objects, got 2"),
+        ("rows", [0, 1, 90], ValueError, "init must be below 90, got 90"),
+        ("rows", [0.0, 1.0, 2.0], TypeError, "init must be whole numbers"),
+        ("rows", None, TypeError, "init must be whole numbers"),
+        ("rows", "heuristic", ValueError, "init must be one of 'random', 'build'"),
+        ("rows", np.zeros((3, 4)), ValueError, "init must name 3 different objects, got 1"),
+        ("rows", np.zeros((3, 5)), ValueError, r"rows with the columns of X, .* shape \(3, 5\)"),
+        ("rows", np.full((3, 4), np.nan), ValueError, "init must be finite"),
+        ("distances", np.zeros((3, 4)), ValueError, "init must be positions of objects, or"),
+        ("mixed", np.zeros((3, 2)), ValueError, "init must be positions of objects, or"),
+    ],
+)
+def test_a_start_that_names_no_objects_is_refused_in_a_sentence(case, init, error, sentence):
+    X, options, _ = FITS[case]
+    with pytest.raises(error, match=sentence):
+        ws.KMedoids(3, init=init, **options).fit(X)

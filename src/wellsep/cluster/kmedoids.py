@@ -7,22 +7,36 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks.arrays import check_choice, check_count, name_x, to_table
+from wellsep._checks.arrays import (
+    check_choice,
+    check_count,
+    check_data,
+    check_positions,
+    name_x,
+    to_numpy,
+    to_table,
+)
 from wellsep._checks.values import check_random_state
 from wellsep.cluster.estimator import check_clusters
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.engine.threads import own_threads
-from wellsep.compute.kmeans.faster_pam import Medoids, build, distance_rows, faster_pam
-from wellsep.compute.metrics.table import METRICS, Rows, find, square_lengths
+from wellsep.compute.kmeans.faster_pam import build, distance_rows, faster_pam
+from wellsep.compute.metrics.row_preparation import centred_rows
+from wellsep.compute.metrics.table import METRICS, Metric, find, whole
 from wellsep.distances.base import PairSpace
 
 
-class KMedoids(ClusterMixin, BaseEstimator):
+class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-medoids: k objects that minimise the summed distance of all objects to them.
 
     The cost Σ_i d(x_i, m_{c_i}) falls with every exchange of a medoid for another object. The
@@ -37,9 +51,10 @@ class KMedoids(ClusterMixin, BaseEstimator):
         "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
         of two rows. "precomputed": X is a matrix of distances. "gower": X is a frame of mixed
         columns. Left at "euclidean" for `Distances` and `MixedTable`.
-    init : {"random", "build"}
-        Where medoids start: at random objects, or one after the other at the object that lowers
-        the cost most (PAM's BUILD), which needs no restarts.
+    init : {"random", "build"} or array of shape (k, d) or (k,)
+        Where medoids start: at random objects, one after the other at the object that lowers the
+        cost most (PAM's BUILD), at the objects nearest to the given rows, or at the given
+        positions. All but "random" are one start.
     n_init : int
         Random starts; exchanges end in a local optimum, and one start often misses the best.
     max_iter : int
@@ -85,7 +100,7 @@ class KMedoids(ClusterMixin, BaseEstimator):
         n_clusters: int = 8,
         *,
         metric: Any = "euclidean",
-        init: str = "random",
+        init: Any = "random",
         n_init: int = 10,
         max_iter: int = 300,
         random_state: Any = None,
@@ -99,6 +114,8 @@ class KMedoids(ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.metric in ("euclidean", "cosine")
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.positive_only = self.metric == "precomputed"
         return tags
@@ -109,8 +126,8 @@ class KMedoids(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (n, d), Distances, MixedTable or frame
-            Objects.
+        X : array or sparse matrix of shape (n, d), Distances, MixedTable or frame
+            Objects. A sparse matrix for the metrics "euclidean" and "cosine".
         y : ignored
             Present by convention.
 
@@ -124,24 +141,19 @@ class KMedoids(ClusterMixin, BaseEstimator):
         space = open_space(data, n_jobs=1)
         k = check_count("n_clusters", self.n_clusters)
         check_clusters(k, space.n)
-        check_choice("init", self.init, ("random", "build"))
         n_init = check_count("n_init", self.n_init)
         rounds = check_count("max_iter", self.max_iter)
         metric = entry if space.own_metric is None else find(space.own_metric)
         rows_of = distance_rows(space, metric)
         rng = check_random_state(self.random_state)
-        best: Medoids | None = None
-        for _ in range(1 if self.init == "build" else n_init):
-            start = (
-                build(rows_of, space.n, k)
-                if self.init == "build"
-                else rng.choice(space.n, k, replace=False)
-            )
-            found = faster_pam(rows_of, space.n, start, rounds)
-            if best is None or found.cost < best.cost:
-                best = found
-        if best is None:
-            raise ValueError(f"n_init must be at least 1, got {n_init}.")
+        if not isinstance(self.init, str):
+            starts = [self._given_start(data, k)]
+        elif check_choice("init", self.init, ("random", "build")) == "build":
+            starts = [build(rows_of, space.n, k)]
+        else:
+            starts = [rng.choice(space.n, k, replace=False) for _ in range(n_init)]
+        ended = [faster_pam(rows_of, space.n, start, rounds) for start in starts]
+        best = min(ended, key=lambda one: one.cost)
         if not best.ended:
             warnings.warn(
                 f"Exchanges did not end within {rounds} rounds. The medoids reached are kept. "
@@ -151,10 +163,12 @@ class KMedoids(ClusterMixin, BaseEstimator):
             )
         self.medoid_indices_ = best.medoids
         self.labels_ = best.labels
-        self.inertia_ = float(best.cost * space.unit)
+        self.inertia_ = float(best.cost * _unit(space, metric))
         self.n_iter_ = best.n_rounds
-        coordinates = space.own_metric is None
-        self.cluster_centers_ = np.array(data[best.medoids]) if coordinates else None
+        self.cluster_centers_ = None
+        if space.own_metric is None:
+            rows = data[best.medoids]
+            self.cluster_centers_ = rows.toarray() if sp.issparse(rows) else np.array(rows)
         self._medoid_table = data.take(best.medoids) if isinstance(data, MixedTable) else None
         return self
 
@@ -163,7 +177,7 @@ class KMedoids(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array of shape (m, d), frame, or distances of shape (m, n)
+        X : array or sparse matrix of shape (m, d), frame, or distances of shape (m, n)
             Objects, given as in fit. After a fit on distances: distances of m objects to the n
             objects of fit, of which those to the medoids are used. After a fit on mixed columns: a
             frame with these columns; ranges stay those of the objects of fit, see
@@ -183,26 +197,58 @@ class KMedoids(ClusterMixin, BaseEstimator):
         >>> (model.predict(new) == model.labels_[[2, 0]]).all()
         np.True_
         """
+        return self.transform(X).argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Distance of each row to every medoid.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (m, d), frame, or distances of shape (m, n)
+            Objects, given as in `predict`.
+
+        Returns
+        -------
+        array of shape (m, k)
+            Distances.
+        """
         check_is_fitted(self)
         if self._medoid_table is not None:
-            return _nearest_of_mixed(X, self._medoid_table)
+            return _distances_of_mixed(X, self._medoid_table)
         if self.cluster_centers_ is None:
-            return self._nearest_of_distances(X)
-        table = name_x(validate_data, self, _plain(X), reset=False, dtype=np.float64)
-        joined = np.concatenate([self.cluster_centers_.astype(np.float64), table])
-        space, entry = open_space(joined, n_jobs=1), find(self.metric)
-        rows, zero = space.on_host(entry)
-        square = None if entry.finish is None else square_lengths(rows, zero, np)
-        k = len(self.cluster_centers_)
+            return self._distances_to_medoids(X)
+        table = self._checked_rows(X, reset=False)
+        found = _row_distances(self.cluster_centers_, table, find(self.metric)).T
+        return found.astype(table.dtype, copy=False)
 
-        def side(at: slice) -> Rows:
-            own = None if zero is None else zero[at]
-            return Rows(rows[at, :], None if square is None else square[at], own, at)
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.medoid_indices_)
 
-        found = entry.distances(side(slice(k, len(joined))), side(slice(0, k)), np)
-        return np.asarray(found).argmin(axis=1).astype(np.int32)
+    def _given_start(self, data: Any, k: int) -> np.ndarray:
+        """Positions of the objects that ``init`` names, or of those nearest to its rows."""
+        at = to_numpy(self.init, "init")
+        if at.ndim == 2:
+            if isinstance(data, PairSpace) or at.shape[1] != data.shape[1]:
+                raise ValueError(
+                    "init must be positions of objects, or rows with the columns of X, got an "
+                    f"array of shape {at.shape}."
+                )
+            rows = check_data(at, name="init")
+            at = _row_distances(rows, data, find(self.metric)).argmin(axis=1)
+        at = check_positions("init", at, data.shape[0])
+        if len(at) != k or len(np.unique(at)) != k:
+            raise ValueError(f"init must name {k} different objects, got {len(np.unique(at))}.")
+        return at
 
-    def _nearest_of_distances(self, X: Any) -> np.ndarray:
+    def _checked_rows(self, X: Any, *, reset: bool = True) -> Any:
+        sparse = "csr" if self.metric in ("euclidean", "cosine") else False
+        kinds = [np.float64, np.float32]
+        return name_x(
+            validate_data, self, _plain(X), reset=reset, dtype=kinds, accept_sparse=sparse
+        )
+
+    def _distances_to_medoids(self, X: Any) -> np.ndarray:
         n = self.n_features_in_
         if isinstance(X, PairSpace):
             if len(X) != n:
@@ -221,7 +267,7 @@ class KMedoids(ClusterMixin, BaseEstimator):
                 f"X must hold distances, which are at least 0, got {some[row, medoid]:g} in row "
                 f"{row}, column {self.medoid_indices_[medoid]}."
             )
-        return some.argmin(axis=1).astype(np.int32)
+        return some
 
     def _opened(self, X: Any, entry: Any) -> Any:
         """Objects made ready, with the number and names of features noted."""
@@ -232,18 +278,36 @@ class KMedoids(ClusterMixin, BaseEstimator):
             opened = entry.opens(X)
             self.n_features_in_ = len(opened.columns)
             return opened
-        table = name_x(validate_data, self, _plain(X), dtype=[np.float64, np.float32])
+        table = self._checked_rows(X)
         return table if entry.coordinates else entry.opens(table)
 
 
-def _nearest_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:
+def _row_distances(rows: Any, others: Any, metric: Metric) -> np.ndarray:
+    """(k, m) distances of k rows to m others, in their own unit."""
+    if sp.issparse(others):
+        joined = sp.vstack([sp.csr_array(rows), others], format="csr")
+    else:
+        joined = np.concatenate([rows, others])
+    space, k = open_space(joined.astype(np.float64), n_jobs=1), len(rows)
+    table = distance_rows(space, metric, keep=False)(np.arange(k))[:, k:]
+    return table * _unit(space, metric)
+
+
+def _unit(space: Any, metric: Metric) -> float:
+    """What distances are multiplied by to be in the unit of X; 1 where they have none."""
+    if space.own_metric is None and metric.prepare is not centred_rows:
+        return 1.0
+    return float(space.unit**2 if metric.finish is whole else space.unit)
+
+
+def _distances_of_mixed(X: Any, medoids: MixedTable) -> np.ndarray:
     if isinstance(X, PairSpace):
         raise TypeError(
             f"X must be a frame with the columns of fit, got {type(X).__name__}, whose ranges are "
             "its own; pass the frame."
         )
     k, joined = medoids.n, medoids.followed_by(X)
-    return joined.block(np.arange(k, joined.n), np.arange(k)).argmin(axis=1).astype(np.int32)
+    return joined.block(np.arange(k, joined.n), np.arange(k))
 
 
 def _plain(X: Any) -> Any:

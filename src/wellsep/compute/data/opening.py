@@ -174,6 +174,10 @@ class Space:
         """The prepared rows in float64 on the host, for exact work on single distances."""
         return self.prepared(metric, wide=True)
 
+    def single_rows(self, metric: Any) -> Prepared:
+        """The same, of sparse X too where a metric follows from products of sparse rows."""
+        return self.on_host(metric)
+
     def refuse_sparse(self) -> None:
         """Raise where single distances decide and X is sparse."""
 
@@ -335,6 +339,11 @@ class SparseSpace(Space):
     def on_host(self, metric: Any = "euclidean") -> Prepared:
         self.refuse_sparse()
         return super().on_host(metric)
+
+    def single_rows(self, metric: Any) -> Prepared:
+        if find(metric).name not in ("euclidean", "sqeuclidean", "cosine"):
+            self.refuse_sparse()
+        return self.prepared(metric, wide=True)
 
     def refuse_sparse(self) -> None:
         raise TypeError(

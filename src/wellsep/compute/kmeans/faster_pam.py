@@ -114,10 +114,10 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def distance_rows(space: Space, metric: object) -> RowsOf:
-    """Distances of some objects to all; the matrix is kept where it fits the memory budget."""
+def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
+    """Distances of some objects to all; ``keep``: the matrix, where it fits the memory budget."""
     entry = find(metric)
-    X, zero = space.on_host(entry) if space.own_metric is None else space.prepared(entry)
+    X, zero = space.single_rows(entry) if space.own_metric is None else space.prepared(entry)
     square = None if entry.finish is None else square_lengths(X, zero, np)
 
     def side(at: np.ndarray) -> Rows:
@@ -133,7 +133,7 @@ def distance_rows(space: Space, metric: object) -> RowsOf:
         table[np.arange(len(objects)), objects] = 0.0
         return table
 
-    if 8.0 * space.n**2 <= budget_bytes():
+    if keep and 8.0 * space.n**2 <= budget_bytes():
         whole = np.concatenate([rows_of(at) for at in blocks])
         return lambda objects: whole[objects]
     return rows_of
