@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from pages import grouped_scores, small_choice, small_judgement, small_runs, small_stability
 from sklearn.cluster import AgglomerativeClustering
-from sklearn.mixture import GaussianMixture
 
 import wellsep as ws
 from wellsep.evaluate import rank
@@ -45,13 +44,11 @@ DISPLAYS = {
     "silhouette": lambda plane, ax: plot.SilhouetteDisplay.from_estimator(*plane[::-1], ax=ax),
     "margin": lambda plane, ax: plot.MarginDisplay.from_estimator(*plane[::-1], ax=ax),
     "connectivity": lambda plane, ax: plot.ConnectivityDisplay.from_estimator(*plane[::-1], ax=ax),
-    "regions": lambda plane, ax: plot.RegionsDisplay.from_estimator(*plane[::-1], point=7, ax=ax),
     "agreement": lambda plane, ax: plot.AgreementDisplay.from_result(
         ws.ace(grouped_scores()), ax=ax
     ),
     "runs": lambda plane, ax: plot.RunAgreementDisplay.from_result(small_judgement(), ax=ax),
     "graph": lambda plane, ax: plot.GraphDisplay.from_result(small_judgement(), ax=ax),
-    "boxes": lambda plane, ax: plot.BoxDisplay.from_values({"a": [1, 2, 4], "b": [1, 1, 3]}, ax=ax),
     "curves": lambda plane, ax: plot.CurvesDisplay.from_result(small_choice()[0], ax=ax),
     "spaces": lambda plane, ax: plot.SpacesDisplay.from_result(
         small_judgement(), small_runs()[0], ax=ax
@@ -142,16 +139,6 @@ def test_labels_stand_in_for_a_clusterer_that_cannot_predict(plane):
         plot.SilhouetteDisplay.from_estimator(AgglomerativeClustering(3), X)
 
 
-def test_a_mixture_has_regions_but_no_counterfactual(plane):
-    X, _ = plane
-    model = GaussianMixture(3, random_state=0).fit(X)
-    display = plot.RegionsDisplay.from_estimator(model, X, n_grid=20)
-    assert display.figure.centers is None
-    assert len(display.figure.lines) > 0
-    with pytest.raises(ValueError, match="point must be None for a clusterer without centres"):
-        plot.RegionsDisplay.from_estimator(model, X, point=3)
-
-
 def test_selected_spaces_come_first_and_any_labels_colour_them():
     runs, truth = small_runs()
     display = plot.SpacesDisplay.from_result(small_judgement(), runs, labels=truth, n_each=2)
@@ -240,7 +227,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sqrt(((a - b) ** 2).mean()))
 
 
-PICTURED = ["silhouette", "regions", "boxes", "agreement"]
+PICTURED = ["silhouette", "agreement"]
 
 
 @pytest.mark.parametrize("name", PICTURED)
@@ -353,4 +340,3 @@ def test_a_dollar_sign_in_a_name_is_no_formula(plane):
 def test_scatters_name_their_clusters(plane):
     assert DISPLAYS["scatter"](plane, None).ax_.get_legend() is not None
     assert DISPLAYS["spaces"](plane, None).axes_[-1].get_legend() is not None
-    assert DISPLAYS["regions"](plane, None).ax_.get_legend() is not None

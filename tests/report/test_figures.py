@@ -11,8 +11,6 @@ from sklearn.metrics import silhouette_samples
 
 import wellsep as ws
 from wellsep.evaluate import rank
-from wellsep.evaluate.clusters.objects import counterfactual
-from wellsep.plot.curves import box_figure
 from wellsep.plot.objects import lcd_figure_of, margin_figure_of, width_figure_of
 from wellsep.report.figures import records as figures
 from wellsep.report.figures.ace import (
@@ -23,7 +21,6 @@ from wellsep.report.figures.ace import (
     space_order,
     steps_figure,
 )
-from wellsep.report.figures.regions import regions_figure, separating_lines
 from wellsep.report.pages.choose_k import curves_figure, k_table
 from wellsep.report.sections.scatter import matched
 from wellsep.report.sections.tables import ranking_table, winning_means
@@ -223,56 +220,6 @@ def test_the_table_over_k_starts_with_the_best():
     table = k_table(chosen)
     assert table.columns[0].values[0] == "K = 3"
     assert {"votes", "silhouette", "silhouette ±", "stability"} <= {c.key for c in table.columns}
-
-
-def test_boxes_have_tukeys_five_numbers_and_shared_wins():
-    figure = box_figure({"a": [1, 2, 3, 4, 100], "b": [1, 3, 2, 5, 6]})
-    assert figure.summary[0].tolist() == [1, 2, 3, 4, 4]  # 100 is beyond the whisker
-    assert figure.wins.tolist() == [2.5, 2.5]
-
-
-def test_boxes_of_unequal_runs_are_refused():
-    with pytest.raises(ValueError, match="one number per run and method"):
-        box_figure({"a": [1.0], "b": [1.0, 2.0]})
-
-
-def test_the_counterfactual_lies_on_the_bisector_at_the_margin():
-    rng = np.random.default_rng(0)
-    centers, x = rng.normal(size=(4, 2)) * 3, rng.normal(size=2)
-    own = int(((centers - x) ** 2).sum(axis=1).argmin())
-    foot, margin = counterfactual(x, own, centers)
-    near = np.sort(np.linalg.norm(centers - foot, axis=1))
-    assert near[0] == pytest.approx(near[1])
-    assert np.linalg.norm(foot - x) == pytest.approx(margin)
-    labels = ((centers[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
-    expected = ws.margins(np.vstack([x, centers]), np.concatenate([[own], labels]), centers=centers)
-    assert margin == pytest.approx(expected[0])
-
-
-def test_separating_lines_run_where_two_centres_are_equally_near_and_no_other_nearer():
-    centers = np.array([[0.0, 0], [4, 0], [2, 3]])
-    lines = separating_lines(centers, np.array([[-5.0, -5], [9, 9]]))
-    assert len(lines) == 3
-    for line in lines:
-        for share in (0.01, 0.5, 0.99):
-            near = np.sort(
-                np.linalg.norm(centers - (line[0] + share * (line[1] - line[0])), axis=1)
-            )
-            assert near[0] == pytest.approx(near[1])
-
-
-def test_regions_of_an_estimator_follow_its_predictions():
-    X = np.array([[0.0, 0], [0, 1], [4, 0], [4, 1]])
-    figure = regions_figure(
-        X, [0, 0, 1, 1], predict=lambda mesh: (mesh[:, 0] > 1).astype(int), n_grid=9
-    )
-    np.testing.assert_array_equal(figure.grid, (figure.x > 1).astype(int) + np.zeros((9, 1), int))
-    assert len(figure.lines) == 9
-
-
-def test_regions_need_a_plane():
-    with pytest.raises(ValueError, match="X must have 2 columns"):
-        regions_figure(np.eye(3), [0, 1, 1])
 
 
 def test_a_param_that_repeats_the_number_of_clusters_is_no_second_column():

@@ -7,11 +7,10 @@ only then. ``CLUSTERS`` and ``SURFACES`` are the palette, for figures of one's o
 
 from wellsep._text.sentences import CLUSTERS, SURFACES
 from wellsep.plot.clusters import ClusterProfileDisplay
-from wellsep.plot.curves import BoxDisplay, CurvesDisplay
+from wellsep.plot.curves import CurvesDisplay
 from wellsep.plot.objects import ConnectivityDisplay, MarginDisplay, SilhouetteDisplay
 from wellsep.plot.partitions import RunAgreementDisplay
 from wellsep.plot.rankings import DipDisplay, RankingDisplay
-from wellsep.plot.regions import RegionsDisplay
 from wellsep.plot.scatters import ScatterDisplay
 from wellsep.plot.spaces import AgreementDisplay, GraphDisplay, SpacesDisplay
 from wellsep.plot.stability import StabilityDisplay
@@ -21,7 +20,6 @@ __all__ = [
     "CLUSTERS",
     "SURFACES",
     "AgreementDisplay",
-    "BoxDisplay",
     "ClusterProfileDisplay",
     "ConnectivityDisplay",
     "CurvesDisplay",
@@ -29,7 +27,6 @@ __all__ = [
     "GraphDisplay",
     "MarginDisplay",
     "RankingDisplay",
-    "RegionsDisplay",
     "ResolutionTreeDisplay",
     "RunAgreementDisplay",
     "ScatterDisplay",

@@ -215,12 +215,3 @@ def nearest_clusters(X: Any, partition: Partitions) -> np.ndarray:
     X = X - X.mean(axis=0)
     means = np.array([X[codes == cluster].mean(axis=0) for cluster in range(k)])
     return nearest_planes(X, codes, means).rivals
-
-
-def counterfactual(x: np.ndarray, own: int, centers: np.ndarray) -> tuple[np.ndarray, float]:
-    """The nearest place on a bisecting plane of the own centre, and the signed way there."""
-    found = nearest_planes(x[None], np.array([own]), centers)
-    way, gap, rival = found.distances[0], found.gaps[0], found.rivals[0]
-    if rival < 0:
-        return np.full(len(x), np.nan), float("nan")
-    return x - way / gap * (centers[own] - centers[rival]), float(way)

@@ -285,34 +285,6 @@ class TreeFigure:
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
-    """A value of several methods over the same seeds: summaries, and the pairs behind them."""
-
-    names: tuple[str, ...]
-    values: np.ndarray  # (runs, methods), NaN where a run failed
-    summary: np.ndarray  # (methods, 5): whisker, quartile, median, quartile, whisker
-    wins: np.ndarray  # (methods,) runs in which a method is smallest, ties shared
-    label: str = "value"
-
-
-@dataclass(frozen=True, eq=False)
-class Regions:
-    """Decision regions of a clustering of the plane, with what separates them."""
-
-    xy: np.ndarray  # (n, 2)
-    codes: np.ndarray  # (n,)
-    clusters: tuple[str, ...]
-    centers: np.ndarray | None  # (K, 2)
-    x: np.ndarray  # (g,) grid
-    y: np.ndarray  # (g,)
-    grid: np.ndarray  # (g, g) cluster of every grid point
-    lines: tuple[np.ndarray, ...]  # (2, 2) pieces of the separating lines
-    point: np.ndarray | None = None  # the chosen object
-    counterfactual: np.ndarray | None = None  # where it would have to go
-    margin: float = float("nan")
-
-
-@dataclass(frozen=True, eq=False)
 class ClusterProfile:
     """How the features that make the clusters differ inside and outside of each."""
 
