@@ -17,6 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import wellsep as ws
 from benchmarks.harness import report
+from experiments.datasets import load_dataset
 
 SEEDS, MOST = (0, 1), 900
 KINDS = ("none", "box 5 %", "box 10 %", "clumps 5 %", "clumps 10 %")
@@ -37,6 +38,11 @@ def some(X: np.ndarray, y: np.ndarray, most: int = MOST) -> tuple[np.ndarray, np
     return np.asarray(X[at], dtype=float), np.asarray(y)[at]
 
 
+def stored(name: str) -> tuple[np.ndarray, np.ndarray]:
+    data = load_dataset(name)
+    return data.X, data.y
+
+
 def sets() -> Iterator[tuple[str, bool, np.ndarray, np.ndarray]]:
     """Name, whether classes are even, objects and classes."""
     iris, wine, breast = load_iris(), load_wine(), load_breast_cancer()
@@ -44,14 +50,14 @@ def sets() -> Iterator[tuple[str, bool, np.ndarray, np.ndarray]]:
     yield "wine", True, scaled(wine.data), wine.target
     yield "breast", True, scaled(breast.data), breast.target
     for name in ("wifi_localization", "optdigits", "pendigits"):
-        yield name, True, *some(*ws.load_dataset(name, return_X_y=True, download=False))
+        yield name, True, *some(*stored(name))
     for name in ("sipu/s2", "sipu/d31", "fcps/hepta"):
-        yield name, True, *some(*ws.load_dataset(name, return_X_y=True, download=False))
+        yield name, True, *some(*stored(name))
     yield "6 Gaussians", True, *gaussians([100] * 6, 10, 1.5)
-    X, y = ws.load_dataset("sipu/unbalance", return_X_y=True, download=False)
+    X, y = stored("sipu/unbalance")
     yield "sipu/unbalance", False, *some(X, y, 1000)
     for name in ("ecoli", "glass", "yeast"):
-        yield name, False, *some(*ws.load_dataset(name, return_X_y=True, download=False))
+        yield name, False, *some(*stored(name))
     yield "Gaussians, two tiny", False, *gaussians([300, 300, 150, 12, 12], 5, 4.0)
 
 

@@ -21,6 +21,7 @@ import wellsep as ws
 from experiments.ace.archive import names as scored
 from experiments.ace.scoring import score_experiment
 from experiments.bookkeeping import say
+from experiments.datasets import load_dataset
 
 FROM_FOLDER = (
     "optdigits", "pendigits", "segment", "vehicle", "yeast", "ecoli", "wifi_localization",
@@ -37,7 +38,7 @@ LARGEST = 1000
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """At most 1000 objects, columns standardised (pixels only centred), classes from 0."""
-    data = ws.load_dataset(name, flatten=True, download=False)
+    data = load_dataset(name)
     X, y = data.X.astype(float), np.unique(data.y, return_inverse=True)[1]
     if len(X) > LARGEST:
         some = np.random.default_rng(0).choice(len(X), LARGEST, replace=False)

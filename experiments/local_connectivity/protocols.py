@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 import wellsep as ws
+from experiments.datasets import load_dataset
 from wellsep.cluster import lloyd
 
 NEIGHBOURS = (3, 4, 5)
@@ -79,7 +80,7 @@ EMBEDDED_FURTHER = (Source("wine", "Wine", "z"), Source("iris", "Iris"))
 
 def load(source: Source) -> tuple[np.ndarray, np.ndarray]:
     """Objects and classes; a fixed random sample where the set is larger than asked for."""
-    data = ws.load_dataset(source.name, flatten=True, download=False)
+    data = load_dataset(source.name)
     kept = np.setdiff1d(np.arange(len(data.X)), source.leave_out)
     X, y = np.asarray(data.X, dtype=np.float64)[kept], data.y[kept]
     if source.most is not None and len(X) > source.most:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,23 +39,6 @@ _OPENML: dict[str, tuple[int, int | None]] = {
     "fashion_mnist_test": (40996, 10_000),
 }
 
-# Sets that only a folder can supply; a name in this list gets a remedy instead of "unknown".
-_FOLDER_ONLY = (
-    "avila",
-    "cmu_pie_pose27",
-    "coil100_32",
-    "coil20_128",
-    "coil20_32",
-    "mnist_embeddings10",
-    "mnist_umap3",
-    "orl_112x92",
-    "orl_32",
-    "umist_112x92",
-    "usps_11000",
-    "usps_9298",
-    "wifi_localization",
-)
-
 _IMAGE_SHAPES = {
     "digits": (8, 8),
     "optdigits": (8, 8),
@@ -84,8 +66,6 @@ class Dataset(Shown):
     feature_names, class_names : tuple of str or None
     image_shape : tuple of int or None
         Shape of one image, whether or not ``X`` is flat.
-    labelings : tuple of ndarray
-        Further partitions that come with the set.
     notes : str
         Where the set comes from, as far as known.
     """
@@ -97,7 +77,6 @@ class Dataset(Shown):
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
     image_shape: tuple[int, ...] | None = None
-    labelings: tuple[np.ndarray, ...] = ()
     notes: str = ""
 
     @property
@@ -126,8 +105,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        One of :func:`list_datasets`, upper or lower case, ``-`` or ``_``; a member of a
-        collection as ``"fcps/target"``.
+        One of :func:`list_datasets`, upper or lower case, ``-`` or ``_``.
     return_X_y : bool
         Return ``(X, y)`` instead of the record.
     flatten : bool
@@ -211,94 +189,26 @@ def _data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
 
 
 def _folder_names(folder: Path | None) -> list[str]:
-    if folder is None:
-        return []
-    names = []
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path, allow_pickle=False) as arrays:
-            keys = arrays.files
-        if "X" in keys and "y" in keys:
-            names.append(path.stem)
-        names += [key.removesuffix("/X") for key in keys if key.endswith("/X")]
-        names += [f"{path.stem}/{key[1:]}" for key in keys if key[0] == "Z" and key[1:].isdigit()]
-    return names
+    return [] if folder is None else [p.stem for p in folder.glob("*.npz") if _is_set(p)]
+
+
+def _is_set(path: Path) -> bool:
+    with np.load(path, allow_pickle=False) as arrays:
+        return {"X", "y"} <= set(arrays.files)
 
 
 def _from_folder(key: str, folder: Path | None) -> Dataset | None:
     if folder is None:
         return None
-    stem, _, member = key.partition("/")
-    if not member:
-        return _read_plain(folder / f"{key}.npz", key)
-    if member.isdigit():
-        return _read_embedding(folder / f"{stem}.npz", key, member)
-    for path in sorted(folder.glob("*.npz")):
-        found = _read_member(path, key)
-        if found is not None:
-            return found
-    return None
-
-
-def _read_plain(path: Path, key: str) -> Dataset | None:
-    if not path.is_file():
+    path = folder / f"{key}.npz"
+    if path.parent != folder or not path.is_file():
         return None
+    if not _is_set(path):
+        raise ValueError(f"name must be a file with arrays X and y, got {path.name} without them.")
     with np.load(path, allow_pickle=False) as arrays:
-        if not {"X", "y"} <= set(arrays.files):
-            raise ValueError(
-                f"name must be one data set, got {key!r}, a collection;"
-                f" name a member such as {next(iter(_members(path, arrays.files)), key)!r}."
-            )
-        X, y = arrays["X"], arrays["y"]
-    entry = _manifest_entry(path)
-    names = entry.get("class_names")
-    return Dataset(
-        name=key,
-        X=X,
-        y=y.astype(np.int64),
-        source="folder",
-        class_names=tuple(names) if names else None,
-        image_shape=X.shape[1:] if X.ndim > 2 else _IMAGE_SHAPES.get(key),
-        notes=entry.get("notes", ""),
-    )
-
-
-def _members(path: Path, keys: list[str]) -> list[str]:
-    inside = [key.removesuffix("/X") for key in keys if key.endswith("/X")]
-    return inside or [f"{path.stem}/{key[1:]}" for key in keys if key[0] == "Z"]
-
-
-def _read_member(path: Path, key: str) -> Dataset | None:
-    """A point set inside a collection: ``<key>/X`` with ``<key>/labels0, labels1, …``."""
-    with np.load(path, allow_pickle=False) as arrays:
-        if f"{key}/X" not in arrays.files:
-            return None
-        X = arrays[f"{key}/X"]
-        stored = [name for name in arrays.files if name.startswith(f"{key}/labels")]
-        # The collection counts clusters from 1 and writes 0 for noise.
-        partitions = [arrays[name].astype(np.int64) - 1 for name in sorted(stored)]
-    notes = _manifest_entry(path).get("notes", "")
-    return Dataset(key, X, partitions[0], "folder", labelings=tuple(partitions[1:]), notes=notes)
-
-
-def _read_embedding(path: Path, key: str, number: str) -> Dataset | None:
-    """Embedding ``Z<number>`` of a set, with the partition ``rho<number>`` made from it."""
-    if not path.is_file():
-        return None
-    with np.load(path, allow_pickle=False) as arrays:
-        if f"Z{number}" not in arrays.files:
-            return None
-        X, y = arrays[f"Z{number}"], arrays["y"].astype(np.int64)
-        partition = arrays[f"rho{number}"].astype(np.int64)
-    notes = _manifest_entry(path).get("notes", "")
-    return Dataset(key, X, y, "folder", labelings=(partition,), notes=notes)
-
-
-def _manifest_entry(path: Path) -> dict[str, Any]:
-    manifest = path.parent / "MANIFEST.json"
-    if not manifest.is_file():
-        return {}
-    entries = json.loads(manifest.read_text(encoding="utf-8")).get("datasets", [])
-    return next((entry for entry in entries if entry.get("file") == path.name), {})
+        X, y = arrays["X"], arrays["y"].astype(np.int64)
+    shape = X.shape[1:] if X.ndim > 2 else _IMAGE_SHAPES.get(key)
+    return Dataset(name=key, X=X, y=y, source="folder", image_shape=shape)
 
 
 def _from_scikit_learn(key: str) -> Dataset | None:
@@ -363,11 +273,6 @@ def _not_found(name: str, key: str, folder: Any, download: bool) -> Exception:
         return FileNotFoundError(
             f"download must be True to fetch {name!r} from OpenML, got False; or {remedy}."
         )
-    if key in _FOLDER_ONLY or "/" in key:
-        return FileNotFoundError(
-            f"name must be a data set that a folder holds, got {name!r}, which none does; {remedy}."
-        )
-    known = [*list_datasets(folder), *_FOLDER_ONLY]
-    near = difflib.get_close_matches(key, known, n=3)
+    near = difflib.get_close_matches(key, list_datasets(folder), n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"or {remedy}."
     return ValueError(f"name must be one of list_datasets(), got {name!r}; {hint}")
