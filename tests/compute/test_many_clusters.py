@@ -129,12 +129,9 @@ def test_centres_in_one_place_have_no_partner():
 
 PEAK = """
 import sys, numpy as np, wellsep as ws
-from wellsep._files.arrays import stored_npy
-names = sys.argv[3].split(",")
+names = sys.argv[2].split(",")
 ws.score_partitions(np.eye(60)[:, :3], np.arange(60) % 5, names)
-map_of = {"users": lambda path: np.load(path, mmap_mode="r"),
-          "ours": lambda path: stored_npy(path, "X").open()}[sys.argv[2]]
-X = map_of(sys.argv[1])
+X = np.load(sys.argv[1], mmap_mode="r")
 y = np.arange(len(X)) % 5
 def anonymous():
     with open("/proc/self/status") as lines:
@@ -155,13 +152,13 @@ print((peak - before) // 1024)
 """
 
 
-def _own_memory(path, shape, *words) -> int:
+def _own_memory(path, shape, names) -> int:
     """MB that a process takes for itself while it scores a file of random numbers."""
     X = np.lib.format.open_memmap(path, "w+", np.float32, shape)
     for rows in np.array_split(np.arange(len(X)), 8):
         X[rows] = np.random.default_rng(rows[0]).random((len(rows), shape[1]), np.float32)
     del X
-    command = [sys.executable, "-c", PEAK, str(path), *words]
+    command = [sys.executable, "-c", PEAK, str(path), names]
     alone = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
     return int(done.stdout)
@@ -173,19 +170,17 @@ needs_proc = pytest.mark.skipif(
 
 
 @needs_proc
-@pytest.mark.parametrize("whose", ["ours", pytest.param("users", marks=pytest.mark.slow)])
-def test_a_memory_map_is_read_by_blocks(tmp_path, whose):
+def test_a_memory_map_is_read_by_blocks(tmp_path):
     names = "calinski_harabasz,davies_bouldin,cfq,simplified_silhouette,silhouette_cosine"
     # MB, of a file of 256 MB
-    assert _own_memory(tmp_path / "X.npy", (100_000, 640), whose, names) < 230
+    assert _own_memory(tmp_path / "X.npy", (100_000, 640), names) < 230
 
 
 @pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("whose", ["ours", "users"])
-def test_the_silhouette_of_a_memory_map_makes_no_copy_of_it(tmp_path, whose):
+def test_the_silhouette_of_a_memory_map_makes_no_copy_of_it(tmp_path):
     # MB, of a file of 70 MB
-    assert _own_memory(tmp_path / "X.npy", (5200, 3400), whose, "silhouette") < 60
+    assert _own_memory(tmp_path / "X.npy", (5200, 3400), "silhouette") < 60
 
 
 @pytest.mark.slow

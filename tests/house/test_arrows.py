@@ -53,7 +53,7 @@ BELOW = {
     },
     "_checks.labels": {"_checks.arrays", "_text.sentences"},
     "partitions": {"_checks.arrays", "_checks.labels", "_text.sentences"},
-    "distances.matrix": {"_checks.arrays", "_text.sentences", "_files.maps", "distances.base"},
+    "distances.matrix": {"_checks.arrays", "_text.sentences", "distances.base"},
     "tables.reading": {
         "_checks.arrays",
         "_checks.values",

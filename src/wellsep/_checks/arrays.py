@@ -290,7 +290,7 @@ def refuse_distances(X: Any, name: str = "X") -> None:
 def to_table(X: Any, name: str = "X") -> np.ndarray:
     """X as an array of at least one dimension; scikit-learn's checks follow."""
     refuse_distances(X, name)
-    array: np.ndarray = in_memory(to_numpy(X, name))
+    array: np.ndarray = to_numpy(X, name)
     if array.ndim == 0:
         raise ValueError(
             f"{name} must be a table of objects and features, got {shown(X)}. "

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import check_number, check_positions, is_dask, is_frame, to_numpy
-from wellsep._files.maps import FileRows
 from wellsep._text.sentences import shown
 from wellsep.distances.base import (
     Facts,
@@ -133,7 +132,7 @@ class Distances(PairSpace):
             return self._read_condensed(_numbers(rows), _numbers(columns))
         if self.kind == "graph":
             return self._read_graph(rows, columns)
-        values = _touchable(self.values)
+        values = self.values
         if not isinstance(rows, slice) and not isinstance(columns, slice):
             part = values[rows[:, None], columns]
         elif isinstance(rows, slice):
@@ -269,7 +268,7 @@ def _opened(
         raise TypeError(f"{what} must be real numbers, got an array of type {array.dtype}.")
     if array.ndim == 1:
         return array, "condensed", names, None, check_condensed(array, what)
-    facts = check_matrix(_touchable(array), what)
+    facts = check_matrix(array, what)
     if array.shape[0] < 2:
         raise ValueError(f"{what} must have at least 2 objects, got {array.shape[0]}.")
     return array, "dense", names, None, facts
@@ -300,17 +299,6 @@ def _check_names(names: Any, n: int) -> tuple[str, ...] | None:
     if len(found) != n:
         raise ValueError(f"names must have one name per object ({n}), got {len(found)}.")
     return found
-
-
-def _touchable(values: np.ndarray) -> np.ndarray:
-    """The map of a file of ours itself: its rows would be read whole for each block of columns.
-
-    That the file is still whole is asked for every block.
-    """
-    if isinstance(values, FileRows) and values.version is not None:
-        values.version.check_whole()
-        return values.view(np.memmap)
-    return values
 
 
 def _numbers(at: slice | np.ndarray) -> np.ndarray:
