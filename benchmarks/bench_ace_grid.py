@@ -28,7 +28,7 @@ import json, time, wellsep as ws
 from benchmarks.harness import peak_memory_mb
 runs = ws.load_runs({folder!r})
 start = time.perf_counter()
-scores = ws.score_runs(runs, {indices!r}, n_plotted=0)
+scores = ws.score_runs(runs, {indices!r}, details=False)
 scored = time.perf_counter()
 result = ws.ace(scores)
 judged = time.perf_counter()

@@ -69,7 +69,7 @@ def study(spread: float, seed: int) -> dict[str, dict[str, float]]:
     """Spearman's r_s with NMI for every index and way of ranking, on one data set."""
     X, truth = made_data(spread, np.random.default_rng(seed))
     runs = made_runs(X, INFORMATIVE[spread], seed)
-    scores = ws.score_runs(runs, INDICES, n_plotted=0)
+    scores = ws.score_runs(runs, INDICES, details=False)
     found = {}
     for index in INDICES:
         in_input = input_scores(X, runs, index=index)

@@ -56,7 +56,7 @@ def score_experiment(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # empty densities and the like: NaN with its reason
         scores = ws.score_runs(
-            runs, tuple(INDICES), convention="ace", projection="pca-scaled", n_plotted=0,
+            runs, tuple(INDICES), convention="ace", projection="pca-scaled", details=False,
             progress=told, cache=cache, device=device,
         )  # fmt: skip
     facts = {

@@ -87,7 +87,7 @@ def keep_kmeans(entry: Entry, name: str, task: str) -> None:
     labels = stacked(runs)
     now = [ws.nmi_score(truth, one) for one in labels]
     differ = int((np.abs(np.array(now) - kept(entry).truth["nmi"]) > SAME).sum())
-    scores = ws.score_runs(runs, ["silhouette"], n_plotted=0, n_jobs=1) if differ else None
+    scores = ws.score_runs(runs, ["silhouette"], details=False, n_jobs=1) if differ else None
     facts = {"set": name, "task": task, "group": "k-means", "differ": differ}
     keep(entry.name, labels, truth, list(runs.partitions), facts, scores=scores, X=X)
 
@@ -101,7 +101,7 @@ def keep_drawn(title: str, name: str) -> None:
     """k-means runs whose K has nothing to do with their space."""
     runs, X, truth = drawn(name)
     labels = stacked(runs)
-    scores = ws.score_runs(runs, ["silhouette"], n_plotted=0, n_jobs=1)
+    scores = ws.score_runs(runs, ["silhouette"], details=False, n_jobs=1)
     facts = {"set": name, "task": "drawn", "group": "k-means"}
     keep(title, labels, truth, list(runs.partitions), facts, scores=scores, X=X)
 

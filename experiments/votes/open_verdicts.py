@@ -167,7 +167,7 @@ def whole_rows(folder: Path) -> list[dict[str, Any]]:
     """Runs with their embeddings, one archive or folder per experiment, by the whole judge."""
     found = []
     for path in sorted(folder.iterdir()):
-        options = {"n_draws": DRAWS_OF_WHOLE, "n_plotted": 0, "details": False, "n_jobs": 1}
+        options = {"n_draws": DRAWS_OF_WHOLE, "details": False, "n_jobs": 1}
         judgement = ws.judge(ws.load_runs(path), **options)
         varies = "varies" if judgement.judge == "consensus" else "fixed"
         found.append(row_of(f"{WHOLE}, K {varies}", path.stem, judgement))

@@ -59,7 +59,7 @@ def score_file(path: Path, archive: Path = ARCHIVE) -> Entry:
             for name, one, space, first, holder in _placed(names, labels, made_in)
         )
     )  # fmt: skip
-    scores = ws.score_runs(runs, ["silhouette"], n_plotted=0, n_jobs=1)
+    scores = ws.score_runs(runs, ["silhouette"], details=False, n_jobs=1)
     counts = cluster_counts(labels)
     tried = counts_tried(counts, min(CLOUD, labels.shape[1]))
     kept = {

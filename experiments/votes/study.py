@@ -141,7 +141,7 @@ class Judged:
             "plain": plain,
             "seeded": seeded,
             "self-seeded": ws.consensus(self.labels, first_judge=plain).scores,
-            "two rounds": ws.consensus(self.labels, first_judge=ace, rounds=2).scores,
+            "two rounds": ws.consensus(self.labels, first_judge=seeded).scores,
             "the rule": seeded if self.varies else ace,
             "plain, NMI": ws.consensus(self.labels, agreement="nmi").scores,
             "ACE, no dip test": ws.ace(distinct, dip=False).scores[class_of],
@@ -276,11 +276,12 @@ def copied_rows(entry: Entry) -> list[dict[str, Any]]:
     for share in SHUFFLED:
         labels = with_copies(some.labels, worst, share)
         plain = ws.consensus(labels).scores
+        seeded = ws.consensus(labels, first_judge=given).scores
         votes = {
             "plain": plain,
-            "seeded": ws.consensus(labels, first_judge=given).scores,
+            "seeded": seeded,
             "self-seeded": ws.consensus(labels, first_judge=plain).scores,
-            "two rounds": ws.consensus(labels, first_judge=given, rounds=2).scores,
+            "two rounds": ws.consensus(labels, first_judge=seeded).scores,
         }
         for judge, scores in votes.items():
             best = picks(scores)

@@ -71,6 +71,7 @@ _HOME = {
     "score_runs": "evaluate",
     "Scores": "evaluate",
     "ace": "evaluate",
+    "Ace": "evaluate",
     "consensus": "evaluate",
     "consensus_partition": "evaluate",
     "agreement": "evaluate",

@@ -292,9 +292,9 @@ def test_a_lost_worker_costs_only_its_task(data, dask_client, tmp_path):
 
     spaces = {f"s{i}": Stored(X.shape, X.dtype, opener(f"s{i}")) for i in range(4)}
     lost = ws.Runs.from_parts(spaces, {"truth": truth})
-    got = ws.score_runs(lost, scheduler=dask_client, dip=False, n_plotted=0)
+    got = ws.score_runs(lost, scheduler=dask_client, dip=False, details=False)
     plain = ws.Runs.from_parts(dict.fromkeys(spaces, X), {"truth": truth})
-    expected = ws.score_runs(plain, dip=False, n_plotted=0)
+    expected = ws.score_runs(plain, dip=False, details=False)
     np.testing.assert_allclose(got.values["silhouette"], expected.values["silhouette"])
     assert (opened / "killed").exists()
     reads = [path.name.split("-")[0] for path in opened.iterdir() if path.name != "killed"]

@@ -17,7 +17,7 @@ INDICES = ("silhouette", "calinski_harabasz", "davies_bouldin")
 
 
 def answers(runs: Runs) -> dict[str, AceResult | None]:
-    scores = score_runs(runs, INDICES, projection="pca", n_plotted=0)
+    scores = score_runs(runs, INDICES, projection="pca", details=False)
     found: dict[str, AceResult | None] = {}
     for index in INDICES:
         try:

@@ -18,6 +18,7 @@ from wellsep.evaluate import (
 )
 from wellsep.evaluate.certainty.confidence import summarise
 from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
+from wellsep.evaluate.vote import weights
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.spaces.dip_half_samples import half_dips
@@ -157,7 +158,7 @@ def made(wrong=(0.0, 0.1, 0.5), n=120, spaces=4, seed=0):
             for p in wrong
         },
     )
-    scores = score_runs(runs, n_plotted=0)
+    scores = score_runs(runs, details=False)
     return runs, scores, ace(scores)
 
 
@@ -177,7 +178,7 @@ def test_equals_share_the_chance_of_being_best():
         {f"s{i}": rng.normal(size=(200, 3)) for i in range(4)},
         {f"p{j}": rng.integers(0, 3, 200) for j in range(10)},
     )
-    scores = score_runs(runs, n_plotted=0)
+    scores = score_runs(runs, details=False)
     sure = rank_confidence(runs, scores, ace(scores), n_draws=60)
     assert sure.probability_best.sum() == pytest.approx(1)
     assert sure.probability_best.max() < 0.6
@@ -197,19 +198,6 @@ def test_threads_do_not_change_the_answer():
     runs, scores, result = made(wrong=(0.2, 0.21, 0.22))
     one, two = (rank_confidence(runs, scores, result, n_draws=10, n_jobs=j) for j in (1, 2))
     np.testing.assert_array_equal(one.ranks, two.ranks)
-
-
-def test_every_half_is_tested_for_modes_again_unless_told_otherwise():
-    rng = np.random.default_rng(1)
-    truth = np.arange(120) % 2
-    # the step between the two groups shows in all objects, rarely in half of them
-    spaces = {f"s{i}": rng.normal(size=(120, 1)) + 2.9 * truth[:, None] for i in range(3)}
-    labels = {f"p{j}": np.where(rng.random(120) < 0.1 * j, 1 - truth, truth) for j in range(4)}
-    runs = Runs.from_parts(spaces, labels)
-    scores = score_runs(runs, n_plotted=0)
-    kept = rank_confidence(runs, scores, ace(scores), n_draws=10, redo_dip=False)
-    again = rank_confidence(runs, scores, ace(scores), n_draws=10)
-    assert kept.ranks.shape == again.ranks.shape == (10, 4)
 
 
 def test_progress_counts_the_spaces_and_then_the_half_samples():
@@ -240,7 +228,7 @@ def test_scores_of_other_runs_are_refused():
 
 def test_three_objects_have_no_halves():
     runs = Runs.from_parts({"s": [[0.0], [1.0], [5.0]]}, {"a": [0, 0, 1], "b": [0, 1, 1]})
-    scores = score_runs(runs, n_plotted=0)
+    scores = score_runs(runs, details=False)
     with pytest.raises(NothingToRank, match="at least 4 objects, got 3"):
         rank_confidence(runs, scores, ace(scores, dip=False))
 
@@ -251,7 +239,6 @@ WRONG = tuple(i / 20 for i in range(12))
 def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
     from wellsep.evaluate.certainty.confidence import FEWEST_RUNS
     from wellsep.evaluate.certainty.draws import draw_panels, draw_plan
-    from wellsep.evaluate.options import ConfidenceOptions
     from wellsep.evaluate.ranks import ranks
 
     runs, scores, _ = made(wrong=WRONG)
@@ -259,7 +246,7 @@ def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
     found = rank_confidence(runs, scores, result, n_draws=8)
     assert (found.runs_per_draw, found.spaces_left_out) == (6, 1)
     parts = Partitions.from_labels(dict(runs.partitions))
-    plan = draw_plan(parts, scores.spaces, ConfidenceOptions(n_draws=8), 0)
+    plan = draw_plan(parts, scores.spaces, 8, 0)
     panels = draw_panels(parts.codes, 8, least=FEWEST_RUNS, seed=plan.seed)
     assert len({tuple(panel) for panel in panels}) > 1
     spaces = [np.asarray(X) for X in runs.spaces.values()]
@@ -320,12 +307,11 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
     np.testing.assert_array_equal(other.confidence.interval[1:], plain.confidence.interval[::-1])
 
 
-def test_the_draws_of_a_vote_are_votes_on_the_halves():
+def test_the_draws_of_a_vote_are_votes_on_the_halves(monkeypatch):
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.statistics.contingency import count_pairs
     from wellsep.evaluate.certainty.draws import draw_plan
     from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
-    from wellsep.evaluate.options import Options
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions
 
@@ -334,8 +320,9 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves():
     labels = {f"{i}": np.where(rng.random(96) < i / 8, rng.integers(0, 4, 96), truth)
               for i in range(7)}  # fmt: skip
     partitions = Partitions.from_labels(labels)
-    plan = draw_plan(partitions, (), Options(n_draws=6), 0)
-    vote = ws.consensus(labels, near=None)
+    plan = draw_plan(partitions, (), 6, 0)
+    monkeypatch.setattr(weights, "NEAR", 1.0)
+    vote = ws.consensus(labels)
     found = confidence_of_vote(vote, partitions, plan, [None] * 6)
     assert found.runs_per_draw == 4
     keys = [

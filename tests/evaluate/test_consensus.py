@@ -7,6 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank, consensus
+from wellsep.evaluate.vote import weights
 from wellsep.runs import Run, Runs
 
 # n = 6; d is a under other names. ARI(a, b): 2 pairs in common, 6 and 3 pairs, chance 6·3/15 = 1.2,
@@ -68,8 +69,6 @@ def test_ranks_of_a_first_judge_weigh_the_votes():
     found = consensus(SIX, first_judge=[0.5, 0.3, 0.2, 0.5])
     np.testing.assert_allclose(found.weights, [1, (2 / 3) ** 2, (1 / 3) ** 2])
     np.testing.assert_allclose(found.scores, [0.258804, 0.262626, 0.361284, 0.258804], atol=1e-6)
-    quarter = consensus(SIX, first_judge=[0.5, 0.3, 0.2, 0.5], weighting="top-quarter")
-    assert quarter.scores.tolist() == consensus(SIX).scores.tolist()  # three at least
 
 
 @pytest.mark.parametrize(
@@ -112,10 +111,8 @@ def test_noise_is_one_cluster_or_singletons_by_hand(noise, agreement, pairs):
 OPTIONS = [
     {},
     {"agreement": "ami"},
-    {"agreement": "nmi", "near": None},
-    {"rounds": 2},
+    {"agreement": "nmi"},
     {"first_judge": "given"},
-    {"first_judge": "given", "weighting": "top-quarter", "rounds": 2},
 ]
 
 
@@ -168,23 +165,12 @@ def test_copies_of_a_bad_run_do_not_elect_it():
         assert consensus(good_and_bad(copies=copies)).best.startswith("good")
 
 
-def test_near_copies_share_a_vote():
+def test_near_copies_share_a_vote(monkeypatch):
     labels = good_and_bad(copies=8, shuffled=0.02)
     assert consensus(labels).best.startswith("good")
-    assert consensus(labels, near=None).best.startswith("bad")
     assert "share a vote" in consensus(labels).explain()
-
-
-def test_later_rounds_take_the_scores_of_the_round_before():
-    labels = good_and_bad()
-    assert consensus(labels, rounds=2).scores.tolist() == (
-        consensus(labels, first_judge=consensus(labels).scores).scores.tolist()
-    )
-    liked = dict.fromkeys(labels, 0.0) | {"bad 0": 1.0}
-    once = consensus(labels, first_judge=liked)
-    twice = consensus(labels, first_judge=liked, rounds=2)
-    assert twice.scores.tolist() == consensus(labels, first_judge=once.scores).scores.tolist()
-    assert twice.scores.tolist() != once.scores.tolist()
+    monkeypatch.setattr(weights, "NEAR", 1.0)
+    assert consensus(labels).best.startswith("bad")
 
 
 def test_support_is_the_share_of_the_best_supported():
@@ -268,9 +254,6 @@ def test_a_run_of_noise_alone_comes_last_and_is_named():
     ("options", "message"),
     [
         ({"agreement": "rand"}, "agreement must be one of"),
-        ({"weighting": "rank"}, "weighting must be one of"),
-        ({"near": 1.5}, "near must"),
-        ({"rounds": 0}, "rounds must"),
         ({"noise": "exclude"}, "noise must be one of"),
         ({"noise": "singletons", "agreement": "nmi"}, "NMI rewards many small clusters"),
         ({"first_judge": [1, 2]}, r"one score per partition \(4\), got shape \(2,\)"),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.cli import ranking as rank_command
 from wellsep.cli.main import main
 
 THREE = np.repeat([0, 1, 2], 40)
@@ -38,7 +37,7 @@ def one_mode(seed=5):
     return np.random.default_rng(seed).normal(size=(120, 1)) * [[1.0, 0.3, 0.1]]
 
 
-@pytest.mark.parametrize("function", [ws.multimodality, ws.score_runs, ws.judge, rank_command.rank])
+@pytest.mark.parametrize("function", [ws.multimodality, ws.score_runs, ws.Ace])
 def test_the_default_view_is_the_first_principal_component(function):
     assert inspect.signature(function).parameters["projection"].default == "pca"
 
@@ -68,7 +67,7 @@ def test_the_default_is_defined_wherever_there_is_a_first_component(X, defined):
 )
 def test_a_space_without_a_first_component_stays(projection, undefined):
     spaces = {"undefined": undefined, "groups": groups(seed=2), "one mode": one_mode()}
-    judgement = ws.judge(runs_of(spaces), projection=projection, n_draws=0)
+    judgement = ws.judge(runs_of(spaces), ace={"projection": projection}, n_draws=0)
     result = judgement.answer
     assert result.untested == ("undefined",)
     assert [d.space for d in result.dropped if d.step == "dip"] == ["one mode"]

@@ -38,7 +38,7 @@ def test_the_call_equals_its_steps():
 
 
 def test_options_of_ace_reach_it():
-    found = ws.judge(made(), n_draws=0, dip=False, links="hits", alpha=None)
+    found = ws.judge(made(), n_draws=0, dip=False, ace=ws.Ace(links="hits", alpha=None))
     assert found.scores.dip is None
     assert found.answer.options.links == "hits"
     assert found.ranking.confidence is None

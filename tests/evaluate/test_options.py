@@ -1,45 +1,28 @@
-"""An option is one field and one flag; it is checked, parsed and encoded once, at the door."""
+"""An option is written in one signature and one field; it is checked, parsed and encoded once."""
 
 from __future__ import annotations
 
+import ast
 import inspect
-import re
-from dataclasses import dataclass, fields
+import textwrap
+from dataclasses import fields
 
 import numpy as np
 import pytest
-import typer
 
 import wellsep as ws
-import wellsep.evaluate
 from wellsep import partitions
-from wellsep.cli.main import build_app
 from wellsep.evaluate import options as options_module
-from wellsep.evaluate.keywords import takes_options
+from wellsep.evaluate import rank_confidence
 from wellsep.evaluate.options import (
-    AceOptions,
-    ConfidenceOptions,
+    Ace,
+    Calling,
     Options,
     ScoreOptions,
     Settings,
+    VoteOptions,
 )
 from wellsep.records import AceResult
-
-CALLS = {
-    "ace": (AceOptions, 1),
-    "score_runs": (ScoreOptions, 1),
-    "rank_confidence": (ConfidenceOptions, 3),
-    "judge": (Options, 1),
-}
-# What the shell has no flag for: a choice among the indices is their order, the rest is the page's.
-WITHOUT_FLAG = {
-    "details", "feature_names", "index", "leave_out", "level", "n_groups", "n_plotted",
-    "progress", "redo_dip", "tie_tolerance", "undefined",
-}  # fmt: skip
-FLAGS = {
-    "X": "--input", "indices": "--index", "n_draws": "--draws",
-    "n_jobs": "--jobs", "random_state": "--seed",
-}  # fmt: skip
 
 
 def made(n=90, spaces=3):
@@ -58,89 +41,84 @@ def names_of(kind):
     return [option.name for option in fields(kind) if option.init]
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_every_field_is_a_keyword_with_its_default_and_its_sentence(name):
-    kind, n_data = CALLS[name]
-    keywords = list(inspect.signature(getattr(wellsep.evaluate, name)).parameters.values())[n_data:]
-    assert sorted(p.name for p in keywords) == sorted(names_of(kind))
-    for parameter in keywords:
-        assert parameter.default == inspect.signature(kind).parameters[parameter.name].default
-        entry = rf"^{parameter.name} : .+\n    \S"
-        assert len(re.findall(entry, getattr(wellsep.evaluate, name).__doc__, re.MULTILINE)) == 1
-    assert "**options" not in getattr(wellsep.evaluate, name).__doc__
+@pytest.mark.parametrize(
+    ("function", "kind", "beside"),
+    [
+        (ws.judge, Options, {"runs"}),
+        (ws.score_runs, ScoreOptions, {"runs"}),
+        (rank_confidence, Calling, {"runs", "scores", "result", "n_draws"}),
+        (ws.consensus, VoteOptions, {"runs", "first_judge", "device", "n_jobs"}),
+        (ws.ace, Ace, {"scores", "index", "dip"}),
+    ],
+)
+def test_a_keyword_has_the_default_of_the_field_that_checks_it(function, kind, beside):
+    given = inspect.signature(function).parameters
+    names = set(names_of(kind)) - ({"projection", "convention"} if kind is Ace else set())
+    assert set(given) == names | beside
+    for name in names - {"ace"}:
+        assert given[name].default == inspect.signature(kind).parameters[name].default
+    if "ace" in names:
+        assert (given["ace"].default, Options().ace) == (None, Ace())
 
 
-def test_every_option_of_judge_is_a_flag_of_rank():
-    command = typer.main.get_command(build_app()).commands["rank"]
-    flags = {flag for parameter in command.params for flag in parameter.opts}
-    names = set(names_of(Options))
-    assert names >= WITHOUT_FLAG
-    wanted = {FLAGS.get(name, "--" + name.replace("_", "-")) for name in names - WITHOUT_FLAG}
-    assert wanted <= flags
+def test_judge_has_at_most_20_keywords():
+    assert len(inspect.signature(ws.judge).parameters) - 1 <= 20
 
 
-def test_the_defaults_of_the_flags_are_those_of_the_options():
-    command = typer.main.get_command(build_app()).commands["rank"]
-    given = {p.name: p.default for p in command.params if p.name in names_of(Options)}
-    # Text that may be "none"; the shell's list of indices; drawn only where a page is written.
-    different = {"alpha", "index", "layout"}
-    plain = {name: getattr(Options(), name) for name in given if name not in different}
-    assert {name: given[name] for name in plain} == plain
-    assert float(given["alpha"]) == Options().alpha
+@pytest.mark.parametrize("name", [n for n in ws.__all__ if inspect.isfunction(getattr(ws, n))])
+def test_the_signature_of_a_public_function_stands_in_the_source(name):
+    function = getattr(ws, name)
+    assert not hasattr(function, "__wrapped__")
+    assert not hasattr(function, "__signature__")
+    written = {
+        part.arg
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function))))
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__
+        for part in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    }
+    kinds = inspect.signature(function).parameters
+    assert set(kinds) <= written
+    assert not any(p.kind == p.VAR_KEYWORD for p in kinds.values())
 
 
-def test_a_new_option_is_one_field():
-    @dataclass(frozen=True, kw_only=True)
-    class Coloured(ScoreOptions):
-        """Options with one more.
+def test_the_switches_of_ace_may_come_as_a_mapping():
+    options = {"n_draws": 0, "dip": False, "details": False}
+    record = ws.judge(made(), ace=Ace(links="hits", alpha=None), **options)
+    mapping = ws.judge(made(), ace={"links": "hits", "alpha": None}, **options)
+    assert record.answer.options == mapping.answer.options == Ace(links="hits", alpha=None)
+    assert record.call == mapping.call
+    assert "ace={'alpha': None, 'links': 'hits'}" in record.call
+    with pytest.raises(ValueError, match="ace must be one of 'dip_alpha', .*, got 'link'"):
+        ws.judge(made(), ace={"link": "hits"})
+    with pytest.raises(TypeError, match="ace must be Ace, a mapping or None, got 'hits'"):
+        ws.judge(made(), ace="hits")
 
-        Parameters
-        ----------
-        colour : str
-            What to paint.
-        """
 
-        colour: str = options_module._option("red", options_module._one_of(("red", "blue")))
-
-    @takes_options(Coloured)
-    def paint(runs, options):
-        """Paint runs.
-
-        Parameters
-        ----------
-        runs : Runs
-        **options
-            The fields of Coloured.
-
-        Returns
-        -------
-        str
-        """
-        return options.colour, options.noise
-
-    assert paint(None, colour="blue", noise="exclude") == ("blue", "exclude")
-    assert "colour : str\n    What to paint.\n" in paint.__doc__
-    assert paint.__doc__.index("colour") < paint.__doc__.index("Returns")
-    with pytest.raises(ValueError, match="colour must be one of 'red', 'blue', got 'green'"):
-        paint(None, colour="green")
-    with pytest.raises(TypeError, match=r"^paint\(\) got an unexpected keyword argument 'color'"):
-        paint(None, color="red")
+def test_the_switches_of_ace_reach_the_scores():
+    runs = made()
+    found = ws.judge(
+        runs, "ccc", ace=Ace(convention="ace", projection="components"), n_draws=0
+    ).scores
+    expected = ws.score_runs(runs, "ccc", convention="ace", projection="components")
+    assert (
+        found.settings == expected.settings == Settings(convention="ace", projection="components")
+    )
+    for index, values in expected.values.items():
+        np.testing.assert_array_equal(found.values[index], values)
+    np.testing.assert_array_equal(found.dip.pvalue, expected.dip.pvalue)
+    answer = ws.ace(expected)
+    assert (answer.options.convention, answer.options.projection) == ("ace", "components")
 
 
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
         ({"noise": "keep"}, "noise must be one of"),
-        ({"convention": "paper"}, "convention must be one of"),
-        ({"projection": "tsne"}, "projection must be one of"),
-        ({"n_plotted": -1}, "n_plotted must be at least 0, got -1"),
+        ({"ace": {"convention": "paper"}}, "convention must be one of"),
+        ({"ace": {"projection": "tsne"}}, "projection must be one of"),
         ({"n_draws": -1}, "n_draws must be at least 0, got -1"),
-        ({"n_groups": 1}, "n_groups must be at least 2, got 1"),
-        ({"leave_out": 1.0}, "leave_out must be at most 0.95, got 1.0"),
-        ({"level": 0.0}, "level must be greater than 0.0, got 0.0"),
-        ({"grouping": "kmeans"}, "grouping must be one of"),
-        ({"alpha": 2.0}, "alpha must be at most 1.0, got 2.0"),
-        ({"index": "dunn"}, "index must be one of 'silhouette', got 'dunn'"),
+        ({"ace": {"grouping": "kmeans"}}, "grouping must be one of"),
+        ({"ace": {"alpha": 2.0}}, "alpha must be at most 1.0, got 2.0"),
         ({"indices": ["no such"]}, "indices must be among"),
     ],
 )
@@ -167,8 +145,8 @@ def test_a_judgement_parses_the_indices_once(monkeypatch):
     assert len(calls) == 1
 
 
-def test_the_deciding_index_may_be_any_of_those_computed():
-    found = ws.judge(made(), ["silhouette", "davies_bouldin"], index="davies_bouldin", n_draws=2)
+def test_the_first_index_decides():
+    found = ws.judge(made(), ["davies_bouldin", "silhouette"], n_draws=2)
     assert found.answer.index == "davies_bouldin"
     assert set(found.ranking.by_other_index) == {"silhouette"}
 
@@ -183,6 +161,6 @@ def test_scores_keep_what_they_depend_on_and_nothing_of_how_they_were_made(tmp_p
 
 
 def test_the_answer_keeps_its_options(tmp_path):
-    answer = ws.judge(made(), n_draws=0, links="hits", alpha=None).answer
-    assert answer.options == AceOptions(links="hits", alpha=None)
+    answer = ws.judge(made(), n_draws=0, dip=False, ace=Ace(links="hits", alpha=None)).answer
+    assert (answer.options, answer.dip) == (Ace(links="hits", alpha=None), False)
     assert AceResult.load(answer.save(tmp_path)).options == answer.options

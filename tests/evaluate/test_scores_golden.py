@@ -15,7 +15,7 @@ from wellsep.spaces import holm
 @functools.cache
 def scores_of(case: str) -> Scores:
     indices = tuple(INDEX_NAMES.values())
-    return score_runs(case_runs(case), indices, projection="pca-scaled", n_plotted=0)
+    return score_runs(case_runs(case), indices, projection="pca-scaled", details=False)
 
 
 def stored_scores(case: str, index: str) -> np.ndarray:

@@ -103,7 +103,7 @@ def test_a_new_run_is_scored_alone_in_known_spaces(tmp_path, counted):
     [
         {"indices": ["calinski_harabasz"]},
         {"projection": "pca-scaled"},
-        {"random_state": 5, "n_plotted": 7},
+        {"details": False},
     ],
 )
 def test_other_settings_do_not_meet_in_the_cache(tmp_path, counted, changed):
@@ -221,8 +221,9 @@ def test_a_folder_is_not_runs():
         score_runs("runs/")
 
 
-def test_coordinates_are_of_the_same_objects_in_every_space():
-    scores = score_runs(made_runs(), n_plotted=10)
+def test_coordinates_are_of_the_same_objects_in_every_space(monkeypatch):
+    monkeypatch.setattr("wellsep.evaluate.scoring.spaces.N_PLOTTED", 10)
+    scores = score_runs(made_runs())
     assert len(scores.plot_coordinates.objects) == 10
     assert [p.shape for p in scores.plot_coordinates.planes] == [(10, 2)] * 3
     X = made_runs().spaces["run 0"][scores.plot_coordinates.objects]
@@ -232,7 +233,7 @@ def test_coordinates_are_of_the_same_objects_in_every_space():
         "principal components",
         "principal components",
     )
-    assert score_runs(made_runs(), n_plotted=0).plot_coordinates is None
+    assert score_runs(made_runs(), details=False).plot_coordinates is None
 
 
 def test_the_plane_of_a_space_keeps_its_two_widest_directions():

@@ -25,7 +25,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def judged(runs, **options):
-    return ws.judge(runs, n_draws=DRAWS, n_plotted=0, details=False, **options)
+    return ws.judge(runs, n_draws=DRAWS, details=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_the_next_best_is_named_however_long_the_names():
 
 
 def test_certainty_that_was_not_computed_is_not_claimed():
-    found = ws.judge(crowd(0.10), n_draws=0, n_plotted=0, details=False).verdict
+    found = ws.judge(crowd(0.10), n_draws=0, details=False).verdict
     assert found.headline == "'own' is the best of 7 runs. How certain this is was not computed."
     assert found.next.startswith("Next: rank again with 100 draws")
 

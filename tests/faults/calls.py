@@ -78,7 +78,7 @@ def calls(folder: Path) -> dict[str, Call]:
     """Every call, by name; files that they read and write lie in ``folder``."""
     made = runs()
     made.save(folder / "runs")
-    scores = ws.score_runs(made, n_plotted=0)
+    scores = ws.score_runs(made, details=False)
     result = ws.ace(scores)
     confidence = rank_confidence(made, scores, result, n_draws=2)
     ranking = rank(result, confidence=confidence)

@@ -319,7 +319,7 @@ def test_python_objects_are_never_saved(tmp_path):
     [
         ("{", "must be valid JSON"),
         ("[]", "manifest written by wellsep"),
-        ('{"wellsep": "record", "format": 99}', "must have format 3, got 99"),
+        ('{"wellsep": "record", "format": 99}', "must have format 4, got 99"),
     ],
 )
 def test_another_manifest_is_refused(tmp_path, text, sentence):

@@ -33,6 +33,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 from ugly import DATA, D, N
 from verdict_cases import cloud, crowd, equals, five, square
 
@@ -246,7 +247,6 @@ def _index_cases(wrong: bool) -> Iterator[tuple[str, Any]]:
 
 def indices() -> Results:
     """Every index with its options: by its own function and among many partitions."""
-    import pandas as pd
     import scipy.sparse as sp
 
     found = dict(_index_cases(wrong=False))
@@ -356,7 +356,6 @@ def _fitted(model: Any, *extra: str) -> dict[str, Any]:
 
 def clusterers() -> Results:
     """Fits with fixed seeds."""
-    import pandas as pd
     import scipy.sparse as sp
 
     found: Results = {}
@@ -657,13 +656,13 @@ def judgement() -> Results:
         ("simplified", runs, ["simplified_silhouette"], {"dip": False}),
         ("cfq", runs, ["cfq"], {"dip": False, "n_draws": 5}),
         ("s_dbw", runs, ["s_dbw"], {"dip": False, "n_draws": 5}),
-        ("davies_bouldin", runs, ["davies_bouldin"], {"grouping": "dbscan", "n_draws": 5}),
+        ("davies_bouldin", runs, ["davies_bouldin"], {"ace": {"grouping": "dbscan"}, "n_draws": 5}),
         ("float32", made_runs(dtypes=np.float32), ["silhouette"], {}),
         ("noise=exclude", noisy, ["silhouette"], {"noise": "exclude"}),
         ("noise=cluster", noisy, ["silhouette"], {"noise": "cluster"}),
         ("noise=singletons", noisy, ["silhouette"], {"noise": "singletons"}),
     ):
-        options = {"n_draws": 20, "projection": "pca", "random_state": 0, **options}
+        options = {"n_draws": 20, "random_state": 0, **options}
         judged = ws.judge(given, indices, **options)
         found[f"judge/{case}"] = _ranking(judged.ranking)
         choice = judged.details
@@ -690,8 +689,6 @@ def judgement() -> Results:
 
 def stored_runs() -> Results:
     """Runs saved and loaded in each format."""
-    import pandas as pd
-
     found: Results = {}
     runs = made_runs(noise=True, dtypes=[np.float64, np.float32] * 3)
     ids = [f"o{i}" for i in range(60)]
@@ -923,8 +920,6 @@ def printed(*arguments: Any) -> Any:
 
 def cli() -> Results:
     """The JSON of the commands."""
-    import pandas as pd
-
     found: Results = {}
     _, X, y, _ = DATA["all"]
     with tempfile.TemporaryDirectory() as name:
@@ -1137,13 +1132,14 @@ def stable(**options: Any) -> Stability:
 
 
 FEATURES = ["height", "weight", "age", "income", "distance"]
+NAMED = pd.DataFrame(INPUT, columns=FEATURES)
 OBJECTS = {"site": ["north", "south"] * 30, "age": list(range(60))}
 
 
 def page() -> Results:
     """What pages carry for their script, and what they say without it."""
     runs, noisy = made_runs(), made_runs(noise=True)
-    full = judged(runs, INDEX_PAIR, dip=False, X=INPUT, feature_names=FEATURES)
+    full = judged(runs, INDEX_PAIR, dip=False, X=NAMED)
     with tempfile.TemporaryDirectory() as name:
         path = ws.render_report(full, Path(name) / "page.html")
         glossary = GLOSSARY.search(path.read_text(encoding="utf-8"))
@@ -1307,7 +1303,7 @@ def shell_deep() -> Results:
 def saved() -> Results:
     """The fields of every public record after it was saved and loaded."""
     runs = made_runs()
-    whole = judged(runs, INDEX_PAIR, dip=False, X=INPUT, feature_names=FEATURES)
+    whole = judged(runs, INDEX_PAIR, dip=False, X=NAMED)
     levels = {f"k{k}": np.minimum(TRUTH + np.arange(60) % 2, k - 1) for k in (2, 3, 4)}
     with tempfile.TemporaryDirectory() as name:
 
@@ -1367,7 +1363,7 @@ def words() -> Results:
     runs, noisy = made_runs(), made_runs(noise=True)
     two = ws.Runs(list(runs)[:2])
     one_space = ws.Runs.from_parts({"space": runs.spaces["run 0"]}, runs.partitions)
-    quick = {"n_draws": 20, "n_plotted": 0, "details": False}
+    quick = {"n_draws": 20, "details": False}
     situations = {
         **{kind: judged(made, **quick) for kind, made in five().items()},
         "two clouds": judged(cloud(3), **quick),
@@ -1377,7 +1373,9 @@ def words() -> Results:
         "six runs/several indices": judged(runs, JUDGED[:4], X=INPUT, dip=False),
         "six runs/no draws": judged(runs, n_draws=0, dip=False),
         "six runs/consensus": judged(runs, judge="consensus"),
-        "six runs/dbscan": judged(runs, grouping="dbscan", eps=0.3, alpha=0.5, dip=False),
+        "six runs/dbscan": judged(
+            runs, ace=ws.Ace(grouping="dbscan", eps=0.3, alpha=0.5), dip=False
+        ),
         "two runs": judged(two, dip=False),
         "one embedding": judged(one_space),
         "noise": judged(noisy),

@@ -35,7 +35,7 @@ from wellsep._files.replace import locked, replace_file, write_text
 from wellsep._text.sentences import Shown, shown
 
 MANIFEST = "record.json"
-FORMAT = 3
+FORMAT = 4
 _OLDER = ("chosen-k.json",)  # manifests of earlier versions
 _PART = re.compile(r"[a-z]+-[0-9a-f]{16}\.[a-z]+")
 _PATIENCE = 10.0  # seconds to go on reading a record that is replaced all the time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import logging
 import os
 import sys
@@ -34,6 +33,7 @@ from wellsep.cli.reading import (
     ObjectsOption,
     TableReader,
     choices,
+    named,
     read_objects,
     read_truth,
     truth_file,
@@ -256,20 +256,38 @@ def rank(
         reader = TableReader()
         classes = None if truth is None else read_truth(reader, truth, source, said, runs)
         about = None if objects is None else read_objects(objects, runs)
-        options = _options_of(context) | {
-            **dict.fromkeys(("spaces", "labels", "pairs")),  # the runs are chosen already
-            "indices": [parse_index(text) for text in index or ["silhouette"]],
-            "index": None,
-            "X": None if input_data is None else reader.data(input_data, said[input_data])[0],
-            "feature_names": reader.features,
-            "alpha": parse_alpha(alpha),
-            "cache": kept,
-            "progress": _show_progress(),
-            "scheduler": client,
+        X = None
+        if input_data is not None:
+            X = named(reader, reader.data(input_data, said[input_data])[0])
+        judgement = ws.judge(
+            runs,
+            [parse_index(text) for text in index or ["silhouette"]],
+            judge=judge,
+            noise=noise,
+            X=X,
+            n_draws=n_draws,
+            dip=dip,
             # What a page or a saved result is drawn with; a table on the screen needs none.
-            "layout": layout if report is not None or save is not None else None,
-        }
-        judgement = ws.judge(runs, **options)
+            layout=layout if report is not None or save is not None else None,
+            max_spaces=max_spaces,
+            ace={
+                "dip_alpha": dip_alpha,
+                "projection": projection,
+                "alpha": parse_alpha(alpha),
+                "correlation": correlation,
+                "grouping": grouping,
+                "eps": eps,
+                "links": links,
+                "outliers": outliers,
+                "convention": convention,
+            },
+            cache=kept,
+            device=device,
+            n_jobs=n_jobs,
+            scheduler=client,
+            progress=_show_progress(),
+            random_state=random_state,
+        )
         reader.tell()
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
@@ -319,14 +337,6 @@ def explain(
         print_json(judgement.to_dict())
         return
     print_line(in_shell_words(judgement.explain(), flags_of("rank")))
-
-
-def _options_of(context: typer.Context) -> dict[str, Any]:
-    """The flags that are options of judge; a flag's parameter bears the name of its field."""
-    from wellsep.evaluate.options import Options
-
-    names = {option.name for option in dataclasses.fields(Options)}
-    return {name: value for name, value in context.params.items() if name in names}
 
 
 def _what_is_kept(cache: Path | None) -> str:

@@ -12,6 +12,7 @@ from wellsep.evaluate.clusters.tree_record import ResolutionTree
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
+from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.scoring.spaces import score_runs
@@ -24,6 +25,7 @@ from wellsep.evaluate.vote.merging import consensus_partition
 from wellsep.evaluate.words.verdict import Verdict
 
 __all__ = [
+    "Ace",
     "AceResult",
     "Agreement",
     "ClusterDescription",

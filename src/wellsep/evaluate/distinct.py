@@ -16,7 +16,7 @@ from wellsep._files.records import freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
 from wellsep.evaluate.ace_method.steps import judge_by_ace
-from wellsep.evaluate.options import AceOptions
+from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranks import tied_classes
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
 from wellsep.evaluate.vote.weights import first_of_class, number_classes
@@ -143,21 +143,23 @@ def of_partitions(scores: Scores, which: np.ndarray) -> Scores:
     )
 
 
-def judge_distinct(scores: Scores, options: AceOptions) -> AceResult:
+def judge_distinct(
+    scores: Scores, options: Ace, index: str | None = None, *, dip: bool
+) -> AceResult:
     """ACE's answer on the distinct partitions; every run gets the score of its own.
 
     ``scores.class_of`` says which partitions are equal.
     """
     class_of = scores.class_of
     if class_of is None:
-        return judge_by_ace(scores, options)
+        return judge_by_ace(scores, options, index, dip=dip)
     first = first_of_class(class_of)
     if len(first) == 1 and len(class_of) > 1:
         raise NothingToRank(
             f"The partitions are identical: all {len(class_of)} runs are the same partition, "
             "whatever their clusters are called; add runs that differ."
         )
-    result = judge_by_ace(of_partitions(scores, first), options)
+    result = judge_by_ace(of_partitions(scores, first), options, index, dip=dip)
     baselines = {name: freeze(values[class_of]) for name, values in result.baselines.items()}
     baselines.pop("own_space", None)
     if scores.is_paired:

@@ -81,8 +81,11 @@ class Judgement(Record):
         if not self.options:
             return ""
         given = {k: v for k, v in self.options.items() if k == "random_state" or v != PLAIN[k]}
-        data = ("X", "feature_names")  # that they were given is known, not what
-        shown = (f"{k}={k}" if k in data else f"{k}={v!r}" for k, v in given.items())
+        if "ace" in given:
+            switches = PLAIN["ace"]
+            given["ace"] = {k: v for k, v in given["ace"].items() if v != switches[k]}
+        # That X was given is known, not what it was.
+        shown = ("X=X" if k == "X" else f"{k}={v!r}" for k, v in given.items())
         return f"wellsep.judge({', '.join(('runs', *shown))})"
 
     @property
@@ -224,7 +227,9 @@ def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:
             "adjusted": result.adjusted,
             "edges": result.edges,
         },
-        "options": {k: v for k, v in asdict(result.options).items() if k != "index"},
+        "options": {"dip": result.dip} | {
+            k: v for k, v in asdict(result.options).items() if k not in ("projection", "convention")
+        },
     }  # fmt: skip
 
 
@@ -233,7 +238,6 @@ def _settings(scores: Scores) -> dict[str, Any]:
     settings = {} if scores.settings is None else asdict(scores.settings)
     if not settings.pop("dip", True):
         settings["projection"] = None
-    settings.pop("n_plotted", None)  # no value depends on it
     return {"indices": dict(scores.index_specs), **settings, "version": scores.version}
 
 

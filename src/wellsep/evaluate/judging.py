@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +24,7 @@ from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import details_of_best, leading_space, object_details
 from wellsep.evaluate.distinct import class_numbers, judge_distinct, rows_once, spaces_once
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.options import AceOptions, Options
+from wellsep.evaluate.options import Ace, Options, Progress, as_ace
 from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import (
@@ -38,6 +38,7 @@ from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
 from wellsep.evaluate.vote.weights import all_equal, first_of_class, k_varies, number_classes
+from wellsep.indices.index_names import IndexSpec
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.folder_names import natural_key
@@ -46,8 +47,29 @@ from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
 
 
-@takes_options(Options)
-def judge(runs: Runs, options: Options) -> Judgement:
+def judge(
+    runs: Any,
+    indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
+    *,
+    judge: str = "auto",
+    noise: str = "priced",
+    X: Any = None,
+    n_draws: int = 100,
+    dip: bool = True,
+    details: bool = True,
+    layout: str | None = None,
+    spaces: Any = None,
+    labels: Any = None,
+    pairs: Any = None,
+    max_spaces: int | None = None,
+    ace: Ace | Mapping[str, Any] | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+    scheduler: Any = None,
+    progress: Progress | None = None,
+    random_state: Any = 0,
+) -> Judgement:
     """Rank runs without labels; say how certain the ranking is and why.
 
     Where the number of clusters varies, the partitions vote for each other and ACE weighs their
@@ -59,8 +81,65 @@ def judge(runs: Runs, options: Options) -> Judgement:
     ----------
     runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
         The labelings and embeddings of AnnData are chosen by ``labels`` and ``spaces``.
-    **options
-        The fields of :class:`Options`.
+    indices : sequence of str or (str, dict)
+        Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
+        computed and shown next to it.
+    judge : {"auto", "ace", "consensus"}
+        Who decides. "ace": the spaces that agree, see :func:`wellsep.ace`. "consensus": the
+        partitions vote for each other, see :func:`wellsep.consensus`, and a vote weighs by its
+        squared rank by ACE. "auto": consensus where the number of clusters varies (at least three
+        different ones among distinct partitions, and their 90 % quantile at least 1.5 times their
+        10 % quantile), else ACE. Without any space all votes weigh the same. The other judge is
+        shown next to it.
+    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
+        the score, so that a run that calls most objects noise does not win by it; an index that has
+        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    X : array-like or frame of shape (n, p), optional
+        The data the runs were made from. If given, every partition is also scored there, as a
+        baseline. The columns of a frame name the features that make each cluster: pass
+        ``pandas.DataFrame(X, columns=names)`` to name those of an array.
+    n_draws : int
+        Half-samples for the rank intervals; 0 for none.
+    dip : bool
+        Test every space for more than one mode, and leave out those in which the test finds one
+        only. A space whose test is undefined (p is NaN) is kept. If no test finds more than one
+        mode, all are kept. The explanation says which.
+    details : bool
+        Also keep the silhouette widths and margins of the best partition, what is in the clusters
+        of the five best, and the coordinates of at most 2,000 objects in every space, for drawing.
+    layout : {None, "auto", "umap", "tsne", "pca"}
+        Also lay out at most 1,000 objects in a plane, to draw every clustering in: those of ``X``,
+        else of the space that the best partition was made in. "auto": UMAP where it is installed,
+        else t-SNE. It takes seconds; None draws principal components of each space instead.
+    spaces : str or iterable of str, optional
+        Score in these embeddings only, by name or pattern; a text is split at commas.
+    labels : str or iterable of str, optional
+        Score these partitions only, by name or pattern, such as ``"leiden_*"``.
+    pairs : str or mapping of str to str, optional
+        In which embedding a partition was made, see :func:`wellsep.adapters.runs_from_anndata`.
+    max_spaces : int, optional
+        Score the partitions in at most so many spaces, drawn by ``random_state``. All partitions
+        are kept. The work grows with the number of spaces, and that of ACE with its square.
+    ace : Ace or mapping, optional
+        The switches of ACE, such as ``Ace(grouping="dbscan")``, see :class:`wellsep.Ace`.
+    cache : path, optional
+        Folder that keeps finished spaces by content; an interrupted call continues from it, and
+        only new partitions are scored again.
+    device : str, optional
+        "cuda" computes on the GPU through PyTorch.
+    n_jobs : int, optional
+        Threads; by default as many as BLAS would use. The result does not depend on it.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster that works on the spaces, each in a task of its own; an active client is
+        used by default. Embeddings in files are read by the workers.
+    progress : callable, optional
+        Called as ``progress(done, total, space)`` before each space, and at the end; then the
+        same way for the half-samples, which are called "half-samples".
+    random_state : int or Generator
+        Chooses the objects whose coordinates are kept, the half-samples, and the spaces of
+        ``max_spaces``.
 
     Returns
     -------
@@ -76,6 +155,27 @@ def judge(runs: Runs, options: Options) -> Judgement:
     >>> ws.judge(runs, n_draws=0).ranking.best
     'three'
     """
+    options = Options(
+        indices=indices,
+        judge=judge,
+        noise=noise,
+        X=X,
+        n_draws=n_draws,
+        dip=dip,
+        details=details,
+        layout=layout,
+        spaces=spaces,
+        labels=labels,
+        pairs=pairs,
+        max_spaces=max_spaces,
+        ace=as_ace(ace),
+        cache=cache,
+        device=device,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        random_state=random_state,
+    )
     runs = open_runs(runs, options)
     found = replace(_judge(runs, options), options=options.to_plain())
     if options.layout is None or not options.details or not runs.spaces:
@@ -111,15 +211,13 @@ def _judge(runs: Runs, options: Options) -> Judgement:
     once, copies = spaces_once(runs)
     plan = job = None
     if options.n_draws:
-        index, params = options.deciding
-        drawn_for = index.name, params
-        plan = draw_plan(partitions, tuple(once.spaces), options, options.random_state, drawn_for)
-        test = options.dip and options.redo_dip
-        job = plan.resampling(index.name, params, tuple(once.spaces), options.projection, test=test)
+        index, params = next(iter(options.parsed.values()))
+        spaces, spec = tuple(once.spaces), (index.name, params)
+        plan = draw_plan(partitions, spaces, options.n_draws, options.random_state, spec)
+        job = plan.resampling(*spec, spaces, options.projection, test=options.dip)
     scores, resampled = score_spaces(once, partitions, options, job)
     scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
-    by_ace = options.part(AceOptions)
-    answer = judge_distinct(scores, by_ace)
+    answer = judge_distinct(scores, options.ace, dip=options.dip)
     answers = {answer.index: answer}
     notes = runs.notes
     if len(runs.spaces) < n_spaces:
@@ -131,7 +229,7 @@ def _judge(runs: Runs, options: Options) -> Judgement:
         if index_name == answer.index:
             continue
         try:
-            answers[index_name] = judge_distinct(scores, replace(by_ace, index=index_name))
+            answers[index_name] = judge_distinct(scores, options.ace, index_name, dip=options.dip)
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     counted = count_labels(partitions, n_jobs=options.n_jobs)
@@ -188,7 +286,6 @@ def _descriptions(
         partitions,
         chosen,
         X=options.X,
-        feature_names=options.feature_names,
         ids=runs.ids,
         details=found.details,
     )
@@ -224,10 +321,7 @@ def _confidence(
     if vote is None:
         class_of = number_classes(partitions.first_equal)
         codes = partitions.codes[first_of_class(class_of)]
-        progress = options.progress
-        return rank_draws(
-            plan, job, scores, answer, resampled, codes, options.level, progress=progress
-        )
+        return rank_draws(plan, job, scores, answer, resampled, codes, progress=options.progress)
     draws = ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress)
     return confidence_of_vote(
         vote,
@@ -235,7 +329,6 @@ def _confidence(
         plan,
         (None if draw is None else draw.scores for draw in draws),
         job=job,
-        level=options.level,
         spent=sum(one.seconds for one in resampled.values()),
         n_jobs=options.n_jobs,
     )
@@ -291,11 +384,9 @@ def _judge_labels(runs: Runs, options: Options) -> Judgement:
     vote = plain["ari"]
     confidence = None
     if options.n_draws:
-        plan = draw_plan(partitions, (), options, options.random_state)
+        plan = draw_plan(partitions, (), options.n_draws, options.random_state)
         without_ace = itertools.repeat(None, options.n_draws)
-        confidence = confidence_of_vote(
-            vote, partitions, plan, without_ace, level=options.level, n_jobs=options.n_jobs
-        )
+        confidence = confidence_of_vote(vote, partitions, plan, without_ace, n_jobs=options.n_jobs)
     scores = scores_of_labels(runs, partitions, options)
     by_judge = {"consensus": {"ari": vote}, "plain_consensus": plain}
     return Judgement(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._files.records import Record
-from wellsep.evaluate.options import AceOptions
+from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.runs.folder_names import best_first, natural_key
 
@@ -43,7 +43,8 @@ class AceResult(Record):
     Attributes
     ----------
     index, direction : the index used, and -1 if its values were negated
-    options : AceOptions, the arguments of :func:`ace`
+    options : Ace, the switches of :func:`ace`
+    dip : bool, whether spaces were left out by the dip test
     spaces, partitions : names
     retained : positions of the spaces whose rank agreement was compared
     dropped : tuple of Dropped
@@ -69,7 +70,7 @@ class AceResult(Record):
 
     index: str
     direction: int
-    options: AceOptions
+    options: Ace
     spaces: tuple[str, ...]
     partitions: tuple[str, ...]
     retained: tuple[int, ...]
@@ -98,6 +99,7 @@ class AceResult(Record):
     undefined: tuple[tuple[str, str, str], ...] = ()
     undefined_value: float | None = None
     notes: tuple[str, ...] = field(default=())
+    dip: bool = True
     class_of: np.ndarray | None = None
 
     def ranks_by(self, scores: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from wellsep._checks.values import check_flag
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
@@ -32,8 +33,7 @@ from wellsep.evaluate.ace_method.groups import (
     row_distances,
 )
 from wellsep.evaluate.ace_method.links import LINKS
-from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.options import AceOptions
+from wellsep.evaluate.options import Ace, Settings
 from wellsep.evaluate.ranks import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores
 
@@ -50,8 +50,21 @@ class _Winner(NamedTuple):
     test: dict[str, float] | None
 
 
-@takes_options(AceOptions)
-def ace(scores: Scores, options: AceOptions) -> AceResult:
+def ace(
+    scores: Scores,
+    *,
+    index: str | None = None,
+    dip: bool = True,
+    dip_alpha: float = 0.05,
+    alpha: float | None = 0.10,
+    correlation: str = "spearman",
+    grouping: str = "hdbscan",
+    eps: float = 0.1,
+    links: str = "pagerank",
+    outliers: str = "drop",
+    undefined: str = "worst",
+    tie_tolerance: float = TIE,
+) -> AceResult:
     """Rank M partitions by the spaces that agree on them (adaptive clustering evaluation).
 
     Spaces in which the dip test finds one mode only (Holm) are left out. The others are grouped by
@@ -64,8 +77,31 @@ def ace(scores: Scores, options: AceOptions) -> AceResult:
     ----------
     scores : Scores
         From :func:`wellsep.score_runs`, or :meth:`Scores.from_matrix`.
-    **options
-        The fields of :class:`AceOptions`.
+    index : str, optional
+        Which index of the scores decides; the first by default.
+    dip : bool
+        Leave out spaces the dip test finds unimodal. A space whose test is undefined (p is NaN)
+        is kept. If no test finds more than one mode, all are kept. The explanation says which.
+    dip_alpha : float
+        Family-wise level of that test.
+    alpha : float or None
+        Family-wise level of the edge test; None: every positive correlation is an edge.
+    correlation : {"spearman", "kendall"}
+        Rank correlation between the scores of two spaces.
+    grouping : {"hdbscan", "dbscan"}
+        How spaces are grouped in phase 1; phase 2 (inside groups of more than 5 spaces) is always
+        HDBSCAN.
+    eps : float
+        Largest distance (1 - correlation) between neighbours in DBSCAN.
+    links : {"pagerank", "hits"}
+        How the spaces of a group are weighted.
+    outliers : {"drop", "compete"}
+        "compete": the best space outside the groups decides if its mean is no smaller than the best
+        group's and a paired one-sided t-test rejects at .05.
+    undefined : {"worst", "error"}
+        "worst": undefined scores count as the smallest of the whole matrix; "error" raises.
+    tie_tolerance : float
+        Relative difference under which scores, distances and means are equal.
 
     Returns
     -------
@@ -95,15 +131,30 @@ def ace(scores: Scores, options: AceOptions) -> AceResult:
     >>> result.scores.argmax()
     np.int64(1)
     """
-    return judge_by_ace(scores, options)
-
-
-def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
-    """ACE's answer, step by step as in the paper."""
     if not isinstance(scores, Scores):
         raise TypeError(f"scores must be a Scores record, got {type(scores).__name__}.")
+    check_flag("dip", dip)
+    made_by = Settings() if scores.settings is None else scores.settings
+    options = Ace(
+        dip_alpha=dip_alpha,
+        alpha=alpha,
+        correlation=correlation,
+        grouping=grouping,
+        eps=eps,
+        links=links,
+        outliers=outliers,
+        undefined=undefined,
+        tie_tolerance=tie_tolerance,
+        projection=made_by.projection,
+        convention=made_by.convention,
+    )
+    return judge_by_ace(scores, options, index, dip=dip)
+
+
+def judge_by_ace(scores: Scores, options: Ace, index: str | None = None, *, dip: bool) -> AceResult:
+    """ACE's answer, step by step as in the paper."""
     tolerance = options.tie_tolerance
-    index = scores.check_index(options.index)
+    index = scores.check_index(index)
     if len(scores.partitions) < 2:
         raise NothingToRank(
             f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r}); "
@@ -113,7 +164,7 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
     # step 1: scores, larger is better, without gaps
     matrix, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
     # step 2: multimodality
-    passed = passing_spaces(scores, dip=options.dip, alpha=options.dip_alpha)
+    passed = passing_spaces(scores, dip=dip, alpha=options.dip_alpha)
     varying = passed.kept[tied_rows(matrix[passed.kept], tolerance).any(axis=1)].tolist()
     if not varying:
         raise NothingToRank(
@@ -131,12 +182,13 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
     common: dict[str, Any] = dict(
         index=index,
         direction=int(scores.directions[index]),
-        options=options.part(AceOptions),
+        options=options,
+        dip=dip,
         spaces=scores.spaces,
         partitions=scores.partitions,
         retained=tuple(varying),
         baselines=base,
-        dip_pvalue=scores.dip.pvalue if options.dip and scores.dip is not None else None,
+        dip_pvalue=scores.dip.pvalue if dip and scores.dip is not None else None,
         dip_adjusted=None if passed.adjusted is None else freeze(passed.adjusted),
         no_space_admitted=passed.none_passed,
         n_clusters=scores.n_clusters,
@@ -144,7 +196,7 @@ def judge_by_ace(scores: Scores, options: AceOptions) -> AceResult:
         noise=None if scores.settings is None else scores.settings.noise,
         undefined=gaps,
         undefined_value=fill,
-        notes=_notes(scores, options.dip),
+        notes=_notes(scores, dip),
     )
     if len(varying) == 1:
         return AceResult(

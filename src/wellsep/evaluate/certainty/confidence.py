@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wellsep._checks.arrays import check_count
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Record, freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
-from wellsep.evaluate.certainty.draws import Plan, draw_panels, draw_plan
+from wellsep.evaluate.certainty.draws import LEVEL, Plan, draw_panels, draw_plan
 from wellsep.evaluate.certainty.half_samples import (
     MOST_TREE_DRAWS,
     Resampled,
     Resampling,
     grows_trees,
 )
-from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.options import ConfidenceOptions, Progress
+from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import resample_spaces
@@ -84,9 +84,17 @@ class RankConfidence(Record):
         return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
 
 
-@takes_options(ConfidenceOptions, 3)
 def rank_confidence(
-    runs: Runs, scores: Scores, result: AceResult, options: ConfidenceOptions
+    runs: Runs,
+    scores: Scores,
+    result: AceResult,
+    *,
+    n_draws: int = 100,
+    device: Any = None,
+    n_jobs: int | None = None,
+    scheduler: Any = None,
+    progress: Progress | None = None,
+    random_state: Any = 0,
 ) -> RankConfidence:
     """Repeat ACE on half-samples: a rank interval and the probability of being best for each run.
 
@@ -97,7 +105,7 @@ def rank_confidence(
     has a rank in every draw, and it varies with the runs that choose. With fewer
     than five runs no agreement of spaces could be significant, so all of them choose.
 
-    The objects are split once into `n_groups` random groups, and a half-sample is a choice of half
+    The objects are split once into 12 random groups, and a half-sample is a choice of half
     of them. Its scores follow from sums kept per group, so the distances of a space are computed
     once for all draws. For a silhouette of more than 480 objects, a half-sample's value has two
     parts. The first is the mean of the full sample's widths over its objects. The second is the
@@ -112,8 +120,20 @@ def rank_confidence(
         Of these runs.
     result : AceResult
         Whose index and options are used in every draw.
-    **options
-        The fields of :class:`ConfidenceOptions`.
+    n_draws : int
+        Number of half-samples.
+    device : str, optional
+        "cuda" computes on the GPU through PyTorch.
+    n_jobs : int, optional
+        Threads; by default as many as BLAS would use. The result does not depend on it.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster that works on the spaces, each in a task of its own; an active client is
+        used by default. Embeddings in files are read by the workers.
+    progress : callable, optional
+        Called as ``progress(done, total, space)`` before each space, and at the end; then the
+        same way for the half-samples, which are called "half-samples".
+    random_state : int or Generator
+        Draws the half-samples.
 
     Returns
     -------
@@ -133,6 +153,14 @@ def rank_confidence(
     ([1.0, 0.0, 0.0], [1, 1])
     """
     begin = time.perf_counter()
+    check_count("n_draws", n_draws)
+    calling = Calling(
+        device=device,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        random_state=random_state,
+    )
     check_kind("runs", runs, Runs, "load a folder with load_runs")
     check_kind("scores", scores, Scores, "make them with score_runs")
     check_kind("result", result, AceResult, "make one with ace")
@@ -148,22 +176,12 @@ def rank_confidence(
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
     spec = scores.index_specs[result.index]
     class_of = _classes(result)
-    plan = draw_plan(partitions, scores.spaces, options, options.random_state, spec)
-    test = result.options.dip and scores.dip is not None and options.redo_dip
+    plan = draw_plan(partitions, scores.spaces, n_draws, random_state, spec)
+    test = result.dip and scores.dip is not None
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
-    resampled = dict(resample_spaces(runs, partitions, job, options))
+    resampled = dict(resample_spaces(runs, partitions, job, calling))
     codes = partitions.codes[first_of_class(class_of)]
-    return rank_draws(
-        plan,
-        job,
-        scores,
-        result,
-        resampled,
-        codes,
-        options.level,
-        begin=begin,
-        progress=options.progress,
-    )
+    return rank_draws(plan, job, scores, result, resampled, codes, begin=begin, progress=progress)
 
 
 def rank_draws(
@@ -173,7 +191,6 @@ def rank_draws(
     result: AceResult,
     resampled: Mapping[str, Resampled],
     codes: np.ndarray,
-    level: float = 0.9,
     *,
     begin: float | None = None,
     progress: Progress | None = None,
@@ -194,7 +211,6 @@ def rank_draws(
         class_of,
         plan,
         job,
-        level=level,
         tolerance=result.options.tie_tolerance,
         seconds=spent if begin is None else time.perf_counter() - begin,
         partitions=scores.partitions,
@@ -239,14 +255,12 @@ def ace_draws(
     kept = np.zeros((n_draws, n_spaces), dtype=bool)
     values = np.full((n_draws, n_spaces, len(first)), np.nan)
     pvalues = np.ones((n_draws, n_spaces))
-    test = result.options.dip and scores.dip is not None
+    test = result.dip and scores.dip is not None
     for i, space in enumerate(scores.spaces):
         kept[job.draws[space], i] = True
         values[job.draws[space], i] = resampled[space].values[:, first]
         if resampled[space].pvalues is not None:
             pvalues[job.draws[space], i] = resampled[space].pvalues
-        elif test:
-            pvalues[:, i] = scores.dip.pvalue[i]  # type: ignore[union-attr]
     if test:
         # A component that all objects leave undefined is an accident in every half of them.
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
@@ -256,7 +270,7 @@ def ace_draws(
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
             panel = part if panels is None else of_partitions(part, panels[draw])
-            told = judge_by_ace(panel, result.options)
+            told = judge_by_ace(panel, result.options, dip=result.dip)
         except NothingToRank:
             yield None
             continue
@@ -277,7 +291,6 @@ def summarise_scores(
     plan: Plan,
     job: Resampling | None,
     *,
-    level: float,
     tolerance: float,
     seconds: float,
     partitions: tuple[str, ...],
@@ -308,7 +321,7 @@ def summarise_scores(
     ranked = told if without is None else np.where(without, np.nan, told)
     summary = summarise(
         np.stack([ranks_with_gaps(one, tolerance) for one in ranked]),
-        level,
+        LEVEL,
         n_groups,
         plan.left_out,
         objects_per_draw=size if job is None else job.objects_per_draw,

@@ -10,10 +10,13 @@ import numpy as np
 from wellsep._checks.values import check_generator
 from wellsep.compute.statistics.half_samples import Halves
 from wellsep.evaluate.certainty.half_samples import Resampling, draw_halves, draws_of_index
-from wellsep.evaluate.options import DrawOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.partitions import Partitions, by_appearance
 from wellsep.runs.folder_names import natural_key
+
+LEAVE_OUT = 0.2  # share of the spaces that each draw leaves out; none if there are fewer than three
+N_GROUPS = 12  # of objects; even: half of them are a half-sample, 924 different ones
+LEVEL = 0.9  # share of the draws that an interval covers
 
 
 class Plan(NamedTuple):
@@ -36,7 +39,7 @@ class Plan(NamedTuple):
 def draw_plan(
     partitions: Partitions,
     spaces: Sequence[str],
-    options: DrawOptions,
+    n_draws: int,
     random_state: Any,
     spec: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Plan:
@@ -47,16 +50,16 @@ def draw_plan(
     """
     n_spaces = len(spaces)
     ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
-    n, leave_out = partitions.n_objects, options.leave_out
-    n_draws = options.n_draws if spec is None else draws_of_index(*spec, options.n_draws)
-    n_groups = min(options.n_groups, n)
+    n = partitions.n_objects
+    n_draws = n_draws if spec is None else draws_of_index(*spec, n_draws)
+    n_groups = min(N_GROUPS, n)
     n_groups -= n_groups % 2
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
     most_clusters = int(partitions.n_clusters.max())
     rng = check_generator(random_state)
     halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
-    left_out = max(1, round(leave_out * n_spaces)) if n_spaces > 2 and leave_out > 0 else 0
+    left_out = max(1, round(LEAVE_OUT * n_spaces)) if n_spaces > 2 else 0
     drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
     kept = np.stack([np.sort(ordered[some]) for some in drawn])
     return Plan(halves, kept, left_out, int(rng.integers(2**32)))

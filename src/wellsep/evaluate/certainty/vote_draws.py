@@ -36,7 +36,6 @@ def confidence_of_vote(
     by_ace: Iterable[np.ndarray | None],
     *,
     job: Resampling | None = None,
-    level: float = 0.9,
     spent: float = 0.0,
     n_jobs: int | None = None,
 ) -> RankConfidence:
@@ -55,11 +54,12 @@ def confidence_of_vote(
     )
     n_draws = len(plan.halves.chosen)
     panels = draw_panels(whole.codes, n_draws, least=VOTERS, seed=plan.seed)
+    tolerance = vote.options.tie_tolerance
     found: list[np.ndarray | None] = []
     for chosen, voters, scores in zip(plan.halves.chosen, panels, by_ace, strict=True):
         agreement = adjusted_rand(tables.counts(chosen))
         liked = None if scores is None else scores[voters]
-        own = vote_weights(liked, agreement[np.ix_(voters, voters)], vote.options)
+        own = vote_weights(liked, agreement[np.ix_(voters, voters)], tolerance)
         weights = np.zeros(len(first))
         weights[voters] = own
         found.append(mean_agreement(agreement, weights))
@@ -69,8 +69,7 @@ def confidence_of_vote(
         vote.class_of,
         plan,
         job,
-        level=level,
-        tolerance=vote.options.tie_tolerance,
+        tolerance=tolerance,
         seconds=spent + time.perf_counter() - begin,
         partitions=vote.partitions,
         notes=notes,

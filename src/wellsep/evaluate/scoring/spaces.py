@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,12 @@ from wellsep.evaluate.certainty.half_samples import (
     resample,
     score_and_resample,
 )
-from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.options import Calling, Computing, ScoreOptions, Settings
+from wellsep.evaluate.options import Calling, Computing, Progress, ScoreOptions, Settings
 from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
 from wellsep.evaluate.scoring.workers import SAVING, over_spaces, over_spaces_here, tell
 from wellsep.indices import score_partitions
-from wellsep.indices.index_names import ParsedIndex
+from wellsep.indices.index_names import IndexSpec, ParsedIndex
 from wellsep.indices.registry import refuse_unpriced
 from wellsep.indices.scoring import as_distances
 from wellsep.partitions import Partitions
@@ -42,6 +41,7 @@ from wellsep.spaces.effective_rank import spectrum_of
 
 _Outcome = tuple["SpaceScores", Resampled | None]
 _Step = Callable[..., Any]
+N_PLOTTED = 2000  # objects whose coordinates are kept for drawing
 
 # When scores take minutes; pairs of objects times partitions, over all spaces.
 _LONG = 1e11
@@ -67,16 +67,71 @@ class SpaceScores(Record):
         return replace(self, digests=(), values=np.empty((0, 0)), reasons={})
 
 
-@takes_options(ScoreOptions)
-def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
+def score_runs(
+    runs: Any,
+    indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
+    *,
+    noise: str = "priced",
+    dip: bool = True,
+    details: bool = True,
+    spaces: Any = None,
+    labels: Any = None,
+    pairs: Any = None,
+    max_spaces: int | None = None,
+    projection: str = "pca",
+    convention: str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    device: Any = None,
+    n_jobs: int | None = None,
+    scheduler: Any = None,
+    progress: Progress | None = None,
+    random_state: Any = 0,
+) -> Scores:
     """Score every partition in every space.
 
     Parameters
     ----------
     runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
         From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
-    **options
-        The fields of :class:`ScoreOptions`.
+    indices : sequence of str or (str, dict)
+        Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
+        computed and shown next to it.
+    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
+        the score, so that a run that calls most objects noise does not win by it; an index that has
+        no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
+        they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    dip : bool
+        Also test every space for more than one mode.
+    details : bool
+        Also keep the coordinates of at most 2,000 objects in every space, for drawing.
+    spaces : str or iterable of str, optional
+        Score in these embeddings only, by name or pattern; a text is split at commas.
+    labels : str or iterable of str, optional
+        Score these partitions only, by name or pattern, such as ``"leiden_*"``.
+    pairs : str or mapping of str to str, optional
+        In which embedding a partition was made, see :func:`wellsep.adapters.runs_from_anndata`.
+    max_spaces : int, optional
+        Score the partitions in at most so many spaces, drawn by ``random_state``. All partitions
+        are kept. The work grows with the number of spaces, and that of ACE with its square.
+    projection : {"pca", "pca-scaled", "components", "distances"}
+        How the dip test sees a space, see :func:`wellsep.multimodality`.
+    convention : {None, "ace"}
+        "ace" computes what the authors of ACE computed.
+    cache : path, optional
+        Folder that keeps finished spaces by content; an interrupted call continues from it, and
+        only new partitions are scored again.
+    device : str, optional
+        "cuda" computes on the GPU through PyTorch.
+    n_jobs : int, optional
+        Threads; by default as many as BLAS would use. The result does not depend on it.
+    scheduler : str or distributed.Client, optional
+        A Dask cluster that works on the spaces, each in a task of its own; an active client is
+        used by default. Embeddings in files are read by the workers.
+    progress : callable, optional
+        Called as ``progress(done, total, space)`` before each space, and at the end.
+    random_state : int or Generator
+        Chooses the objects whose coordinates are kept, and the spaces of ``max_spaces``.
 
     Returns
     -------
@@ -92,6 +147,24 @@ def score_runs(runs: Runs, options: ScoreOptions) -> Scores:
     >>> scores.values["silhouette"].round(2)
     array([[ 0.88, -0.03]])
     """
+    options = ScoreOptions(
+        indices=indices,
+        noise=noise,
+        dip=dip,
+        details=details,
+        spaces=spaces,
+        labels=labels,
+        pairs=pairs,
+        max_spaces=max_spaces,
+        projection=projection,
+        convention=convention,
+        cache=cache,
+        device=device,
+        n_jobs=n_jobs,
+        scheduler=scheduler,
+        progress=progress,
+        random_state=random_state,
+    )
     runs = open_runs(runs, options)
     partitions = encode_runs(runs, options)
     return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
@@ -182,7 +255,8 @@ def score_spaces(
     """Open every space once: its scores and, where they are wanted, its half-samples."""
     spaces, names = tuple(runs.spaces), partitions.names
     digests = tuple(digest(codes) for codes in partitions.codes)
-    drawn = drawn_objects(runs.n_objects, options.n_plotted, options.random_state)
+    most = N_PLOTTED if options.details else 0
+    drawn = drawn_objects(runs.n_objects, most, options.random_state)
     labels = tuple(options.parsed)
 
     job = _Job(options.parsed, options.part(Settings), options.part(Computing), drawn, resampling)

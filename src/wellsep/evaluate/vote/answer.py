@@ -129,7 +129,7 @@ class Consensus(Record):
         Near copies share a vote here too. NaN if no partition agrees with the others more than
         chance would.
         """
-        alike = vote_weights(None, self.agreement, self.options)
+        alike = vote_weights(None, self.agreement, self.options.tie_tolerance)
         plain = mean_agreement(self.agreement, alike)
         largest = plain.max()
         share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
@@ -195,20 +195,10 @@ def _question(found: Consensus) -> Iterator[str]:
         f"of {count(found.n_objects, 'object')} voted for each other by agreement "
         f"({MEASURES[options.agreement]})."
     )
-    how = (
-        "the square of its rank"
-        if options.weighting == "rank-squared"
-        else "being among the best quarter"
-    )
     if found.first_judge != "none":
         judge = "ACE" if found.first_judge == "ace" else "the given scores"
-        yield f"A vote weighs by {how} by {judge}."
-    if options.rounds > 1:
-        yield (
-            f"There were {options.rounds} rounds; in the later ones a vote weighs by {how} in the "
-            "round before."
-        )
-    elif found.first_judge == "none":
+        yield f"A vote weighs by the square of its rank by {judge}."
+    else:
         yield "All votes weigh the same."
     if found.coverage is not None and (found.coverage < 1).any():
         meaning = "one more cluster" if options.noise == "cluster" else "clusters of one object"

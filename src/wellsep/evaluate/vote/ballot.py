@@ -12,11 +12,12 @@ from wellsep._files.records import freeze
 from wellsep._text.sentences import count, shown
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.keywords import takes_options
-from wellsep.evaluate.options import ConsensusOptions, VoteOptions
+from wellsep.evaluate.ace_method.groups import TIE
+from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.weights import (
+    NEAR,
     first_of_class,
     mean_agreement,
     number_classes,
@@ -30,22 +31,44 @@ from wellsep.runs import Runs
 VOTES = {"plain_consensus": "ari", "plain_consensus_nmi": "nmi"}
 
 
-@takes_options(ConsensusOptions)
-def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
+def consensus(
+    runs: Any,
+    *,
+    first_judge: Any = None,
+    agreement: str = "ari",
+    noise: str = "cluster",
+    tie_tolerance: float = TIE,
+    device: Any = None,
+    n_jobs: int | None = None,
+) -> Consensus:
     """Rank partitions by how far the others agree with them; labels alone suffice.
 
     The score of a partition is its mean agreement with the other distinct partitions, weighted by
     what a first judge thinks of them. No partition votes for itself, equal partitions have one
-    vote, and near copies share one. All can be wrong together, and agreement sees no number of
-    clusters beyond those that were tried.
+    vote, and near copies (an agreement of at least .9) share one. All can be wrong together, and
+    agreement sees no number of clusters beyond those that were tried.
 
     Parameters
     ----------
     runs : Runs, mapping of names to label vectors, data frame, or array of shape (M, n)
         Each column of a frame and each row of an array is a partition. Vectors may be on a GPU or
         on Dask, where they are counted without being gathered.
-    **options
-        The fields of :class:`ConsensusOptions`.
+    first_judge : mapping of names to scores, or array of shape (M,), optional
+        Whose favourites weigh more: a vote weighs by the squared rank of its partition (worst 1,
+        best D², ties share). Larger scores are better, an array has them in the order of the
+        runs. By default all weigh the same. The scores of :func:`wellsep.ace` or of another
+        consensus are its ``scores``.
+    agreement : {"ari", "ami", "nmi"}
+        How two partitions are compared. "nmi" favours many clusters: use it beside the others.
+    noise : {"cluster", "singletons"}
+        What the label -1 means: one more cluster, or each such object a cluster of its own (not
+        with "nmi", which would reward it).
+    tie_tolerance : float
+        Relative difference under which two scores are equal.
+    device : str, optional
+        "cuda" counts on the GPU through PyTorch, as labels that are CUDA tensors are.
+    n_jobs : int, optional
+        Threads that count; by default as many as BLAS would use. The result does not depend on it.
 
     Returns
     -------
@@ -73,16 +96,17 @@ def consensus(runs: Any, options: ConsensusOptions) -> Consensus:
     >>> found.classes
     (('a', 'copy of a'), ('b',), ('c',))
     """
+    options = VoteOptions(agreement=agreement, noise=noise, tie_tolerance=tie_tolerance)
+    computing = Computing(device=device, n_jobs=n_jobs)
     counted = count_labels(
-        labels_of(runs), noise=options.noise, device=options.device, n_jobs=options.n_jobs
+        labels_of(runs), noise=noise, device=computing.device, n_jobs=computing.n_jobs
     )
     class_of = number_classes(counted.counts.first_equal)
     refuse_too_few(counted.names, class_of)
-    vote = options.part(VoteOptions)
-    if options.first_judge is None:
-        return hold_vote(counted, class_of, vote)
-    given = _first_scores(options.first_judge, counted.names)
-    return hold_vote(counted, class_of, vote, "given", given)
+    if first_judge is None:
+        return hold_vote(counted, class_of, options)
+    given = _first_scores(first_judge, counted.names)
+    return hold_vote(counted, class_of, options, "given", given)
 
 
 def plain_votes(counted: Counted) -> dict[str, Consensus]:
@@ -132,9 +156,8 @@ def hold_vote(
     liked = None
     if first_scores is not None:
         liked = np.bincount(class_of, first_scores) / np.bincount(class_of)
-    for _ in range(options.rounds):
-        weights = vote_weights(liked, agreement, options)
-        scores = liked = mean_agreement(agreement, weights)
+    weights = vote_weights(liked, agreement, options.tie_tolerance)
+    scores = mean_agreement(agreement, weights)
     return Consensus(
         partitions=counted.names,
         scores=freeze(scores[class_of]),
@@ -148,7 +171,7 @@ def hold_vote(
         n_clusters=freeze(counted.n_clusters),
         coverage=freeze(counted.coverage),
         reasons=_reasons(counted, class_of, weights),
-        notes=tuple(_notes(counted, class_of, agreement, options)),
+        notes=tuple(_notes(class_of, agreement)),
     )
 
 
@@ -222,12 +245,7 @@ def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dic
     return found
 
 
-def _notes(
-    counted: Counted,
-    class_of: np.ndarray,
-    agreement: np.ndarray,
-    options: VoteOptions,
-) -> Iterator[str]:
+def _notes(class_of: np.ndarray, agreement: np.ndarray) -> Iterator[str]:
     n, distinct = len(class_of), len(agreement)
     if distinct < n:
         yield (
@@ -240,10 +258,9 @@ def _notes(
             "There are two different partitions only. Each is compared with the other, "
             "so both have the same score: no ranking is possible."
         )
-    if options.near is not None:
-        close = int(((agreement >= options.near).sum(axis=1) > 1).sum())
-        if close:
-            yield (
-                f"{close} of {distinct} partitions agree with another one by at least "
-                f"{options.near:g}; such near copies share a vote."
-            )
+    close = int(((agreement >= NEAR).sum(axis=1) > 1).sum())
+    if close:
+        yield (
+            f"{close} of {distinct} partitions agree with another one by at least {NEAR:g}; such "
+            "near copies share a vote."
+        )

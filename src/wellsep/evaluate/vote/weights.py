@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.ranks import average_ranks, ranks
+from wellsep.evaluate.ranks import average_ranks
 
+NEAR = 0.9  # partitions that agree by at least this share one vote
 DIFFERENT_K, K_RATIO = 3, 1.5  # from when on the number of clusters varies
 
 
 def vote_weights(
-    liked: np.ndarray | None, agreement: np.ndarray, options: VoteOptions
+    liked: np.ndarray | None, agreement: np.ndarray, tie_tolerance: float
 ) -> np.ndarray:
-    """(D,) what each vote weighs, by the first judge's scores; near copies share one vote."""
+    """(D,) what each vote weighs: its squared rank by the first judge's scores, or 1.
+
+    Near copies share one vote.
+    """
     n = len(agreement)
     weights = np.ones(n)
-    if liked is not None and options.weighting == "rank-squared":
-        weights = (average_ranks(liked, tolerance=options.tie_tolerance) / n) ** 2
-    elif liked is not None:
-        quarter = max(3, -(-n // 4))  # the best alone would have nobody to agree with
-        weights = (ranks(liked, tolerance=options.tie_tolerance) <= quarter).astype(float)
-    if options.near is not None:
-        weights = weights / (agreement >= options.near).sum(axis=1)
-    return weights
+    if liked is not None:
+        weights = (average_ranks(liked, tolerance=tie_tolerance) / n) ** 2
+    shared: np.ndarray = weights / (agreement >= NEAR).sum(axis=1)
+    return shared
 
 
 def mean_agreement(agreement: np.ndarray, weights: np.ndarray) -> np.ndarray:

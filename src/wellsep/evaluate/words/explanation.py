@@ -100,7 +100,7 @@ def _question(result: AceResult) -> Iterator[str]:
 
 
 def _multimodality(result: AceResult) -> Iterator[str]:
-    if not result.options.dip:
+    if not result.dip:
         yield "The dip test was left out (dip=False), so every space is used."
     elif len(result.untested) == len(result.spaces):
         yield "The dip test is undefined in every space, so every space is used."

@@ -33,7 +33,7 @@ def steps_figure(result: AceResult) -> Steps:
     weight[list(result.winning_spaces)] = result.weights
     steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
     modal = [f != "dip" for f in fate]
-    if result.options.dip:
+    if result.dip:
         if result.no_space_admitted:
             sentence = "No space passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
