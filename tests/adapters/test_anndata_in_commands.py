@@ -14,7 +14,7 @@ from wellsep.adapters.columns import made_in, propose
 from wellsep.cli.main import main
 
 anndata = pytest.importorskip("anndata", reason="needs the extra anndata")
-QUICK = ["--draws", "4", "--no-cache"]
+QUICK = ["--draws", "4", "--cache", "none"]
 
 
 def cells(n=90):

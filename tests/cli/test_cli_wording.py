@@ -34,22 +34,22 @@ def folder(tmp_path_factory):
     ],
 )
 def test_an_error_names_the_flag(folder, capsys, arguments, sentence):
-    assert main(["rank", str(folder), "--no-cache", *arguments]) == 2
+    assert main(["rank", str(folder), "--cache", "none", *arguments]) == 2
     assert sentence in capsys.readouterr().err
 
 
 def test_the_explanation_names_flags(folder, capsys, tmp_path):
-    quick = ["--no-cache", "--draws", "0", "--no-dip", "--save", str(tmp_path / "result")]
-    assert main(["rank", str(folder), *quick]) == 0
+    quick = ["--cache", "none", "--draws", "0", "--ace", "dip=no", "--save"]
+    assert main(["rank", str(folder), *quick, str(tmp_path / "result")]) == 0
     assert main(["explain", str(tmp_path / "result")]) == 0
     text = capsys.readouterr().out
-    assert text.count("The dip test was left out (--no-dip)") == 2
+    assert text.count("The dip test was left out (--ace dip=no)") == 2
     assert text.count("was not computed (--draws).") == 2
     assert "dip=False" not in text
 
 
 def test_coverage_stands_in_the_tables_of_runs_with_noise(folder, capsys):
-    assert main(["rank", str(folder), "--no-cache", "--draws", "0"]) == 0
+    assert main(["rank", str(folder), "--cache", "none", "--draws", "0"]) == 0
     assert "coverage" in capsys.readouterr().out.split("Embeddings")[0]
 
 
@@ -86,7 +86,11 @@ MISTAKES = [
     ("rank runs --truth no.csv", "--truth must be an existing file", "got 'no.csv'."),
     ("rank runs --input no.csv", "--input must be an existing file", "got 'no.csv'."),
     ("rank runs --truth=no", "--truth must end in one of .csv", "got 'no'."),
-    ("rank runs --convention x", "--convention must be one of 'ace', got 'x'.", ""),
+    ("rank runs --ace convention=x", "--ace convention must be one of 'ace', got 'x'.", ""),
+    ("rank runs --ace alpha=high", "--ace alpha must be a number", "got 'high'."),
+    ("rank runs --ace dip=maybe", "--ace dip must be yes or no, got 'maybe'.", ""),
+    ("rank runs --ace grouping", "--ace must read KEY=VALUE", "got 'grouping'."),
+    ("rank runs --ace groups=2", "--ace must be one of 'dip_alpha', ", "got 'groups'"),
     ("rank runs --device gpu", "--device must be 'cpu', 'cuda' or 'cuda:N', got 'gpu'.", ""),
     ("rank runs --write-back", "--write-back must end in .h5ad", "got 'runs'."),
     (

@@ -42,7 +42,7 @@ def run(capsys, *words):
     return code, shown.out, shown.err
 
 
-RANK = ["rank", "runs", "--draws", "0", "--no-cache"]
+RANK = ["rank", "runs", "--draws", "0", "--cache", "none"]
 COMMAND_LINES = {
     "indices": ["indices"],
     "score": ["score", "x.npy", "y.npy"],
@@ -75,7 +75,7 @@ def test_every_command_has_the_flag(name, capsys):
 
 
 def test_intervals_are_two_numbers_and_no_key_needs_quoting(files, capsys):
-    _, out, _ = run(capsys, *RANK[:2], "--draws", "4", "--no-cache", "--json")
+    _, out, _ = run(capsys, *RANK[:2], "--draws", "4", "--cache", "none", "--json")
     for row in json.loads(out)["ranking"]:
         assert isinstance(row["rank_low"], int)
         assert isinstance(row["rank_high"], int)
@@ -211,11 +211,13 @@ def test_help_and_glossary_explain_the_words_of_the_table(files, capsys):
     from golden import ROOT
 
     assert main(["rank", "--help"]) == 0
-    shown = capsys.readouterr().out
+    line = " ".join(capsys.readouterr().out.partition("Words in the table")[2].split())
+    assert "wellsep explain --words" in line
+    assert main(["explain", "--words"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
     words = ("partition", "space", "own_space", "mean_admitted", "mean_all", "consensus", "p_best")
     for word in words:
-        assert word in shown.split("Words in the table")[1]
-        assert word in WORDS
+        assert f"{word}: {WORDS[word]}" in shown
     page = (ROOT / "docs" / "guides" / "glossary.md").read_text(encoding="utf-8")
     for word, meaning in WORDS.items():
         assert re.search(rf"^\| `?{re.escape(word)}`? \| {re.escape(meaning)} \|$", page, re.M)
@@ -274,7 +276,7 @@ def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, 
     from wellsep.cli import printing as output
 
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", width)
-    words = [*RANK[:2], "--draws", "4", "--no-cache", "--truth", "y.npy"]
+    words = [*RANK[:2], "--draws", "4", "--cache", "none", "--truth", "y.npy"]
     _, out, _ = run(capsys, *words)
     table = out[out.index("Ranking by") :].split("Not shown")[0].splitlines()
     names = (" 0% wrong ", " 30% wrong ", " 60% wrong ")
@@ -298,14 +300,26 @@ def test_no_name_and_no_number_of_a_table_is_broken(files, capsys, monkeypatch, 
     assert len(heads) == (2 if width == 80 else 1)
 
 
-def test_help_keeps_the_lines_of_its_glossary_at_80_columns(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_help_of_rank_is_at_most_70_lines_with_what_matters_first(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     _, out, _ = run(capsys, "rank", "--help")
-    lines = out.partition("Words in the table:")[2].partition("Arguments")[0].splitlines()
-    places = {re.search(r"\S  +(\S)", line).start(1) for line in lines[1:] if "  " in line.strip()}
-    assert len(places) == 1
+    assert len(out.splitlines()) <= 70
+    panels = re.findall(r"╭─ (.+?) ─", out)
+    assert panels == [
+        "Arguments", "Options", "Which runs", "How to judge", "What to write", "Files", "Computing",
+    ]  # fmt: skip
+    first = re.findall(r"│ (--\S+)", out.partition("─ Options")[2].partition("╰")[0])
+    assert first == ["--index", "--truth", "--report", "--save", "--json", "--help"]
     examples = out.partition("Examples:")[2].partition("Words in")[0].split("\n")
     assert all(line.split()[:2] == ["wellsep", "rank"] for line in examples if line.strip())
+
+
+def test_commands_are_listed_by_job(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    _, out, _ = run(capsys, "--help")
+    listed = re.findall(r"^│ ([a-z][a-z-]*) ", out.partition("─ Commands")[2], re.MULTILINE)
+    jobs = ["rank", "score", "choose-k", "cluster", "describe", "stability", "resolutions", "train"]
+    assert listed == [*jobs, "report", "explain", "indices", "demo"]
 
 
 def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):

@@ -133,9 +133,8 @@ def test_truth_and_input_data_are_compared(folder, capsys, tmp_path):
 
 
 def test_partitions_and_spaces_can_be_chosen(folder, capsys):
-    code, out, _ = run(
-        capsys, "rank", folder, *QUICK, "--labels", "0%*,50%*", "--spaces", "20%*", "--no-dip"
-    )
+    words = ["--labels", "0%*,50%*", "--spaces", "20%*", "--ace", "dip=no"]
+    code, out, _ = run(capsys, "rank", folder, *QUICK, *words)
     assert code == 0
     assert "2 partitions were judged in 1 space" in out
 
@@ -273,14 +272,14 @@ def test_noise_lowers_the_score_of_a_run_unless_it_is_excluded(folder, capsys):
     far = ((X - 6 * np.eye(3)[truth]) ** 2).sum(axis=1)
     core = np.where(far < np.quantile(far, 0.2), truth, -1)
     ws.save_run(folder, X, core, name="core")
-    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip", "--json")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--ace", "dip=no", "--json")
     priced = json.loads(out)
     assert (code, priced["best"]) == (0, ["0% wrong"])
     assert {row["partition"]: row["coverage"] for row in priced["ranking"]}["core"] == 0.2
-    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--ace", "dip=no")
     head = next(line for line in out.splitlines() if "partition" in line).split()
     assert (code, head[head.index("score") + 1]) == (0, "coverage")
-    both = [*QUICK, "--no-dip", "--noise", "exclude"]
+    both = [*QUICK, "--ace", "dip=no", "--noise", "exclude"]
     code, out, _ = run(capsys, "rank", folder, *both, "--json")
     assert (code, json.loads(out)["best"]) == (0, ["core"])
     code, out, err = run(capsys, "rank", folder, *QUICK, "--index", "dunn")
@@ -292,7 +291,7 @@ def test_noise_lowers_the_score_of_a_run_unless_it_is_excluded(folder, capsys):
 
 def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
     broken(folder, "noise")
-    code, out, _ = run(capsys, "rank", folder, *QUICK, "--no-dip")
+    code, out, _ = run(capsys, "rank", folder, *QUICK, "--ace", "dip=no")
     assert code == 0
     assert "no object is counted" in out
 
@@ -301,8 +300,8 @@ def test_a_run_of_noise_only_is_ranked_last_with_the_reason(folder, capsys):
     ("arguments", "sentence"),
     [
         (["--index", "beauty"], "--index must be among"),
-        (["--alpha", "high"], "alpha must be a number or none"),
-        (["--grouping", "kmeans"], "grouping must be one of"),
+        (["--ace", "alpha=high"], "--ace alpha must be a number"),
+        (["--ace", "grouping=kmeans"], "--ace grouping must be one of"),
         (["--noise", "ignore"], "noise must be one of"),
         (["--truth", "absent.npy"], "absent.npy"),
         (["--report", "no/such/folder/page.html"], "report must lie in a folder that exists"),
@@ -349,12 +348,23 @@ def test_a_cache_that_cannot_be_written_is_named_and_the_ranking_goes_on(folder,
     code, out, err = run(capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file")
     assert code == 0
     assert err.count(f"Warning: Scores cannot be kept in {tmp_path / 'file'}: ") == 1
-    code, again, err = run(
-        capsys, "rank", folder, *QUICK, "--cache", tmp_path / "file", "--no-cache"
-    )
+    code, again, err = run(capsys, "rank", folder, *QUICK, "--cache", "none")
     assert code == 0
     assert again == out
     assert err == ""
+
+
+def test_the_switches_of_ace_are_given_by_name(folder, capsys):
+    words = ["dip=no", "grouping=dbscan", "eps=0.3", "alpha=none", "convention=ace"]
+    more = [part for word in words for part in ("--ace", word)]
+    code, out, _ = run(capsys, "rank", folder, *QUICK, *more, "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert told["settings"]["convention"] == "ace"
+    options = told["options"]
+    assert [options[name] for name in ("dip", "grouping", "eps", "alpha")] == [
+        False, "dbscan", 0.3, None,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("names", [{"XDG_CACHE_HOME": "/proc/nope"}, {"HOME": "/proc/nope"}])

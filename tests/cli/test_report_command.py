@@ -69,7 +69,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(folder, arguments, words, c
 
 def test_ranking_writes_the_page_at_once(folder, tmp_path):
     page = tmp_path / "page.html"
-    arguments = ["--draws", "0", "--no-cache", "--report", str(page), "--truth"]
+    arguments = ["--draws", "0", "--cache", "none", "--report", str(page), "--truth"]
     runs = ["rank", str(folder / "runs.npz"), *arguments, str(folder / "truth.npy")]
     assert main(runs) == 0
     assert "Agreement with the true labels" in page.read_text("utf-8")

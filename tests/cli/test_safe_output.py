@@ -86,7 +86,7 @@ def test_a_warning_shows_escape_sequences_as_text(files, capsys):
     ws.save_run("runs", np.eye(12), np.arange(12) % 2, name="a")
     (files / "runs" / RED).mkdir()
     (files / "runs" / RED / "run.json").write_text("[")
-    main(["rank", "runs", "--no-cache", "--draws", "0"])
+    main(["rank", "runs", "--cache", "none", "--draws", "0"])
     told = capsys.readouterr().err
     assert "left out" in told and "\x1b" not in told
 

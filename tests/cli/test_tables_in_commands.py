@@ -203,7 +203,7 @@ def runs(folder):
 
 
 def ranked(capsys, *words):
-    return run(capsys, "rank", "runs", "--draws", 0, "--no-cache", *words)
+    return run(capsys, "rank", "runs", "--draws", 0, "--cache", "none", *words)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def rows_of(text: str) -> list[str]:
 
 
 def test_more_than_forty_rows_are_folded_with_a_count_until_all_are_asked_for(runs, capsys):
-    arguments = ["rank", str(runs), "--draws", "0", "--no-dip", "--no-cache"]
+    arguments = ["rank", str(runs), "--draws", "0", "--ace", "dip=no", "--cache", "none"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
     assert len(rows_of(shown)) == 40
@@ -42,7 +42,7 @@ def test_more_than_forty_rows_are_folded_with_a_count_until_all_are_asked_for(ru
 
 
 def test_a_long_name_keeps_both_ends(runs, capsys):
-    assert main(["rank", str(runs), "--draws", "0", "--no-dip", "--no-cache"]) == 0
+    assert main(["rank", str(runs), "--draws", "0", "--ace", "dip=no", "--cache", "none"]) == 0
     first = rows_of(capsys.readouterr().out)[0]
     assert "a very long name" in first
     assert "…" in first
@@ -92,7 +92,7 @@ def awkward(tmp_path_factory):
 
 INDICES = ["-i", "calinski_harabasz", "-i", "davies_bouldin(q=2)", "-i", "silhouette", "-i", "ccc"]
 COMMANDS = {
-    "rank": ["rank", "runs", "--draws", "4", "--no-cache", *INDICES, "--truth", "t.npy"],
+    "rank": ["rank", "runs", "--draws", "4", "--cache", "none", *INDICES, "--truth", "t.npy"],
     "choose-k": ["choose-k", "x.csv", "--k", "2:5", "--repeats", "2"],
     "choose-k by many": ["choose-k", "x.csv", "--k", "2:5", *INDICES, "-i", "elbow", "-i", "gap"],
     "indices": ["indices"],
@@ -141,7 +141,7 @@ def test_a_wide_column_does_not_push_the_score_off_the_screen(awkward, capsys, m
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
-    assert main(["rank", "runs", "--draws", "0", "--no-cache"]) == 0
+    assert main(["rank", "runs", "--draws", "0", "--cache", "none"]) == 0
     shown = capsys.readouterr().out
     head = next(line for line in shown.splitlines() if line.split()[:2] == ["rank", "partition"])
     assert "score" in head.split()
@@ -155,7 +155,7 @@ def test_names_that_differ_in_the_middle_stay_different_when_they_are_shortened(
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
-    assert main(["rank", "runs", "--draws", "0", "--no-cache", "--all"]) == 0
+    assert main(["rank", "runs", "--draws", "0", "--cache", "none", "--all"]) == 0
     shown = capsys.readouterr().out
     names = [line.split()[1] for line in shown.splitlines() if re.match(r" +\d+ +\S*\d\d_x", line)]
     assert len(names) == len(set(names)) == 50

@@ -338,7 +338,7 @@ def test_the_command_ranks_on_the_cluster_and_says_where_to_watch(
     from wellsep.cli.main import main
 
     folder = str(tmp_path / "runs")
-    arguments = ["rank", folder, "--draws", "4", "--no-cache", "--json", "--no-dip"]
+    arguments = ["rank", folder, "--draws", "4", "--cache", "none", "--json", "--ace", "dip=no"]
     assert main(arguments) == 0
     here = capsys.readouterr()
     assert main([*arguments, "--scheduler", dask_client.scheduler.address]) == 0

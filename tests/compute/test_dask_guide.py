@@ -121,7 +121,7 @@ def test_a_scheduler_and_two_workers_rank_a_folder(folder):
     with running(servers, folder):
         wait_for_worker(folder / "2.log")
         done = subprocess.run(
-            [sys.executable, "-m", "wellsep.cli.main", *command.split()[1:], "--no-cache"],
+            [sys.executable, "-m", "wellsep.cli.main", *command.split()[1:], "--cache", "none"],
             cwd=folder,
             env={**ENVIRONMENT, "COLUMNS": "200"},
             capture_output=True,

@@ -17,7 +17,7 @@ import wellsep as ws
 from wellsep.adapters import runs_from_anndata
 from wellsep.cli.main import main
 
-QUICK = ["--draws", "4", "--no-cache"]
+QUICK = ["--draws", "4", "--cache", "none"]
 
 
 def share_of_alarms(draw, n_draws=60, level=0.05):

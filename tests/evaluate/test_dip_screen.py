@@ -92,7 +92,7 @@ def test_the_note_stands_before_the_answer(tmp_path, capsys):
     text = ws.judge(runs, n_draws=0).explain()
     assert text.index("Dip test of 'white': undefined, because") < text.index("Best: 'three'")
     runs.save(tmp_path / "runs.npz")
-    assert main(["rank", str(tmp_path / "runs.npz"), "--draws", "0", "--no-cache"]) == 0
+    assert main(["rank", str(tmp_path / "runs.npz"), "--draws", "0", "--cache", "none"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.count("undefined, because") == 1
     assert shown.index("The dip test is undefined in 'white'") < shown.index("Ranking by ACE")

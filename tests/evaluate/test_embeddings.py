@@ -164,7 +164,7 @@ def test_terminal_json_and_page_show_the_table(tmp_path, capsys):
     for run in runs:
         ws.save_run(tmp_path / "runs", run.embedding, run.labels, name=run.name)
     page = tmp_path / "page.html"
-    args = ["rank", str(tmp_path / "runs"), "--draws", "0", "--no-cache"]
+    args = ["rank", str(tmp_path / "runs"), "--draws", "0", "--cache", "none"]
     assert main([*args, "--report", str(page)]) == 0
     text = capsys.readouterr().out
     assert "Embeddings" in text

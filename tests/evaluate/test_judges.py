@@ -138,7 +138,7 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
         *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True)),
     ]
     (tmp_path / "labels.csv").write_text("\n".join(rows) + "\n")
-    assert main(["rank", str(tmp_path / "labels.csv"), "--draws", "4", "--no-cache"]) == 0
+    assert main(["rank", str(tmp_path / "labels.csv"), "--draws", "4", "--cache", "none"]) == 0
     shown = capsys.readouterr().out
     assert "Ranking by consensus" in shown
     assert "labels only" in shown
@@ -199,7 +199,8 @@ def test_the_terminal_takes_the_judge(runs, tmp_path, capsys):
         "consensus",
         "--draws",
         "0",
-        "--no-cache",
+        "--cache",
+        "none",
     ]
     assert main(args) == 0
     assert "Ranking by consensus" in capsys.readouterr().out

@@ -51,10 +51,8 @@ def test_progress_covers_the_half_samples_too(runs):
 
 def test_the_command_takes_the_number_of_spaces(runs, tmp_path, capsys):
     runs.save(tmp_path / "runs")
-    assert (
-        main(["rank", str(tmp_path / "runs"), "--max-spaces", "2", "--draws", "2", "--no-cache"])
-        == 0
-    )
+    quick = ["--max-spaces", "2", "--draws", "2", "--cache", "none"]
+    assert main(["rank", str(tmp_path / "runs"), *quick]) == 0
     capsys.readouterr()
 
 
@@ -111,7 +109,7 @@ def test_the_command_says_so_first_and_offers_fewer_spaces(runs, tmp_path, capsy
     runs.save(tmp_path / "runs")
     monkeypatch.setattr(spaces, "_LONG", 0)
     monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: _stop)
-    assert main(["rank", str(tmp_path / "runs"), "--no-cache"]) == 1
+    assert main(["rank", str(tmp_path / "runs"), "--cache", "none"]) == 1
     text = capsys.readouterr().err
     assert text.startswith("Warning: Scoring 8 partitions in 8 spaces can take many minutes.")
     assert "take less time (--max-spaces). So do fewer half-samples (--draws)." in text

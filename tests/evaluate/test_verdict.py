@@ -201,7 +201,7 @@ def test_the_order_of_the_runs_changes_no_word(runs):
 def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, capsys):
     runs = cloud(3, n=120)
     runs.save(tmp_path / "runs.npz")
-    arguments = ["rank", str(tmp_path / "runs.npz"), "--draws", str(DRAWS), "--no-cache"]
+    arguments = ["rank", str(tmp_path / "runs.npz"), "--draws", str(DRAWS), "--cache", "none"]
     files = ["--report", str(tmp_path / "r.html"), "--save", str(tmp_path / "saved")]
     assert main([*arguments, *files]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -40,7 +40,7 @@ def test_the_example_of_the_readme_prints_what_stands_below_it(tmp_path, monkeyp
 
 
 def in_the_shell(capsys, *arguments):
-    assert main(["rank", *arguments, "--no-cache", "--json"]) == 0
+    assert main(["rank", *arguments, "--cache", "none", "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 

@@ -138,7 +138,7 @@ def calls(folder: Path) -> dict[str, Callable[[], Any]]:
     ws.Runs(runs).save(folder / "runs")
 
     def rank() -> None:
-        options = ["--report", str(folder / "r.html"), "--layout", "pca", "--no-cache"]
+        options = ["--report", str(folder / "r.html"), "--layout", "pca", "--cache", "none"]
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             code = main(["rank", str(folder / "runs"), *options])
         assert code == 0, f"rank ended with exit code {code}"

@@ -298,7 +298,7 @@ def test_the_command_on_the_page_makes_the_same_page_but_for_the_date(
     for run in runs:
         ws.save_run(tmp_path / "runs", run.embedding, run.labels, name=run.name, params=run.params)
     np.save(tmp_path / "truth.npy", truth)
-    command = "rank runs -i silhouette -i cfq --draws 4 --layout pca --no-cache --truth truth.npy"
+    command = "rank runs -i silhouette -i cfq --draws 4 --layout pca --cache none --truth truth.npy"
     words = shlex.split(command)
     monkeypatch.chdir(tmp_path)
     assert main([*words, "--report", "page.html"]) == 0

@@ -90,7 +90,7 @@ def test_a_source_is_named_once(folder):
 
 def test_the_command_ranks_subfolders_and_several_sources_alike(folder, capsys):
     def answer(*sources):
-        words = ["rank", *map(str, sources), "--draws", "0", "--no-cache", "--json"]
+        words = ["rank", *map(str, sources), "--draws", "0", "--cache", "none", "--json"]
         assert main(words) == 0
         table = json.loads(capsys.readouterr().out)["ranking"]
         return {row["partition"]: row["score"] for row in table}
@@ -102,7 +102,7 @@ def test_the_command_ranks_subfolders_and_several_sources_alike(folder, capsys):
 def test_a_page_of_several_sources_names_them_again(folder, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sources = [str(folder / "dec"), str(folder / "idec")]
-    assert main(["rank", *sources, "--draws", "0", "--no-cache", "--save", "result"]) == 0
+    assert main(["rank", *sources, "--draws", "0", "--cache", "none", "--save", "result"]) == 0
     words = ["report", "result", "--runs", sources[0], "--runs", sources[1]]
     assert main(words) == 0
     assert "wrote report.html" in capsys.readouterr().err
@@ -127,7 +127,7 @@ def test_pairs_are_looked_for_in_each_of_several_sources(tmp_path, capsys):
     by_mapping = {"leiden_pca_*": "X_pca", "leiden_scvi_*": "X_scvi"}
     assert space_of(load_any(sources, pairs=by_mapping)) == expected
     words = ["rank", *map(str, sources), "--pairs", "leiden_{space}_*", "--draws", "0"]
-    assert main([*words, "--no-cache", "--json"]) == 0
+    assert main([*words, "--cache", "none", "--json"]) == 0
     ranked = json.loads(capsys.readouterr().out)["ranking"]
     assert all(row["rank_own_space"] is not None for row in ranked)
 

@@ -331,7 +331,7 @@ def test_the_other_runs_are_ranked_where_labels_hold_no_text(folder, capsys):
     save_run(folder, SPACE * [1, 2], [0, 1, 1, 1], name="third")
     np.save(folder / "bad" / "labels.npy", np.full(4, 0x7FFFFFFF, "<u4").view("<U1"))
     (folder / "bad" / "run.json").unlink()
-    assert main(["rank", str(folder), "--draws", "0", "--no-cache"]) == 0
+    assert main(["rank", str(folder), "--draws", "0", "--cache", "none"]) == 0
     shown = capsys.readouterr()
     assert "labels of run 'bad' must be text, got no character at 0" in shown.err
     assert "third" in shown.out
@@ -361,7 +361,7 @@ def test_the_command_ranks_the_runs_that_can_be_read(tmp_path, capsys):
     for i in range(3):
         save_run(tmp_path, rng.normal(size=(30, 2)), rng.integers(0, 2, 30), name=f"r{i}")
     (tmp_path / "r1" / "labels.npy").write_bytes(b"")
-    assert main(["rank", str(tmp_path), "--draws", "0", "--no-cache"]) == 0
+    assert main(["rank", str(tmp_path), "--draws", "0", "--cache", "none"]) == 0
     told = capsys.readouterr()
     assert f"left out: {tmp_path / 'r1'}" in told.err and "r0" in told.out
 

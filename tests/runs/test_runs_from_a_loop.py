@@ -56,7 +56,7 @@ def test_params_stand_beside_every_row(folder, capsys, tmp_path):
     frame = judgement.to_frame()
     assert frame.set_index("partition").loc["trial-2", "params_lr"] == 0.01
     assert frame["params_layers"].tolist() == [2, 2, 2]
-    words = ["rank", str(folder), "--draws", "0", "--no-cache"]
+    words = ["rank", str(folder), "--draws", "0", "--cache", "none"]
     assert main([*words, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["ranking"]
     assert {row["partition"]: row["params"]["lr"] for row in rows}["trial-1"] == 0.1
@@ -74,7 +74,7 @@ def test_params_that_the_names_tell_are_not_shown_twice(tmp_path, capsys):
     for _name, labels, X in triples():
         k = len(list(tmp_path.glob("runs/*"))) + 2
         ws.save_run(tmp_path / "runs", X, labels, name=f"K={k}", params={"K": k})
-    words = ["rank", str(tmp_path / "runs"), "--draws", "0", "--no-cache"]
+    words = ["rank", str(tmp_path / "runs"), "--draws", "0", "--cache", "none"]
     assert main(words) == 0
     assert "params" not in capsys.readouterr().out
 
@@ -93,7 +93,7 @@ def test_params_of_optuna_trials_are_shown(tmp_path, capsys):
         return rate
 
     study.optimize(objective, n_trials=3)
-    assert main(["rank", storage, "--draws", "0", "--no-cache"]) == 0
+    assert main(["rank", storage, "--draws", "0", "--cache", "none"]) == 0
     out = capsys.readouterr().out
     for trial in study.trials:
         assert f"rate={trial.params['rate']:.5g}" in out

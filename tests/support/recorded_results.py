@@ -943,10 +943,11 @@ def cli() -> Results:
         found["score/noise"] = printed(
             "score", folder / "data.csv", folder / "labels.csv", "--noise", "cluster", "--json"
         )
-        quick = ("--draws", "10", "--no-cache", "--projection", "pca", "--json")
+        quick = ("--draws", "10", "--cache", "none", "--ace", "projection=pca", "--json")
         found["rank"] = printed("rank", folder / "runs", *quick)
         found["rank/options"] = printed(
-            "rank", folder / "runs", *indices, "--no-dip", "--grouping", "dbscan", "--truth",
+            "rank", folder / "runs", *indices, "--ace", "dip=no", "--ace", "grouping=dbscan",
+            "--truth",
             folder / "truth.npy", "--input", folder / "input.npy", *quick,
         )  # fmt: skip
         found["rank/noise"] = printed("rank", folder / "noisy.npz", "--noise", "exclude", *quick)
@@ -1217,14 +1218,14 @@ def _write_table(path: str, columns: Mapping[str, Any]) -> None:
     Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-RANK = "--no-cache --draws 10"
+RANK = "--cache none --draws 10"
 # In this order: some read what an earlier one saved. Those that print JSON in the group `cli` too
 # have their sentences here.
 COMMANDS = [
     f"rank runs {RANK}",
     f"rank runs {RANK} --json",
-    "rank runs --no-cache --draws 0 --no-dip",
-    f"rank runs {RANK} --truth truth.npy --input data.csv -i silhouette -i cfq --no-dip",
+    "rank runs --cache none --draws 0 --ace dip=no",
+    f"rank runs {RANK} --truth truth.npy --input data.csv -i silhouette -i cfq --ace dip=no",
     f"rank runs {RANK} --layout pca --save kept --report page.html",
     f"rank labels.csv {RANK}",
     f"rank noisy.npz {RANK} --judge consensus",

@@ -51,7 +51,8 @@ def load_any(
 
         The tables of a SQLite file show whose it is. For other databases write ``mlflow+`` or
         ``optuna+`` before the URL. An experiment or a study may be named after a ``#``:
-        ``sqlite:///mlflow.db#digits``.
+        ``sqlite:///mlflow.db#digits``; behind it ``&artifacts=folder`` says where a study's files
+        are.
 
         What another package reads, by an entry point of the group ``wellsep.adapters``, has the
         name of that entry and ``+`` before it, or is an object of the module of that name.
@@ -95,7 +96,8 @@ def load_any(
         options = {"name": name, "artifacts": artifacts}
         return _load_several(source, spaces, labels, pairs, options)
     kind, place, fragment = _kind_of(source)
-    name = name or fragment
+    named, given, folder = (fragment or "").partition("&artifacts=")
+    name, artifacts = name or named or None, artifacts or (folder if given else None)
     if kind == "anndata":
         return runs_from_anndata(place, spaces, labels, pairs=pairs)
     if kind == "mlflow":

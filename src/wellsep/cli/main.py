@@ -23,18 +23,18 @@ from typer.models import ArgumentInfo
 
 from wellsep.cli.printing import print_error
 
-COMMANDS = {
-    "indices": "scoring",
-    "score": "scoring",
+COMMANDS = {  # by job, then what reads or shows
     "rank": "ranking",
-    "explain": "ranking",
-    "report": "saved",
+    "score": "scoring",
     "choose-k": "clustering",
     "cluster": "clustering",
+    "describe": "clusters",
     "stability": "stability",
     "resolutions": "resolutions",
-    "describe": "clusters",
     "train": "training",
+    "report": "saved",
+    "explain": "ranking",
+    "indices": "scoring",
     "demo": "demo",
 }
 DEBUG_VARIABLE = "WELLSEP_DEBUG"

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
+from wellsep._text.glossary import WORDS
 from wellsep.cli.printing import (
     PAGES,
-    AllOption,
     JsonOption,
     check_file,
     check_folder,
@@ -38,27 +38,34 @@ from wellsep.cli.reading import (
     read_truth,
     truth_file,
 )
-from wellsep.cli.reading_runs import parse_alpha
+from wellsep.cli.reading_runs import parse_ace
 from wellsep.cli.wording import command_of, flags_of, in_shell_words
 
 Pattern = str | None
+# Panels of the help; the flags that matter most stand before them.
+RUNS, JUDGING, WRITING = "Which runs", "How to judge", "What to write"
+COMPUTING = "Computing"
 
 
 def rank(
     context: typer.Context,
     source: Annotated[
         list[str],
-        typer.Argument(
-            help="The runs: folders with their subfolders, .npz, .h5ad, a table of label columns, "
-            "MLflow or Optuna stores."
-        ),
+        typer.Argument(help="Folders of runs, .npz, .h5ad, tables of labels, MLflow or Optuna."),
     ],
     index: Annotated[
         list[str] | None,
         typer.Option(
             "--index",
             "-i",
-            help="Validity index. Repeat for more: the first decides, the others are shown.",
+            help="Validity index. Repeat for more: the first decides.",
+        ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|COLUMN",
+            help="True classes to compare with: a file, or a column of the .h5ad.",
         ),
     ] = None,
     report: Annotated[
@@ -68,176 +75,143 @@ def rank(
         Path | None,
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
-    truth: Annotated[
+    as_json: JsonOption = False,
+    spaces: Annotated[
+        Pattern, typer.Option(help="Use only these embeddings: X_pca,X_scvi", rich_help_panel=RUNS)
+    ] = None,
+    labels: Annotated[
+        Pattern, typer.Option(help="Rank only these clusterings: 'leiden_*'", rich_help_panel=RUNS)
+    ] = None,
+    pairs: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|COLUMN",
-            help="True classes: a file, or a column of the .h5ad. They are compared with the "
-            "finished ranking.",
+            metavar="PATTERN",
+            help="How a clustering names its embedding: 'leiden_{space}_*'",
+            rich_help_panel=RUNS,
         ),
     ] = None,
+    max_spaces: Annotated[
+        int | None,
+        typer.Option(
+            help="Score in at most so many embeddings, drawn at random.",
+            rich_help_panel=RUNS,
+        ),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(
+            help="Who decides. ace: embeddings that agree. consensus: clusterings vote. auto: "
+            "consensus where the number of clusters varies, else ace.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = "auto",
+    noise: Annotated[
+        str,
+        typer.Option(
+            help="The labels -1, -2 and -3. priced: not counted, and the score falls. exclude: "
+            "not counted. Also cluster, singletons or error.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = "priced",
+    n_draws: Annotated[
+        int,
+        typer.Option(
+            "--draws",
+            help="Half-samples that show how certain the ranking is, or 0.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = 100,
     input_data: Annotated[
         Path | None,
         typer.Option(
             "--input",
-            help="Data the runs were made from. Partitions are scored there too, as a baseline.",
+            help="Data the runs were made from: scores there are a baseline.",
+            rich_help_panel=JUDGING,
+        ),
+    ] = None,
+    ace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A switch of ACE, such as dip=no or grouping=dbscan; repeat for more. Also "
+            "dip_alpha, projection, alpha, correlation, eps, links, outliers, convention.",
+            rich_help_panel=JUDGING,
         ),
     ] = None,
     layout: Annotated[
         str,
         typer.Option(
-            help="How the page draws the objects: auto, umap, tsne or pca. auto is UMAP where it "
-            "is installed, else t-SNE."
+            help="Drawing on the page: umap, tsne, pca, or auto.",
+            rich_help_panel=WRITING,
         ),
     ] = "auto",
-    objects: ObjectsOption = None,
-    spaces: Annotated[Pattern, typer.Option(help="Use only these embeddings: X_pca,X_scvi")] = None,
-    labels: Annotated[Pattern, typer.Option(help="Rank only these clusterings: 'leiden_*'")] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            help="In which embedding a clustering was made: 'leiden_{space}_*' pairs leiden_pca_1 "
-            "with X_pca.",
-        ),
-    ] = None,
     write_back: Annotated[
         bool,
         typer.Option(
-            "--write-back", help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep."
+            "--write-back",
+            help="Write the answer into the .h5ad: obs wellsep_best, uns wellsep.",
+            rich_help_panel=WRITING,
         ),
     ] = False,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the MLflow experiment or Optuna study.")
-    ] = None,
-    artifacts: Annotated[
-        str | None, typer.Option(help="Folder with the files of an Optuna study.")
-    ] = None,
-    noise: Annotated[
-        str,
+    all_rows: Annotated[
+        bool,
         typer.Option(
-            help="How to treat the labels -1, -2 and -3, which mean noise. priced: not counted, "
-            "and the score falls. exclude: not counted. Also cluster, singletons or error."
+            "--all",
+            help="Print every row; by default the first 40 of a long table.",
+            rich_help_panel=WRITING,
         ),
-    ] = "priced",
-    judge: Annotated[
-        str,
-        typer.Option(
-            help="Who decides. ace: the embeddings that agree. consensus: the clusterings vote for "
-            "each other. auto: consensus where the number of clusters varies, else ace."
-        ),
-    ] = "auto",
-    n_draws: Annotated[
-        int,
-        typer.Option(
-            "--draws",
-            help="Number of half-samples that show how certain the ranking is, or 0.",
-        ),
-    ] = 100,
-    max_spaces: Annotated[
-        int | None,
-        typer.Option(
-            help="Score in at most so many embeddings, drawn at random; by default in all."
-        ),
-    ] = None,
-    dip: Annotated[
-        bool, typer.Option(help="Leave out embeddings in which the dip test finds one mode only.")
-    ] = True,
-    dip_alpha: Annotated[float, typer.Option(help="Significance level of the dip test.")] = 0.05,
-    projection: Annotated[
-        str,
-        typer.Option(
-            help="What the dip test is applied to: pca, pca-scaled, components or distances."
-        ),
-    ] = "pca",
-    alpha: Annotated[
-        str,
-        typer.Option(
-            help="Significance level of the test whether two embeddings rank alike, or none."
-        ),
-    ] = "0.1",
-    correlation: Annotated[
-        str, typer.Option(help="Rank correlation between embeddings: spearman or kendall.")
-    ] = "spearman",
-    grouping: Annotated[
-        str, typer.Option(help="How embeddings are grouped: hdbscan or dbscan.")
-    ] = "hdbscan",
-    eps: Annotated[
-        float, typer.Option(help="Largest distance between neighbours in dbscan.")
-    ] = 0.1,
-    links: Annotated[
-        str, typer.Option(help="How embeddings of a group are weighted: pagerank or hits.")
-    ] = "pagerank",
-    outliers: Annotated[
-        str,
-        typer.Option(help="Embeddings outside all groups: drop, or compete with the best group."),
-    ] = "drop",
-    convention: Annotated[
-        str | None, typer.Option(help='With "ace", compute the indices as the ACE paper did.')
-    ] = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that keeps the scores of finished embeddings.", envvar="WELLSEP_CACHE"
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Compute everything again and keep no scores.")
     ] = False,
-    device: Annotated[
-        str | None, typer.Option(help="Device to compute on: cpu, cuda or cuda:N.")
-    ] = None,
-    n_jobs: Annotated[int | None, typer.Option("--jobs", help="Number of threads.")] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler whose workers do the scoring: tcp://host:8786."),
-    ] = None,
-    random_state: Annotated[
-        int, typer.Option("--seed", help="Random seed of the half-samples.")
-    ] = 0,
+    objects: ObjectsOption = None,
     ids: IdsOption = None,
     no_header: NoHeaderOption = False,
     columns: ColumnsOption = None,
-    all_rows: AllOption = False,
-    as_json: JsonOption = False,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|none",
+            help="Folder that keeps the scores of finished embeddings.",
+            envvar="WELLSEP_CACHE",
+            rich_help_panel=COMPUTING,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Device to compute on: cpu, cuda or cuda:N.", rich_help_panel=COMPUTING),
+    ] = None,
+    n_jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Number of threads.", rich_help_panel=COMPUTING)
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Dask scheduler whose workers do the scoring: tcp://host:8786.",
+            rich_help_panel=COMPUTING,
+        ),
+    ] = None,
+    random_state: Annotated[
+        int,
+        typer.Option("--seed", help="Random seed of the half-samples.", rich_help_panel=COMPUTING),
+    ] = 0,
 ) -> None:
     """Rank clusterings without true labels; say why, and how certain the ranking is.
 
-    All judges can be wrong together, and agreement between clusterings sees no
-    number of clusters beyond those that were tried.
-
+    All judges can be wrong together. Agreement sees no number of clusters beyond those tried.
     After an interruption the same command continues; finished embeddings are kept.
 
     \b
     Examples:
-      wellsep rank runs/
-      wellsep rank runs/ -i silhouette -i calinski_harabasz --report page.html
-      wellsep rank data.h5ad --spaces X_pca --labels 'leiden_*' --json > out.json
-      wellsep rank runs/ --truth labels.npy --save result/
-      wellsep rank labels.csv
-      wellsep rank runs-dec/ runs-idec/
-      wellsep rank runs/ --truth cells.csv --ids barcode --columns cell_type
+      wellsep rank runs/ --report page.html
+      wellsep rank runs/ -i silhouette -i calinski_harabasz --truth labels.npy --save result/
       wellsep rank data.h5ad --labels 'leiden_*' --truth cell_type --write-back
-      wellsep rank runs/ --scheduler tcp://127.0.0.1:8786
 
-    \b
-    Words in the table:
-      partition             a clustering: one label per object
-      space                 an embedding: where a clustering is scored
-      rank_own_space        rank by the score in the embedding it was made in
-      rank_mean_admitted    rank by the mean over embeddings that pass the test
-      rank_mean_all         rank by the mean over all embeddings
-      rank_ace              rank by ACE, where the consensus decides
-      rank_consensus        rank by agreement with the others, weighed by ACE
-      rank_plain_consensus  the same with all clusterings weighed alike
-      rank_low, rank_high   lowest and highest rank in 90 % of the half-samples
-      p_best                share of the half-samples in which it is best
+    Words in the table: a partition is a clustering, a space an embedding; wellsep explain --words
     """
     import wellsep as ws
     from wellsep.adapters import load_any
     from wellsep.cli.scoring import parse_index
 
-    kept = None if no_cache else cache or default_cache()
+    kept = default_cache() if cache is None else None if cache == "none" else Path(cache)
+    dip, switches = parse_ace(ace or [])
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
         for option, target in (("report", report), ("save", save)):
             refuse_inputs(option, target, *source, truth, input_data)
@@ -247,9 +221,7 @@ def rank(
             if len(source) > 1:
                 raise ValueError(f"write_back must have one source, got {len(source)}.")
             check_file("write_back", Path(source[0]), (".h5ad",))
-        runs = load_any(
-            source, spaces=spaces, labels=labels, name=name, artifacts=artifacts, pairs=pairs
-        )
+        runs = load_any(source, spaces=spaces, labels=labels, pairs=pairs)
         files = [path for path in (truth_file(truth, source), input_data) if path is not None]
         flags = choices(files, ids=ids, no_header=no_header, columns=columns)
         said = dict(zip(files, flags, strict=True))
@@ -270,17 +242,7 @@ def rank(
             # What a page or a saved result is drawn with; a table on the screen needs none.
             layout=layout if report is not None or save is not None else None,
             max_spaces=max_spaces,
-            ace={
-                "dip_alpha": dip_alpha,
-                "projection": projection,
-                "alpha": parse_alpha(alpha),
-                "correlation": correlation,
-                "grouping": grouping,
-                "eps": eps,
-                "links": links,
-                "outliers": outliers,
-                "convention": convention,
-            },
+            ace=switches,
             cache=kept,
             device=device,
             n_jobs=n_jobs,
@@ -320,7 +282,12 @@ def rank(
 
 
 def explain(
-    result: Annotated[Path, typer.Argument(help="Folder written by wellsep rank --save.")],
+    result: Annotated[
+        Path | None, typer.Argument(help="Folder written by wellsep rank --save.")
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Say what the words of a ranking mean.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a saved ranking: what was left out and why, what decided, how certain it is.
@@ -329,7 +296,14 @@ def explain(
     Examples:
       wellsep rank runs/ --save result/
       wellsep explain result/
+      wellsep explain --words
     """
+    if words:
+        for word, meaning in WORDS.items():
+            print_line(f"{word}: {meaning}")
+        return
+    if result is None:
+        raise ValueError("result must be a folder that wellsep rank --save wrote, got none.")
     from wellsep.evaluate import Judgement
 
     judgement = Judgement.load(result)

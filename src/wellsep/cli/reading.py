@@ -19,18 +19,27 @@ if TYPE_CHECKING:
     from wellsep.runs import Runs
     from wellsep.tables.reading import Table, TableChoice
 
+FILES = "Files"  # panel of the help
 IdsOption = Annotated[
     str | None,
-    typer.Option("--ids", help="Column of a table that names the objects, or none."),
+    typer.Option(
+        "--ids", help="Column of a table that names the objects, or none.", rich_help_panel=FILES
+    ),
 ]
 NoHeaderOption = Annotated[
-    bool, typer.Option("--no-header", help="The first row of a table is an object, not a header.")
+    bool,
+    typer.Option(
+        "--no-header",
+        help="The first row of a table is an object, not a header.",
+        rich_help_panel=FILES,
+    ),
 ]
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
-        help="Columns of a table to take, by name, pattern or number from 1: f1,f2 or 'f*'",
+        help="Columns of a table by name, pattern or number from 1: f1,f2 or 'f*'",
+        rich_help_panel=FILES,
     ),
 ]
 
@@ -38,7 +47,8 @@ ObjectsOption = Annotated[
     Path | None,
     typer.Option(
         "--objects",
-        help="Table with a row per object: each column colours the objects on the page.",
+        help="Table with a row per object, whose columns colour the page.",
+        rich_help_panel=FILES,
     ),
 ]
 

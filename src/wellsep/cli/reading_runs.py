@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,11 +37,36 @@ def read_data(path: Path, space: str | None = None) -> Any:
     return read_matrix(path)
 
 
-def parse_alpha(text: str) -> float | None:
-    """The level of the dip test, or None for "none"."""
-    if text.lower() == "none":
-        return None
+def literal(text: str) -> Any:
+    """A word of the shell as Python reads it: a number, a tuple, True; else the text.
+
+    Examples
+    --------
+    >>> literal("0.5"), literal("hits")
+    (0.5, 'hits')
+    """
     try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"alpha must be a number or none, got {text!r}.") from None
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def parse_ace(words: list[str]) -> tuple[bool, dict[str, Any]]:
+    """Whether there is a dip test, and the switches of ACE, from ``KEY=VALUE`` each.
+
+    Examples
+    --------
+    >>> parse_ace(["dip=no", "alpha=none", "links=hits"])
+    (False, {'alpha': None, 'links': 'hits'})
+    """
+    switches = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ValueError(f"ace must read KEY=VALUE, such as grouping=dbscan, got {word!r}.")
+        value = None if text.strip().lower() == "none" else literal(text.strip())
+        switches[name.strip().replace("-", "_")] = value
+    dip = switches.pop("dip", "yes")
+    if str(dip).lower() not in ("yes", "no"):
+        raise ValueError(f"dip must be yes or no, got {dip!r}.")
+    return str(dip).lower() == "yes", switches

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
 import re
@@ -35,7 +34,7 @@ from wellsep.cli.reading import (
     check_order,
     choices,
 )
-from wellsep.cli.reading_runs import DataArgument, SpaceOption, is_anndata
+from wellsep.cli.reading_runs import DataArgument, SpaceOption, is_anndata, literal
 
 if TYPE_CHECKING:
     from wellsep.indices import Index, PartitionScores
@@ -236,15 +235,8 @@ def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
         key, equals, value = part.partition("=")
         if not equals or not key.strip().isidentifier():
             raise ValueError(f"index must read name(parameter=value, ...), got {text!r}.")
-        params[key.strip()] = _literal(value.strip())
+        params[key.strip()] = literal(value.strip())
     return name, params
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
 
 
 def _read_columns(data: Path, columns: str | None, space: str | None) -> dict[str, Any]:

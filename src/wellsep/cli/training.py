@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import re
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from wellsep.cli.printing import (
     told_when_interrupted,
 )
 from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
+from wellsep.cli.reading_runs import literal
 from wellsep.cli.wording import flags_of, in_shell_words
 
 METHODS = {
@@ -236,9 +236,9 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
     for word in words:
         name, text = _split(word)
         parts = text.split(":")
-        values: Any = [_value(part) for part in re.split(_COMMA, text)]
+        values: Any = [literal(part) for part in re.split(_COMMA, text)]
         if len(parts) > 1:
-            values = tuple(_value(part) for part in parts)
+            values = tuple(literal(part) for part in parts)
             numbers = all(isinstance(v, int | float) for v in values[:2])
             if not numbers or len(values) > 3 or values[2:] not in ((), ("log",)):
                 raise ValueError(
@@ -250,7 +250,7 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
 
 def parse_settings(words: list[str]) -> dict[str, Any]:
     """Read ``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
-    return {name: _value(text) for name, text in map(_split, words)}
+    return {name: literal(text) for name, text in map(_split, words)}
 
 
 def _split(word: str) -> tuple[str, str]:
@@ -285,13 +285,6 @@ def read_objects(path: Path) -> Any:
     from wellsep.tables.reading import read_array
 
     return read_array(path)
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
 
 
 def _product(settings: dict[str, Any]) -> int:

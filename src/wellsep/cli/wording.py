@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ class Flag(NamedTuple):
 
     yes: str
     no: str | None = None
+    joint: str = " "  # between the flag and its value
 
 
 def flags_of(command: str | None) -> dict[str, Flag]:
@@ -54,6 +56,12 @@ def flags_of(command: str | None) -> dict[str, Flag]:
         no = parameter.secondary_opts
         called = long[0] if long else str(parameter.name).upper()  # as the usage line calls it
         found[str(parameter.name)] = Flag(called, no[0] if no else None)
+    if "ace" in found:
+        from wellsep.evaluate.options import Ace
+
+        found["dip"] = Flag("--ace dip", "--ace dip=no", "=")
+        for switch in dataclasses.fields(Ace):
+            found[switch.name] = Flag(f"--ace {switch.name}", joint="=")
     words = {word: found[name] for word, name in SYNONYMS.items() if name in found}
     return words | found
 
@@ -102,13 +110,14 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
         if name not in flags:
             return match[0]
         # What the shell would expand or split stays in quotation marks.
-        return f"{flags[name].yes} " + re.sub(r"'([^'*?\[{ ]*)'", r"\1", values)
+        return flags[name].yes + flags[name].joint + re.sub(r"'([^'*?\[{ ]*)'", r"\1", values)
 
     def switch(match: re.Match[str]) -> str:
         flag = flags.get(match[1])
         if flag is None or flag.no is None:
             return match[0]
-        return flag.yes if match[2] == "True" else flag.no
+        yes = flag.yes + ("=yes" if flag.joint == "=" else "")
+        return yes if match[2] == "True" else flag.no
 
     def bare(match: re.Match[str]) -> str:
         name = match[1]
