@@ -66,6 +66,16 @@ def test_folders_that_were_moved_are_found_when_told_where(tmp_path):
     check(runs_from_optuna(study, artifacts=tmp_path / "new"), study)
 
 
+def test_the_study_and_the_folder_of_its_files_may_stand_behind_the_source(tmp_path):
+    database = f"sqlite:///{tmp_path / 'study.db'}"
+    study = search(database, name="first", folder=tmp_path / "old")
+    search(database, name="second", n_trials=1, folder=tmp_path / "old")
+    shutil.move(tmp_path / "old", tmp_path / "new")
+    check(load_any(f"{database}#first&artifacts={tmp_path / 'new'}"), study)
+    with pytest.raises(FileNotFoundError, match="folder of run 'trial-0' was not found"):
+        load_any(f"{database}#first")
+
+
 def test_a_path_noted_by_hand_is_enough(tmp_path):
     place = save_run(tmp_path, None, labels_of(2), name="my own name")
     study = optuna.create_study()

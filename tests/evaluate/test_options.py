@@ -9,9 +9,11 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import typer
 
 import wellsep as ws
 from wellsep import partitions
+from wellsep.cli.main import build_app
 from wellsep.evaluate import options as options_module
 from wellsep.evaluate import rank_confidence
 from wellsep.evaluate.options import (
@@ -59,6 +61,39 @@ def test_a_keyword_has_the_default_of_the_field_that_checks_it(function, kind, b
         assert given[name].default == inspect.signature(kind).parameters[name].default
     if "ace" in names:
         assert (given["ace"].default, Options().ace) == (None, Ace())
+
+
+# Flags of `wellsep rank` that say what to read and write; every other one is an option of judge.
+FILES = {
+    "source", "truth", "report", "save", "as_json", "write_back", "all_rows", "objects", "ids",
+    "no_header", "columns",
+}  # fmt: skip
+CALLED = {"index": "indices", "input_data": "X"}
+
+
+def flags_of_rank():
+    command = typer.main.get_command(build_app("rank")).commands["rank"]
+    return {parameter.name: parameter for parameter in command.params}
+
+
+def test_a_flag_of_rank_is_an_option_of_judge_or_names_a_file():
+    flags = set(flags_of_rank()) - FILES
+    options = set(inspect.signature(ws.judge).parameters)
+    assert {CALLED.get(name, name) for name in flags} <= options
+    assert set(flags_of_rank()) >= FILES
+
+
+def test_the_default_of_a_flag_is_that_of_the_option():
+    # The shell's list of indices and switches; the runs are drawn only where a page is written.
+    different = {"index", "ace", "layout"}
+    options = inspect.signature(ws.judge).parameters
+    for name, flag in flags_of_rank().items():
+        if name not in FILES | different:
+            assert flag.default == options[CALLED.get(name, name)].default, name
+
+
+def test_rank_has_at_most_26_flags():
+    assert sum(flag.param_type_name == "option" for flag in flags_of_rank().values()) <= 26
 
 
 def test_judge_has_at_most_20_keywords():
