@@ -83,8 +83,7 @@ print(f"{len(study.trials)} trials. Optuna's best: trial-{study.best_trial.numbe
 # --------
 # A study goes into ``judge`` as it is. In the shell: ``wellsep rank sqlite:///study.db``.
 judgement = ws.judge(study, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 
 # %%
 # The same runs in MLflow

@@ -61,8 +61,7 @@ print(f"{len(runs.partitions)} runs.")
 # --------
 # ``wellsep rank runs/`` does the same.
 judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 
 # %%
 # What simple rules pick

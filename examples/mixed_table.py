@@ -104,8 +104,7 @@ for space, Z in spaces.items():
 # --------
 runs = ws.Runs.from_parts(spaces, partitions, pairs=made_in)
 judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 print(judgement.embeddings.explain())
 
 # %%

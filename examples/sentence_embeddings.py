@@ -125,8 +125,7 @@ print(f"{len(partitions)} runs.")
 # ``judge`` ranks clusterings, and with them the embeddings: a good embedding gives high scores to
 # clusterings that others find too. In the shell: ``wellsep rank runs/``.
 judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 embeddings = judgement.embeddings
 print(embeddings.explain())
 

@@ -176,8 +176,7 @@ if importlib.util.find_spec("anndata"):
     judgement = ws.judge(source, labels="leiden_*", pairs="leiden_{space}_*", random_state=SEED)
 else:
     judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 
 # %%
 # What simple rules pick

@@ -105,8 +105,7 @@ for space, D in spaces.items():
 # Distances go into ``Runs`` like embeddings.
 runs = ws.Runs.from_parts(spaces, partitions, pairs=made_in)
 judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 print(judgement.embeddings.explain())
 
 # %%

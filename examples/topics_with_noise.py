@@ -133,8 +133,7 @@ print(f"{len(partitions)} runs: {method}, then HDBSCAN.")
 # ``wellsep rank runs/``.
 runs = ws.Runs.from_parts(spaces, partitions, pairs=made_in)
 judgement = ws.judge(runs, random_state=SEED)
-for sentence in judgement.verdict.sentences:
-    print(sentence)
+print(judgement)
 
 # %%
 # What simple rules pick

@@ -169,7 +169,7 @@ def test_a_mistake_that_most_runs_share_stays():
     }
     found = ws.consensus_partition({**merged, "right": truth})
     assert ws.ari_score(truth, found.labels) < 0.6 < ws.ari_score(truth, truth)
-    assert found.table()["partition"][-1] == "right"
+    assert found.columns()["partition"][-1] == "right"
 
 
 def test_noise_is_what_most_votes_call_noise():

@@ -149,8 +149,8 @@ def test_scores_of_elsewhere_have_no_vote_no_spectrum_and_no_columns():
     answer = ws.ace(scores, dip=False)
     found = rank_embeddings(Judgement(scores, {"ace": {"score": answer}}))
     assert np.isnan(found.rankme).all()
-    assert found.table()["dims"] == [None, None]
-    assert "own_vote" not in found.table()
+    assert found.columns()["dims"] == [None, None]
+    assert "own_vote" not in found.columns()
     assert found.favourite == ("partition 1", "partition 0")
 
 
@@ -187,11 +187,11 @@ def test_kept_scores_keep_the_spectrum(tmp_path):
 
 
 def test_the_coverage_of_a_favourite_with_noise_is_shown(found):
-    assert "coverage" not in found.table()
+    assert "coverage" not in found.columns()
     rng = np.random.default_rng(0)
     truth = np.arange(60) % 2
     spaces = {f"s{i}": rng.normal(size=(60, 2)) + 9 * truth[:, None] for i in range(2)}
     labels = {"noisy": np.where(np.arange(60) < 6, -1, truth), "mixed": rng.integers(0, 2, 60)}
     judged = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0, dip=False).embeddings
     assert judged.favourite == ("noisy", "noisy")
-    assert judged.table()["coverage"] == [0.9, 0.9]
+    assert judged.columns()["coverage"] == [0.9, 0.9]

@@ -103,6 +103,6 @@ def test_the_words_do_not_depend_on_the_order_of_the_runs(data_seed):
         runs = _in_order(seed, data_seed)
         found = ws.judge(runs, ["silhouette", "davies_bouldin"], n_draws=10, noise="exclude")
         page = build_ranking_page(found, runs=runs, truth=None, title=None, layout="pca")
-        rows = tuple(found.ranking.table()["partition"])
+        rows = tuple(found.ranking.columns()["partition"])
         said.add((found.explain(), rows, page.lead, page.sure, page.facts))
     assert len(said) == 1

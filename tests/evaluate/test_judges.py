@@ -52,8 +52,8 @@ def test_a_vote_decides_where_it_is_asked_for(runs, tmp_path):
     assert "decides, as asked." in told
     assert "How sure: Over 6 half-samples" in told
     again = Judgement.load(judgement.save(tmp_path / "saved"))
-    assert again.ranking.table() == judgement.ranking.table()
-    assert again.verdict.sentences == judgement.verdict.sentences
+    assert again.ranking.columns() == judgement.ranking.columns()
+    assert again.verdict.explain() == judgement.verdict.explain()
     assert again.to_dict().keys() == judgement.to_dict().keys()
 
 
@@ -68,7 +68,7 @@ def test_ace_decides_where_k_hardly_varies_and_the_votes_stand_beside_it(runs):
     assert baselines["plain_consensus_nmi"].tolist() == plain["nmi"].tolist()
     weighed = ws.consensus(runs, first_judge=by_ace.scores).scores
     np.testing.assert_allclose(baselines["consensus"], weighed)
-    assert {"rank_consensus", "rank_plain_consensus"} <= judgement.ranking.table().keys()
+    assert {"rank_consensus", "rank_plain_consensus"} <= judgement.ranking.columns().keys()
     assert "ACE decides, because the number of clusters hardly varies" in judgement.explain()
 
 
@@ -172,7 +172,7 @@ def test_page_and_truth_name_the_judge(runs, tmp_path):
     truth = np.arange(120) % 3
     judgement = ws.judge(runs, judge="consensus", n_draws=4)
     found = ws.agreement(judgement.ranking, runs, truth)
-    names = found.table()["ranking"]
+    names = found.columns()["ranking"]
     assert names[0] == "consensus"
     assert {"ace", "plain_consensus", "plain_consensus_nmi", "more_clusters"} <= set(names)
     page = ws.render_report(judgement, tmp_path / "r.html", runs=runs, truth=truth)

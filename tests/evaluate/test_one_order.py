@@ -43,7 +43,7 @@ def in_one_order(record, names, ranks, column):
     """Whether order is by rank and then by name, and the table and the best follow it."""
     wanted = sorted(range(len(names)), key=lambda i: (ranks[i], natural(names[i])))
     assert list(record.order) == wanted
-    assert record.table()[column] == [names[i] for i in wanted]
+    assert record.columns()[column] == [names[i] for i in wanted]
     if hasattr(record, "best"):
         assert record.best == names[wanted[0]]
     if hasattr(record, "winners"):

@@ -43,7 +43,7 @@ def test_baselines_and_other_indices_stand_beside():
     assert ranking.ranks_by("calinski_harabasz").tolist() == [1, 3, 2, 3]
     assert ranking.ranks_by("input").tolist() == [1, 2, 3, 4]
     assert ranking.ranks_by("mean_admitted").tolist() == [4, 1, 3, 1]
-    columns = ranking.table()
+    columns = ranking.columns()
     assert columns["partition"][0] == "again k3"
     assert columns["rank_input"] == [4, 2, 3, 1]
     with pytest.raises(ValueError, match="name must be one of"):
@@ -66,7 +66,7 @@ def test_confidence_appears_in_table_and_story():
     assert ranking.probability_best.tolist() == [0, 0.625, 0, 0.375]
     assert ranking.interval.tolist() == [[3, 4], [1, 2], [3, 4], [1, 2]]
     assert "'k3' is best in 62% of them (rank 1 to 2 in 90%)" in ranking.explain()
-    assert (ranking.table()["rank_low"][0], ranking.table()["rank_high"][0]) == (1, 2)
+    assert (ranking.columns()["rank_low"][0], ranking.columns()["rank_high"][0]) == (1, 2)
     short = summarise(np.array([[1, 2]]), 0.9, 12, 1)
     with pytest.raises(ValueError, match="same 4 partitions, got 2"):
         rank(ace(table(), dip=False), confidence=short)
@@ -76,7 +76,7 @@ def test_the_ranking_survives_the_disk(tmp_path):
     sure = summarise(np.array([[4, 1, 3, 1]]), 0.9, 12, 1)
     first = rank(ace(table(), dip=False), confidence=sure)
     again = Ranking.load(first.save(tmp_path / "ranking"))
-    assert again.table() == first.table()
+    assert again.columns() == first.columns()
     assert again.explain() == first.explain()
 
 
@@ -185,5 +185,5 @@ def test_runs_that_tie_stand_in_the_order_of_their_numbers():
     labels = {f"run {i}": np.arange(60) % 3 for i in (10, 2, 1)} | {"other": np.arange(60) % 2}
     spaces = {"a": np.random.default_rng(0).normal(size=(60, 2)) + np.eye(3)[np.arange(60) % 3, :2]}
     ranking = ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0, judge="ace").ranking
-    tied = [name for name in ranking.table()["partition"] if name != "other"]
+    tied = [name for name in ranking.columns()["partition"] if name != "other"]
     assert tied == ["run 1", "run 2", "run 10"]

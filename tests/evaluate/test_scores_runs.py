@@ -197,7 +197,7 @@ def test_noise_lowers_the_scores_unless_another_policy_is_chosen():
     plain, paid = (s.values["silhouette"][:, 3] for s in (scores, priced))
     np.testing.assert_allclose(paid, np.where(plain >= 0, 0.1 * plain, plain), rtol=1e-12)
     assert scores.coverage.tolist() == pytest.approx([1, 1, 1, 0.1])
-    table = rank(ws.ace(scores)).table()
+    table = rank(ws.ace(scores)).columns()
     assert sorted(table["coverage"]) == pytest.approx([0.1, 1, 1, 1])
 
 

@@ -56,7 +56,7 @@ def test_each_way_of_ranking_tells_what_it_would_have_picked():
     assert found.external["acc"].tolist() == [1.0, 0.5, 0.75]
     assert found.correlations["ace"]["spearman_nmi"] == pytest.approx(1.0)
     assert found.correlations["input"]["kendall_acc"] == pytest.approx(-1.0)
-    columns = found.table()
+    columns = found.columns()
     assert columns["ranking"][0] == "ace"
     assert columns["acc_of_pick"][0] == 1.0
 
@@ -72,7 +72,7 @@ def test_the_ari_with_the_truth_comes_before_nmi_and_accuracy():
     assert found.external["nmi"][1] > found.external["nmi"][0]
     assert found.correlations["ace"]["spearman_ari"] == 1.0
     assert found.correlations["ace"]["spearman_nmi"] == -1.0
-    columns = list(found.table())
+    columns = list(found.columns())
     assert columns[1:3] == ["spearman_ari", "kendall_ari"]
     assert columns.index("ari_of_pick") < columns.index("nmi_of_pick")
     assert found.to_frame()["ari_of_pick"][0] == few
@@ -106,7 +106,7 @@ def test_agreement_survives_the_disk(tmp_path):
     first = agreement(rank(ace(scores, dip=False)), {"a": [0, 1, 1], "b": [0, 0, 1]}, [0, 1, 1])
     again = Agreement.load(first.save(tmp_path / "truth"))
     # two clusters each: "more_clusters" tells nothing apart, and its correlation is NaN
-    np.testing.assert_equal(again.table(), first.table())
+    np.testing.assert_equal(again.columns(), first.columns())
 
 
 @pytest.mark.parametrize(

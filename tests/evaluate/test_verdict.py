@@ -118,8 +118,8 @@ def nearly_equal(seed, n=120):
 def test_the_share_and_the_count_of_a_verdict_are_those_of_the_rows_it_names(seed, judge):
     judgement = judged(nearly_equal(seed), judge=judge, random_state=seed)
     ranking, verdict = judgement.ranking, judgement.verdict
-    rows = dict(zip(ranking.table()["partition"], ranking.table()["p_best"], strict=True))
-    said = " ".join(verdict.sentences)
+    rows = dict(zip(ranking.columns()["partition"], ranking.columns()["p_best"], strict=True))
+    said = " ".join(verdict.sentences())
     alone = re.findall(r"('[^']+') (?:comes )?first in (\d+)% of", said)
     for name, share in alone:
         assert f"{rows[name.strip(chr(39))]:.0%}" == f"{share}%"
@@ -157,7 +157,7 @@ def test_runs_that_are_all_equal_leave_nothing_to_choose(spaces, tmp_path):
     page = ws.render_report(judgement, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "found the same clustering" in page
     again = Judgement.load(judgement.save(tmp_path / "saved"))
-    assert again.verdict.sentences == said.sentences
+    assert again.verdict.explain() == said.explain()
 
 
 def test_two_equal_runs_are_called_both():
@@ -195,7 +195,7 @@ def test_the_order_of_the_runs_changes_no_word(runs):
     backwards = Runs.from_parts(
         dict(reversed(spaces.items())), dict(reversed(labels.items())), pairs=pairs
     )
-    assert judged(backwards).verdict.sentences == judged(runs).verdict.sentences
+    assert judged(backwards).verdict.explain() == judged(runs).verdict.explain()
 
 
 def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, capsys):
@@ -209,13 +209,14 @@ def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, caps
     said = ws.judge(runs, n_draws=DRAWS).verdict
     assert len(said.second) >= 3
     data = json.loads(capsys.readouterr().out)["verdict"]
-    assert (data["headline"], *data["second"], data["next"]) == said.sentences
+    sentences = list(said.sentences())
+    assert [data["headline"], *data["second"], data["next"]] == sentences
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     answer = page[page.index('<h1 id="lead">') : page.index('<dl class="facts">')]
     on_page = html.unescape(re.sub("<[^>]+>", " ", answer))
     told = Judgement.load(tmp_path / "saved").explain().splitlines()
-    assert tuple(told[: len(said.sentences)]) == said.sentences
-    for sentence in said.sentences:
+    assert told[: len(sentences)] == sentences
+    for sentence in sentences:
         assert " ".join(sentence.split()) in shown
         assert re.sub(r"\s", "", sentence) in re.sub(r"\s", "", on_page)
 

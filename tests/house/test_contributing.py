@@ -51,7 +51,7 @@ def test_a_new_index_ranks_runs(ball_hall):
     X, labels = ball_hall
     runs = ws.Runs.from_parts({"s": X, "t": 2 * X}, {"a": labels, "b": np.arange(60) % 4})
     ranking = ws.judge(runs, "ball_hall", n_draws=6, dip=False).ranking
-    assert ranking.table()["partition"][0] == ranking.best
+    assert ranking.columns()["partition"][0] == ranking.best
 
 
 def homes() -> list[str]:

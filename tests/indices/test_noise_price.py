@@ -406,7 +406,7 @@ def test_the_cache_keeps_priced_and_excluded_scores_apart(tmp_path):
 
 def test_coverage_stands_beside_the_scores_of_runs_with_noise():
     judgement = ws.judge(runs_with_noise(), dip=False, n_draws=0)
-    columns = list(judgement.ranking.table())
+    columns = list(judgement.ranking.columns())
     assert columns[columns.index("score") + 1] == "coverage"
     assert list(judgement.answer.to_frame().columns[:2]) == ["ace", "coverage"]
     excluded = ws.judge(runs_with_noise(), dip=False, n_draws=0, noise="exclude")
@@ -425,5 +425,5 @@ def test_a_run_of_noise_only_is_last_with_its_reason():
     runs = runs_with_noise()
     more = {**runs.partitions, "nothing": np.full(120, -1)}
     judgement = ws.judge(Runs.from_parts(dict(runs.spaces), more), dip=False, n_draws=6)
-    assert judgement.ranking.table()["partition"][-1] == "nothing"
+    assert judgement.ranking.columns()["partition"][-1] == "nothing"
     assert judgement.scores.why("s", "nothing") == "no object is counted"

@@ -110,9 +110,9 @@ def test_the_truth_table_is_that_of_agreement(page):
     runs, truth = small_runs()
     expected = ws.agreement(small_judgement().ranking, runs, truth)
     shown = data_of(page)["truth"]["table"]
-    assert shown["pick"] == expected.table()["pick"]
+    assert shown["pick"] == expected.columns()["pick"]
     for key in ("spearman_ari", "spearman_nmi", "spearman_acc"):
-        np.testing.assert_allclose(shown[key], expected.table()[key], rtol=1e-6)
+        np.testing.assert_allclose(shown[key], expected.columns()[key], rtol=1e-6)
 
 
 def test_without_runs_the_page_says_what_it_leaves_out(tmp_path):

@@ -66,7 +66,7 @@ def test_params_stand_beside_every_row(folder, capsys, tmp_path):
     assert "lr=0.01" in row
     assert "layers" not in out  # the same in all runs
     saved = Judgement.load(judgement.save(tmp_path / "saved"))
-    assert saved.ranking.table()["params"] == judgement.ranking.table()["params"]
+    assert saved.ranking.columns()["params"] == judgement.ranking.columns()["params"]
     assert "lr=0.01" in judgement._repr_html_()
 
 

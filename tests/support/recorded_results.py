@@ -1420,11 +1420,11 @@ def _said(judgement: Judgement) -> dict[str, Any]:
         "kind": verdict.kind,
         "headline": verdict.headline,
         "facts": verdict.facts,
-        "sentences": verdict.sentences,
+        "sentences": tuple(verdict.sentences()),
         "explain": judgement.explain().split("\n"),
         "why": judgement.why_this_judge,
         "notes": judgement.notes,
-        "ranking": judgement.ranking.explanation,
+        "ranking": tuple(judgement.ranking.sentences()),
     }
 
 

@@ -32,7 +32,7 @@ from wellsep._files.arrays import (
 )
 from wellsep._files.limits import read_bytes
 from wellsep._files.replace import locked, replace_file, write_text
-from wellsep._text.sentences import Shown, shown
+from wellsep._text.sentences import Shown, Views, shown
 
 MANIFEST = "record.json"
 FORMAT = 4
@@ -85,6 +85,10 @@ class Record(Shown):
         if not isinstance(record, cls):
             raise ValueError(f"{folder} must hold a {cls.__name__}, got a {type(record).__name__}.")
         return record
+
+
+class Result(Views, Record):
+    """A record that is shown."""
 
 
 def save_parts(

@@ -10,10 +10,10 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 # blue, orange, green, magenta, violet, sky, brown, mauve
 CLUSTERS = {
@@ -92,22 +92,28 @@ def mark_of(code: int) -> str:
     return MARKS[max(code, 0) // len(CLUSTERS["light"]) % len(MARKS)]
 
 
-def html_box(title: str, lines: Iterable[str] = (), table: str = "", *, fold: bool = False) -> str:
-    """A compact box for a notebook: a title, sentences, a table; no script, no colours of its own.
+def html_box(
+    title: str, lines: Iterable[str] = (), table: str = "", folded: Iterable[str] = ()
+) -> str:
+    """A compact box for a notebook: a title, sentences, a table, and sentences that are folded.
+
+    It has no script and no colours of its own.
 
     Examples
     --------
     >>> "&lt;b&gt;" in html_box("<b>")
     True
     """
-    story = "".join(f"<p style='margin:.2em 0;max-width:46em'>{escape(s)}</p>" for s in lines)
+    story, why = (
+        "".join(f"<p style='margin:.2em 0;max-width:46em'>{escape(s)}</p>" for s in some)
+        for some in (lines, folded)
+    )
     head = f"<strong>{escape(title)}</strong>"
-    if fold and story:
-        story = f"<details><summary>Why</summary>{story}</details>"
+    why = f"<details><summary>Why</summary>{why}</details>" if why else ""
     return (
         f"<div style='margin:.4em 0;line-height:1.45'>"
         f"<div style='border-left:3px solid {CLUSTERS['light'][0]};padding-left:.6em'>{head}</div>"
-        f"{table if fold else story}{story if fold else table}</div>"
+        f"{story}{table}{why}</div>"
     )
 
 
@@ -141,13 +147,13 @@ def html_table(columns: Mapping[str, Sequence[Any]], *, most: int = 20) -> str:
     )
 
 
-def cell(value: Any) -> str:
-    """A value as tables show it: four digits, a dash where there is none.
+def cell(value: Any, digits: int = 4) -> str:
+    """A value as tables show it: four digits, a dash where there is none, names with their values.
 
     Examples
     --------
-    >>> cell(0.123456), cell(float("nan")), cell(None), cell(True), cell(7)
-    ('0.1235', '–', '–', 'yes', '7')
+    >>> cell(0.123456), cell(float("nan")), cell(None), cell(True), cell(7), cell({"k": 3})
+    ('0.1235', '–', '–', 'yes', '7', 'k=3')
     """
     if hasattr(value, "item"):
         value = value.item()
@@ -156,7 +162,9 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={cell(one, digits)}" for key, one in value.items())
     return str(value)
 
 
@@ -299,6 +307,83 @@ class Shown:
         facts = facts_of(self)
         table = {"field": list(facts), "value": list(facts.values())}
         return html_box(type(self).__name__, table=html_table(table))
+
+
+class Views(Shown):
+    """Base of results that have a table and sentences; every other view follows from these two.
+
+    A subclass writes `columns` and `sentences`, and another method only where it differs.
+    """
+
+    row_names: ClassVar[str] = ""  # column that names the rows of a frame
+
+    def __init_subclass__(cls, row_names: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.row_names = row_names or cls.row_names
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the table as named columns of plain values; by default a row of the fields."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {name: [v] for name, v in values.items() if isinstance(v, bool | int | float | str)}
+
+    def sentences(self) -> Iterator[str]:
+        """Say what was found, a sentence or a paragraph at a time; by default nothing."""
+        return iter(())
+
+    def explain(self) -> str:
+        """Say in plain sentences what was found."""
+        return "\n".join(self.sentences())
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return the table as one mapping per row."""
+        return rows_of(self.columns())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all findings as nested data for JSON, as ``--json`` prints them."""
+        return {"table": self.to_rows(), "explanation": list(self.sentences())}
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        frame = need_pandas().DataFrame(self.columns())
+        return frame.set_index(self.row_names) if self.row_names else frame
+
+    def __str__(self) -> str:
+        return "\n".join(self._printed()) or repr(self)
+
+    def _printed(self) -> tuple[str, ...]:
+        """The sentences that print shows; by default all."""
+        return tuple(self.sentences())
+
+    @property
+    def heading(self) -> str:
+        """What stands above the table in a notebook."""
+        return re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__).capitalize()
+
+    def _tables(self) -> tuple[Mapping[str, Any], ...]:
+        """The tables that a notebook shows."""
+        return (self.columns(),)
+
+    def _repr_html_(self) -> str:
+        first = self._printed()
+        others = [sentence for sentence in self.sentences() if sentence not in first]
+        tables = "".join(map(html_table, self._tables()))
+        return html_box(self.heading, first, tables, others)
+
+
+def rows_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Turn named columns into one mapping per row."""
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def need_pandas(instead: str = "to_dict()") -> Any:
+    """Import pandas; where it is missing, say what has the same numbers."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(
+            f"to_frame needs pandas: pip install pandas; {instead} has the same numbers."
+        ) from None
+    return pandas
 
 
 LONGEST = 100  # characters of a line

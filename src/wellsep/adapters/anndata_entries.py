@@ -96,7 +96,7 @@ def write_anndata(judgement: Any, target: Any) -> None:
     if not isinstance(target, str | os.PathLike) and not hasattr(target, "uns"):
         raise TypeError(f"target must be AnnData or a path, got {shown(target)}.")
     found = judgement.to_dict()
-    columns = judgement.ranking.table()
+    columns = judgement.ranking.columns()
     columns.pop("params", None)
     best = judgement.ranking.best
     entry = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -103,7 +103,7 @@ def describe(
     )
     reader.tell()
     if as_json:
-        print_json(description_record(result, n_features))
+        print_json(result.to_dict(n_features))
     else:
         print_description(result, n_features)
     if save is not None:
@@ -114,27 +114,6 @@ def describe(
 
         write_table(output, result.columns())
         wrote(output)
-
-
-def description_record(result: ClusterDescription, n_features: int = 5) -> dict[str, Any]:
-    """Return what ``--json`` prints: the clusters with their features and examples."""
-    table = result.columns()
-    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    for k, row in enumerate(rows):
-        several = result.feature_columns(result.clusters[k], n_features)
-        several.pop("cluster")
-        row["features"] = [
-            dict(zip(several, values, strict=True))
-            for values in zip(*several.values(), strict=True)
-        ]
-        row["typical"] = [name for name in result.names_of(result.typical[k]) if name is not None]
-        row["doubtful"] = [name for name in result.names_of(result.doubtful[k]) if name is not None]
-    return {
-        "n_objects": result.n_objects,
-        "n_noise": result.n_noise,
-        "clusters": rows,
-        "notes": list(result.notes),
-    }
 
 
 def print_description(result: ClusterDescription, n_features: int = 5) -> None:

@@ -44,7 +44,8 @@ def demo(
     command = command_by_hand(folder)
     ws.render_report(judgement, page, runs=runs, truth=digits.y, command=command)
     if as_json:
-        print_json(judgement.to_dict() | {"agreement_with_truth": known.table(), "page": str(page)})
+        beside = {"agreement_with_truth": known.columns(), "page": str(page)}
+        print_json(judgement.to_dict() | beside)
         return
     print_line(
         f"{len(digits.X)} handwritten digits, {len(runs.spaces)} spaces (embeddings) of different "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import math
 import os
 import sys
 import textwrap
@@ -195,13 +194,9 @@ def print_error(text: str) -> None:
 
 def cell(value: Any) -> str:
     """Format a value for a table: five digits, a dash where there is none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return _plain(value)
+    from wellsep._text.sentences import cell
+
+    return _plain(cell(value, 5))
 
 
 def _plain(value: Any) -> str:

@@ -253,7 +253,7 @@ def rank(
         reader.tell()
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
         findings = judgement.to_dict() | (
-            {} if known is None else {"agreement_with_truth": known.table()}
+            {} if known is None else {"agreement_with_truth": known.columns()}
         )
         # Printed first: whatever happens to the files, the ranking is not lost.
         if as_json:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wellsep._text.sentences import cell, printable
 from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,
-    cell,
     print_columns,
     print_line,
     print_table,
@@ -39,9 +39,8 @@ EMBEDDING_COLUMNS = (
 def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     """Print the verdict first, then the table, then how it came about."""
     flags = flags_of("rank")
-    for sentence in judgement.verdict.sentences:
-        print_line(in_shell_words(sentence, flags))
-    table = with_params(judgement.ranking.table())
+    print_line(in_shell_words(str(judgement), flags))
+    table = with_params(judgement.ranking.columns())
     print_columns(
         table,
         title=f"Ranking by {judgement.ranking.title}",
@@ -60,7 +59,7 @@ def print_embeddings(judgement: Judgement) -> None:
         return
     if said := found.explain():
         print_line(said)
-    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.table().items()}
+    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.columns().items()}
     chosen = {name: values for name, values in table.items() if name in EMBEDDING_COLUMNS}
     shown = that_fit(with_short_names(chosen), over=True)
     left = len(found.embeddings) - MOST_EMBEDDINGS
@@ -91,16 +90,14 @@ def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
     )
     if told:
         return table
-    text = [", ".join(f"{key}={cell(row[key])}" for key in varied if key in row) for row in rows]
+    text = [cell({key: row[key] for key in varied if key in row}, 5) for row in rows]
     first = {key: table[key] for key in ("rank", "partition")}
     return {**first, "params": text, **{k: v for k, v in table.items() if k not in first}}
 
 
 def print_agreement(known: Agreement) -> None:
-    from wellsep._text.sentences import printable
-
-    table = known.table()
+    table = known.columns()
     table["pick"] = [printable(name, 30) for name in table["pick"]]
     first = ("ranking", *(name for name in table if name.endswith("_of_pick")), "pick")
     columns = {name: table[name] for name in (*first, *table)}
-    print_columns(columns, title=known.title)
+    print_columns(columns, title=known.heading)

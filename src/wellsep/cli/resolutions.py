@@ -60,21 +60,10 @@ def resolutions(
     check_folder("save", save)
     tree = ws.resolution_tree(_read(source, labels), None if is_anndata(source) else labels)
     if as_json:
-        levels = zip(tree.levels, tree.n_clusters.tolist(), strict=True)
-        table = tree.columns()
-        print_json(
-            {
-                "levels": [{"partition": name, "n_clusters": k} for name, k in levels],
-                "links": [
-                    dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)
-                ],
-                "explanation": tree.explain().splitlines(),
-            }
-        )
+        print_json(tree.to_dict())
     else:
         print_columns(tree.columns())
-        for line in tree.explain().splitlines():
-            print_line(line)
+        print_line(tree.explain())
     if save is not None:
         tree.save(save)
         wrote(save)

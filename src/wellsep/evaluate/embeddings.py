@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wellsep._checks.values import check_kind
-from wellsep._files.records import Record, freeze
-from wellsep._text.sentences import count, html_box, html_table, listing
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate.ranks import rank_correlation, ranks
 from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.runs.folder_names import best_first
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddingRanking(Record):
+class EmbeddingRanking(Result):
     """The embeddings of a ranking, ranked and described. Copies are counted once.
 
     Attributes
@@ -114,8 +115,8 @@ class EmbeddingRanking(Record):
         """The best embedding; of several that tie, the first by name."""
         return self.embeddings[int(self.order[0])]
 
-    def table(self) -> dict[str, list[Any]]:
-        """Columns of the table, best first."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the table as named columns, best first."""
         order = self.order
         columns: dict[str, Any] = {
             "rank": self.rank,
@@ -150,11 +151,11 @@ class EmbeddingRanking(Record):
             found[name] = [listed[i] for i in order]
         return found
 
-    def explain(self) -> str:
-        """Say in a sentence or two which embedding agrees best with the vote, and which least."""
+    def sentences(self) -> Iterator[str]:
+        """Say which embedding agrees best with the vote, and which least."""
         order, deciding = self.order, self.deciding
         if len(order) < 2 or not np.isfinite(deciding).any():
-            return ""
+            return
         known = [i for i in order if np.isfinite(deciding[i])]
         judge = "their vote" if deciding is self.agreement else "the ranking"
         first = [i for i in known if self.rank[i] == 1]
@@ -173,22 +174,12 @@ class EmbeddingRanking(Record):
                 f"; {self.embeddings[heavy]!r}, which weighs most in ACE's answer, has rank "
                 f"{self.rank[heavy]}"
             )
-        return f"{text}."
+        yield f"{text}."
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """One mapping per embedding, best first, copies by name; for JSON."""
-        table = self.table() | {"copies": [list(self.copies[i]) for i in self.order]}
-        return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """A pandas frame, best first."""
-        import pandas as pd
-
-        return pd.DataFrame(self.table())
-
-    def _repr_html_(self) -> str:
-        said = [text for text in (self.explain(),) if text]
-        return html_box("Embeddings", said, html_table(self.table()))
+        """Return one mapping per embedding, best first, copies by name."""
+        rows = zip(super().to_rows(), self.order, strict=True)
+        return [row | {"copies": list(self.copies[i])} for row, i in rows]
 
 
 def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:

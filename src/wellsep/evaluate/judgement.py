@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from wellsep._files.records import Record
+from wellsep._files.records import Result
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
@@ -23,12 +23,11 @@ from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
-from wellsep.evaluate.words.explanation import ranking_html
 from wellsep.evaluate.words.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement(Record):
+class Judgement(Result):
     """The ranking of some runs, with scores, certainty and reasons; true labels are not used.
 
     Attributes
@@ -159,32 +158,29 @@ class Judgement(Record):
     @property
     def explanation(self) -> tuple[str, ...]:
         """Paragraphs: who decides and why, and what was done."""
-        return (self.why_this_judge, *self.ranking.explanation, *self.notes)
+        return (self.why_this_judge, *self.ranking.sentences(), *self.notes)
 
-    def explain(self) -> str:
-        """Plain sentences: the verdict, what to do next, how it came about, which embedding."""
-        said = "" if self.embeddings is None else self.embeddings.explain()
-        return "\n".join((*self.verdict.sentences, *self.explanation, *filter(None, [said])))
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the ranking as named columns, best first."""
+        return self.ranking.columns()
+
+    def sentences(self) -> Iterator[str]:
+        """Say the verdict, what to do next, how it came about, and which embedding."""
+        yield from (*self.verdict.sentences(), *self.explanation)
+        yield from () if self.embeddings is None else self.embeddings.sentences()
+
+    def _printed(self) -> tuple[str, ...]:
+        return tuple(self.verdict.sentences())
 
     def to_dict(self) -> dict[str, Any]:
-        """All findings as plain nested data, for JSON."""
-        ranking, ace, said = self.ranking, self.by_ace, self.verdict
-        structure = self.structure
+        """Return all findings as nested data, as ``--json`` prints them."""
+        ranking, ace, structure = self.ranking, self.by_ace, self.structure
         found: dict[str, Any] = {
-            "verdict": {
-                "kind": said.kind,
-                "headline": said.headline,
-                "second": list(said.second),
-                "next": said.next,
-                "facts": said.facts,
-            },
+            "verdict": asdict(self.verdict),
             "best": list(ranking.winners),
             "judge": self.judge,
             "index": ranking.index,
-            "ranking": [
-                dict(zip(ranking.table(), row, strict=True))
-                for row in zip(*ranking.table().values(), strict=True)
-            ],
+            "ranking": ranking.to_rows(),
             "explanation": list(self.explanation),
             "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {
@@ -200,11 +196,8 @@ class Judgement(Record):
         }
 
     def to_frame(self) -> Any:
-        """A pandas frame of the ranking, best first."""
+        """Return the ranking as a pandas frame, best first."""
         return self.ranking.to_frame()
-
-    def _repr_html_(self) -> str:
-        return ranking_html(self.ranking, self.verdict.sentences)
 
 
 def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,18 @@ from wellsep._checks.arrays import (
     check_numbers,
 )
 from wellsep._checks.values import check_items, check_kind, check_mapping
-from wellsep._files.records import Record, freeze
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import need_pandas
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
-from wellsep.evaluate.words.explanation import explain_ace, explain_vote, ranking_html
+from wellsep.evaluate.words.explanation import explain_ace, explain_vote
 from wellsep.runs.folder_names import best_first
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(Record):
+class Ranking(Result):
     """Partitions ranked by ACE, or by a vote. Scores are turned so that larger is better.
 
     Attributes
@@ -130,13 +131,6 @@ class Ranking(Record):
             found["input"] = freeze(self.input_scores)
         return {**found, **self.votes}
 
-    @cached_property
-    def explanation(self) -> tuple[str, ...]:
-        """What was done and how far to trust it, one paragraph per step."""
-        if isinstance(self.result, AceResult):
-            return tuple(explain_ace(self.result, self.confidence, self.votes))
-        return tuple(explain_vote(self.result, self.ace, self.confidence, self.votes))
-
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
@@ -176,8 +170,8 @@ class Ranking(Record):
         check_choice("name", name, scores)
         return self.result.ranks_by(scores[name])
 
-    def table(self) -> dict[str, list[Any]]:
-        """Columns of the ranking, best first."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the ranking as named columns, best first."""
         order = self.order
         columns: dict[str, list[Any]] = {
             "rank": self.rank[order].tolist(),
@@ -199,21 +193,26 @@ class Ranking(Record):
         return columns
 
     def to_frame(self) -> Any:
-        """A pandas frame, best first; each parameter of the runs is a column ``params_…``."""
-        import pandas as pd
-
-        columns = self.table()
+        """Return a pandas frame, best first; each parameter is a column ``params_…``."""
+        columns = self.columns()
         rows = columns.pop("params", [])
         for name in dict.fromkeys(name for row in rows for name in row):
             columns[f"params_{name}"] = [row.get(name) for row in rows]
-        return pd.DataFrame(columns)
+        return need_pandas().DataFrame(columns)
 
-    def explain(self) -> str:
-        """Explain which spaces were left out and why, which group decided, how certain it is."""
-        return "\n".join(self.explanation)
+    def sentences(self) -> Iterator[str]:
+        """Say which spaces were left out and why, which group decided, how certain it is."""
+        if isinstance(self.result, AceResult):
+            return iter(explain_ace(self.result, self.confidence, self.votes))
+        return iter(explain_vote(self.result, self.ace, self.confidence, self.votes))
 
-    def _repr_html_(self) -> str:
-        return ranking_html(self)
+    def _printed(self) -> tuple[str, ...]:
+        return self.result._printed()
+
+    @property
+    def heading(self) -> str:
+        """What stands above the table in a notebook."""
+        return f"Ranking by {self.title}"
 
 
 def rank(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +14,8 @@ from wellsep._checks.arrays import (
     check_numbers,
 )
 from wellsep._checks.values import check_flag, check_items, check_text
-from wellsep._files.records import Record, freeze
-from wellsep._text.sentences import shown
+from wellsep._files.records import Record, Result, freeze
+from wellsep._text.sentences import count, listing, need_pandas, shown
 from wellsep.evaluate.options import Settings
 
 
@@ -52,7 +53,7 @@ class Coordinates(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Record):
+class Scores(Result):
     """Index values of M partitions in L spaces.
 
     Attributes
@@ -237,12 +238,30 @@ class Scores(Record):
         stored = self.reasons.get(index, {}).get(reason_key(space, partition))
         return stored or ("the value is infinite" if np.isinf(value) else "the value is undefined")
 
-    def to_frame(self, index: str | None = None) -> Any:
-        """A pandas frame, spaces as rows and partitions as columns, with the index's own sign."""
-        import pandas as pd
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the values of all indices, a row for each space and partition."""
+        pairs = list(itertools.product(self.spaces, self.partitions))
+        return {
+            "space": [space for space, _ in pairs],
+            "partition": [partition for _, partition in pairs],
+        } | {index: values.ravel().tolist() for index, values in self.values.items()}
 
+    def sentences(self) -> Iterator[str]:
+        """Say what was scored, and how many values are undefined."""
+        yield (
+            f"{count(len(self.partitions), 'partition')} scored in "
+            f"{count(len(self.spaces), 'space')} by {listing(self.indices)}."
+        )
+        for index, values in self.values.items():
+            if undefined := int(np.isnan(values).sum()):
+                yield f"{index} is undefined in {undefined} of {values.size} cases; see why()."
+
+    def to_frame(self, index: str | None = None) -> Any:
+        """Return one index as a pandas frame: spaces as rows, partitions as columns, own sign."""
         index = self.check_index(index)
-        return pd.DataFrame(self.values[index], index=self.spaces, columns=self.partitions)
+        return need_pandas().DataFrame(
+            self.values[index], index=self.spaces, columns=self.partitions
+        )
 
 
 def reason_key(space: str, partition: str) -> str:

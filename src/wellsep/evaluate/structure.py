@@ -6,13 +6,15 @@ where there is nothing to find.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
-from wellsep._files.records import Record, freeze
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import count
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
@@ -38,7 +40,7 @@ ITERATIONS = 30
 
 
 @dataclass(frozen=True, eq=False)
-class Structure(Record):
+class Structure(Result, row_names="space"):
     """How much clearer the clusterings are than k-means on clouds without structure.
 
     Attributes
@@ -62,12 +64,20 @@ class Structure(Record):
     gain: float
     n_objects: int
 
-    def to_frame(self) -> Any:
-        """A pandas frame: one row per space."""
-        import pandas as pd
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the gain of each space and the partition that has it."""
+        return {
+            "space": list(self.spaces),
+            "gain": self.gains.tolist(),
+            "best": list(self.best),
+        }
 
-        columns = {"gain": self.gains, "best": self.best}
-        return pd.DataFrame(columns, index=pd.Index(self.spaces, name="space"))
+    def sentences(self) -> Iterator[str]:
+        """Say how much clearer the clusterings are."""
+        yield (
+            f"The best silhouette in a space is {self.gain:.2f} above that of k-means on a cloud "
+            f"without structure (median of {count(len(self.spaces), 'space')})."
+        )
 
 
 def structure_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +13,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.labels import MISSING_TEXTS, as_labels, merge_noise
 from wellsep._checks.values import check_kind
-from wellsep._files.records import Record, freeze
-from wellsep._text.sentences import html_box, html_table
+from wellsep._files.records import Result, freeze
 from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.baselines import partitions_of
 from wellsep.evaluate.ace_method.groups import TIE
@@ -29,7 +28,7 @@ MEASURES = {"ari": ari_score, "nmi": nmi_score, "acc": clustering_accuracy}
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(Record):
+class Agreement(Result):
     """Rankings compared with true classes.
 
     Attributes
@@ -53,13 +52,13 @@ class Agreement(Record):
     n_known: int = 0
 
     @property
-    def title(self) -> str:
+    def heading(self) -> str:
         """What the table shows, and for how many objects if the class of some is unknown."""
         some = f" (known for {self.n_known:,} of {self.n_objects:,} objects)"
         return "Agreement with the true labels" + some * (self.n_known < self.n_objects)
 
-    def table(self) -> dict[str, list[Any]]:
-        """Columns: each way of ranking, its correlations, the partition it ranks first."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return each way of ranking, its correlations, and the partition it ranks first."""
         names = list(self.correlations)
         columns: dict[str, list[Any]] = {"ranking": names}
         for key in self.correlations[names[0]]:
@@ -73,14 +72,15 @@ class Agreement(Record):
         values = [self.external[measure][self.partitions.index(p)] for p in self.picks[name]]
         return float(np.mean(values)) if values else float("nan")
 
-    def to_frame(self) -> Any:
-        """A pandas frame, one row per way of ranking."""
-        import pandas as pd
-
-        return pd.DataFrame(self.table())
-
-    def _repr_html_(self) -> str:
-        return html_box(self.title, table=html_table(self.table()))
+    def sentences(self) -> Iterator[str]:
+        """Say which partition agrees best with the true labels, and which is ranked first."""
+        ari, first = self.external["ari"], next(iter(self.picks))
+        best = int(ari.argmax())
+        yield (
+            f"{self.partitions[best]!r} agrees best with the true labels (ARI {ari[best]:.2f}); "
+            f"{first!r} ranks {_few(self.picks[first])} first "
+            f"(ARI {self._mean_of_picks('ari', first):.2f})."
+        )
 
 
 def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from wellsep._files.records import Record
+from wellsep._files.records import Record, Result
 from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.runs.folder_names import best_first, natural_key
@@ -37,7 +37,7 @@ class Subgroup(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class AceResult(Record):
+class AceResult(Result, row_names="partition"):
     """ACE's answer and how it came about. Scores are turned so that larger is better.
 
     Attributes
@@ -164,26 +164,25 @@ class AceResult(Record):
         order = best_first(-weights, names)
         return tuple(names[i] for i in order), self.weights[order]
 
-    def explain(self) -> str:
-        """Say in plain sentences which spaces were left out and why, and which group decided."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return ACE's score and the baselines of each partition; coverage where some has noise."""
+        table = {"partition": list(self.partitions), "ace": self.scores.tolist()}
+        if self.coverage is not None and (self.coverage < 1).any():
+            table["coverage"] = self.coverage.tolist()
+        return table | {name: scores.tolist() for name, scores in self.baselines.items()}
+
+    def sentences(self) -> Iterator[str]:
+        """Say which spaces were left out and why, and which group decided."""
         from wellsep.evaluate.words.explanation import explain_ace
 
-        return "\n".join(explain_ace(self))
+        yield from explain_ace(self)
 
-    def to_frame(self) -> Any:
-        """A pandas frame: one row per partition with ACE's score and the baselines.
+    def _printed(self) -> tuple[str, ...]:
+        from wellsep.evaluate.words.explanation import best_in_words
 
-        Where some partition has noise, its coverage stands beside the score.
-        """
-        import pandas as pd
+        return (best_in_words(self),)
 
-        columns = {"ace": self.scores}
-        if self.coverage is not None and (self.coverage < 1).any():
-            columns["coverage"] = self.coverage
-        columns |= self.baselines
-        return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
-
-    def _repr_html_(self) -> str:
-        from wellsep.evaluate.words.explanation import ace_html
-
-        return ace_html(self)
+    @property
+    def heading(self) -> str:
+        """What stands above the table in a notebook."""
+        return f"ACE by {self.index}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from wellsep._checks.arrays import check_count
 from wellsep._checks.values import check_kind
-from wellsep._files.records import Record, freeze
+from wellsep._files.records import Result, freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
 from wellsep.evaluate.certainty.draws import LEVEL, Plan, draw_panels, draw_plan
@@ -39,7 +39,7 @@ FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree signific
 
 
 @dataclass(frozen=True, eq=False)
-class RankConfidence(Record):
+class RankConfidence(Result, row_names="partition"):
     """Ranks of M partitions over B half-samples of the objects.
 
     Attributes
@@ -75,13 +75,25 @@ class RankConfidence(Record):
     gap_sd: np.ndarray | None = None
     runs_per_draw: int = 0
 
-    def to_frame(self) -> Any:
-        """A pandas frame: one row per partition, its chance of being best and its ranks."""
-        import pandas as pd
+    def columns(self) -> dict[str, list[Any]]:
+        """Return each partition's chance of being best, its lowest and its highest rank."""
+        low, high = self.interval.T.tolist()
+        return {
+            "partition": list(self.partitions),
+            "p_best": self.probability_best.tolist(),
+            "rank_low": low,
+            "rank_high": high,
+        }
 
-        low, high = self.interval.T
-        columns = {"p_best": self.probability_best, "rank_low": low, "rank_high": high}
-        return pd.DataFrame(columns, index=pd.Index(self.partitions, name="partition"))
+    def sentences(self) -> Iterator[str]:
+        """Say which partition is best most often."""
+        at = int(self.probability_best.argmax())
+        low, high = self.interval[at]
+        yield (
+            f"Over {self.n_draws} half-samples of the objects, {self.partitions[at]!r} is best in "
+            f"{self.probability_best[at]:.0%} (rank {low:g} to {high:g} in {self.level:.0%})."
+        )
+        yield from self.notes
 
 
 def rank_confidence(

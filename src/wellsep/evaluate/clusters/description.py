@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_count
-from wellsep._files.records import Record
-from wellsep._text.sentences import count, html_box, html_table, listing, printable
+from wellsep._files.records import Result
+from wellsep._text.sentences import count, listing, need_pandas, printable, rows_of
 
 RULE_FROM = 0.6  # F1 below which no rule is told
 LARGE = 0.8  # a standardised difference from here on is called high or low
@@ -19,7 +20,7 @@ _MOST_FEATURES = 3  # named in a sentence
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterDescription(Record):
+class ClusterDescription(Result, row_names="cluster"):
     """What `describe_clusters` found; K clusters, F features, n objects.
 
     Attributes
@@ -118,7 +119,7 @@ class ClusterDescription(Record):
         return found
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table as named columns of plain values, a row per cluster."""
+        """Return the table as named columns, a row per cluster."""
         names = [*self.clusters, None]  # the last: none
         table: dict[str, list[Any]] = {
             "cluster": list(self.clusters),
@@ -155,9 +156,22 @@ class ClusterDescription(Record):
         names = self.ids.tolist()
         return [names[at] if at >= 0 else None for at in positions]
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row per cluster."""
-        return _pandas().DataFrame(self.columns()).set_index("cluster")
+    def to_dict(self, n_features: int = 5) -> dict[str, Any]:
+        """Return the clusters with their features and examples, as ``--json`` prints them."""
+        rows = self.to_rows()
+        for k, row in enumerate(rows):
+            features = self.feature_columns(self.clusters[k], n_features)
+            features.pop("cluster")
+            row["features"] = rows_of(features)
+            for name in ("typical", "doubtful"):
+                examples = self.names_of(getattr(self, name)[k])
+                row[name] = [example for example in examples if example is not None]
+        return {
+            "n_objects": self.n_objects,
+            "n_noise": self.n_noise,
+            "clusters": rows,
+            "notes": list(self.notes),
+        }
 
     def feature_columns(self, cluster: str | None = None, most: int = 5) -> dict[str, list[Any]]:
         """The features that differ most as named columns, a row per cluster and feature.
@@ -189,7 +203,7 @@ class ClusterDescription(Record):
 
     def feature_frame(self, cluster: str | None = None, most: int = 5) -> Any:
         """`feature_columns` as a pandas DataFrame."""
-        return _pandas().DataFrame(self.feature_columns(cluster, most))
+        return need_pandas().DataFrame(self.feature_columns(cluster, most))
 
     def order(self, k: int) -> list[int]:
         """Features of the cluster at position k, from the one that differs most.
@@ -205,14 +219,14 @@ class ClusterDescription(Record):
         found: list[int] = np.lexsort((-size, -apart) if mixed else (-apart, -size)).tolist()
         return found
 
-    def explain(self) -> str:
-        """The result in sentences: what makes each cluster, and how far to trust it."""
+    def sentences(self) -> Iterator[str]:
+        """Say what makes each cluster, and how far to trust it."""
         order = np.argsort(-self.sizes, kind="stable")
-        lines = [self._headline()]
-        lines += [self.sentence(int(k)) for k in order[:_MOST_TOLD]]
+        yield self._headline()
+        yield from (self.sentence(int(k)) for k in order[:_MOST_TOLD])
         if len(order) > _MOST_TOLD:
-            lines.append(f"{count(len(order) - _MOST_TOLD, 'smaller cluster')} more.")
-        return "\n".join([*lines, *self.notes])
+            yield f"{count(len(order) - _MOST_TOLD, 'smaller cluster')} more."
+        yield from self.notes
 
     def _headline(self) -> str:
         text = f"{count(len(self.clusters), 'cluster')} of {count(self.n_objects, 'object')}."
@@ -265,14 +279,5 @@ class ClusterDescription(Record):
             "belongs to it."
         )
 
-    def _repr_html_(self) -> str:
-        tables = html_table(self.columns()) + html_table(self.feature_columns(), most=50)
-        return html_box("What is in each cluster", self.explain().splitlines(), tables)
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
-    return pd
+    def _tables(self) -> tuple[dict[str, list[Any]], ...]:
+        return self.columns(), self.feature_columns()

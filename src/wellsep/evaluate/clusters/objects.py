@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.values import check_kind
-from wellsep._files.records import Record, freeze
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import count
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.plane_distances import nearest_planes
 from wellsep.distances.base import PairSpace
@@ -30,7 +31,7 @@ from wellsep.runs import Runs
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionDetails(Record):
+class PartitionDetails(Result, row_names="object"):
     """One partition in one space, object by object.
 
     Attributes
@@ -55,19 +56,27 @@ class PartitionDetails(Record):
     disagreements: np.ndarray
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> Any:
-        """A pandas frame: one row per object, the label of its cluster and how it fits."""
-        import pandas as pd
-
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the label of each object's cluster and how the object fits it."""
         names = np.array([*self.clusters, None], dtype=object)  # the last: none
-        columns = {
-            "cluster": names[self.codes],
-            "width": self.widths,
-            "margin": self.margins,
-            "nearest": names[self.nearest],
-            "disagreement": self.disagreements,
+        return {
+            "object": list(range(len(self.codes))),
+            "cluster": names[self.codes].tolist(),
+            "width": self.widths.tolist(),
+            "margin": self.margins.tolist(),
+            "nearest": names[self.nearest].tolist(),
+            "disagreement": self.disagreements.tolist(),
         }
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.codes), name="object"))
+
+    def sentences(self) -> Iterator[str]:
+        """Say how many objects fit their cluster badly."""
+        objects = count(int((self.codes >= 0).sum()), "object")
+        yield (
+            f"{self.partition!r} in {self.space!r}: {objects} in "
+            f"{count(len(self.clusters), 'cluster')}; the silhouette width of "
+            f"{int((self.widths < 0).sum()):,} is negative."
+        )
+        yield from self.notes
 
 
 def partition_details(

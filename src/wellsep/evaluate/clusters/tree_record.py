@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wellsep._files.records import Record
-from wellsep._text.sentences import count, html_box, html_table, listing, printable
+from wellsep._files.records import Result
+from wellsep._text.sentences import count, listing, printable, rows_of
 
 KEPT = 0.9  # share of the objects from which on a cluster stays, or comes from one cluster
 _TOLD = 0.1  # smaller parts are not told of
@@ -16,7 +17,7 @@ _MOST = 3  # clusters of a step that get words
 
 
 @dataclass(frozen=True, eq=False)
-class ResolutionTree(Record):
+class ResolutionTree(Result):
     """What `resolution_tree` found: clusters as N nodes, E links between neighbouring levels.
 
     Attributes
@@ -84,7 +85,7 @@ class ResolutionTree(Record):
         return found
 
     def columns(self) -> dict[str, list[Any]]:
-        """The links as named columns, those with most objects first within a level."""
+        """Return the links as named columns, those with most objects first within a level."""
         source, target = self.links.T
         order = np.lexsort((-self.counts, self.level[source]))
         source, target = source[order], target[order]
@@ -98,29 +99,29 @@ class ResolutionTree(Record):
             "share_of_next": self.share_of_target[order].tolist(),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row per link."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
-        return pd.DataFrame(self.columns())
+    def to_dict(self) -> dict[str, Any]:
+        """Return levels, links and sentences, as ``--json`` prints them."""
+        levels = {"partition": self.levels, "n_clusters": self.n_clusters.tolist()}
+        return {
+            "levels": rows_of(levels),
+            "links": self.to_rows(),
+            "explanation": list(self.sentences()),
+        }
 
-    def explain(self) -> str:
-        """What happens from level to level, in sentences."""
-        lines = [self._step(step) for step in range(len(self.levels) - 1)]
+    def sentences(self) -> Iterator[str]:
+        """Say what happens from level to level."""
+        yield from (self._step(step) for step in range(len(self.levels) - 1))
         later = ~np.isnan(self.parent_shares) & ~self.is_noise
         pure = int((self.parent_shares[later] >= KEPT).sum())
-        lines.append(
+        yield (
             f"{pure} of {count(int(later.sum()), 'cluster')} after the first level take at least "
             f"{KEPT:.0%} of their objects from one cluster of the level before."
         )
         if pure < later.sum():
-            lines.append(
+            yield (
                 "Clusters that take theirs from several are a sign of too many clusters, or of a "
                 "method that is not stable."
             )
-        return "\n".join(lines)
 
     def _step(self, step: int) -> str:
         nodes = np.flatnonzero(self.level == step)
@@ -170,12 +171,3 @@ class ResolutionTree(Record):
 
     def _name(self, node: int) -> str:
         return printable(self.clusters[node], 30)
-
-    def __repr__(self) -> str:
-        sizes = ", ".join(map(str, self.n_clusters[:8].tolist()))
-        more = ", …" if len(self.levels) > 8 else ""
-        return f"ResolutionTree({count(len(self.levels), 'level')} of {sizes}{more} clusters)"
-
-    def _repr_html_(self) -> str:
-        title = f"Resolution tree of {count(len(self.levels), 'partition')}"
-        return html_box(title, self.explain().splitlines(), html_table(self.columns()))

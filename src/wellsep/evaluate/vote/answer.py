@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._files.records import Record, freeze
-from wellsep._text.sentences import count, html_box, html_table, listing
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import count, listing
 from wellsep.evaluate.options import VoteOptions
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.vote.weights import (
@@ -28,7 +28,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Consensus(Record):
+class Consensus(Result):
     """Partitions ranked by their agreement with the others. Larger scores are better.
 
     Equal partitions are one: they form a class, have one vote, and each run has the score of its
@@ -140,8 +140,8 @@ class Consensus(Record):
         found: np.ndarray = self.agreement[np.ix_(self.class_of, self.class_of)]
         return found
 
-    def table(self) -> dict[str, list[Any]]:
-        """Columns of the ranking, best first."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the ranking as named columns, best first."""
         order = self.order
         sizes = np.bincount(self.class_of)[self.class_of]
         columns: dict[str, list[Any]] = {
@@ -158,19 +158,13 @@ class Consensus(Record):
             columns["equal_runs"] = sizes[order].tolist()
         return columns
 
-    def to_frame(self) -> Any:
-        """A pandas frame, best first."""
-        import pandas as pd
+    def sentences(self) -> Iterator[str]:
+        """Say who voted with which weight, who is best, and what this cannot see."""
+        return (" ".join(step) for step in map(list, _explained(self)) if step)
 
-        return pd.DataFrame(self.table())
-
-    def explain(self) -> str:
-        """Plain sentences: who voted with which weight, who is best, what this cannot see."""
-        return "\n".join(" ".join(step) for step in map(list, _explained(self)) if step)
-
-    def _repr_html_(self) -> str:
-        lines = self.explain().splitlines()
-        return html_box("Consensus", lines, html_table(self.table()), fold=True)
+    def _printed(self) -> tuple[str, ...]:
+        steps = _answer(self) if self.n_distinct > 1 else self.sentences()
+        return (" ".join(steps),)
 
 
 def _explained(found: Consensus) -> Iterator[Iterator[str] | tuple[str, ...]]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_kind
-from wellsep._files.records import Record
-from wellsep._text.sentences import count, html_box, html_table
+from wellsep._files.records import Result
+from wellsep._text.sentences import count
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
@@ -19,7 +19,7 @@ _NAME = "consensus"  # of the run that it becomes
 
 
 @dataclass(frozen=True, eq=False)
-class ConsensusPartition(Record):
+class ConsensusPartition(Result):
     """One partition made from many runs by how often they put two objects together.
 
     Attributes
@@ -109,8 +109,8 @@ class ConsensusPartition(Record):
         """Positions of the runs, the one that agrees best first; ties by name."""
         return best_first(-self.agreement, self.partitions)
 
-    def table(self) -> dict[str, list[Any]]:
-        """Columns by run: agreement with the consensus partition, weight, number of clusters."""
+    def columns(self) -> dict[str, list[Any]]:
+        """Return agreement, weight and number of clusters of each run, the closest first."""
         order = self.order
         return {
             "partition": [self.partitions[m] for m in order],
@@ -119,19 +119,9 @@ class ConsensusPartition(Record):
             "clusters": self.run_clusters[order].tolist(),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas frame: one row per run, the run that agrees best first."""
-        import pandas as pd
-
-        return pd.DataFrame(self.table())
-
-    def explain(self) -> str:
-        """Say in plain sentences how the partition was made and what it cannot show."""
-        return "\n".join(" ".join(step) for step in (_made(self), _chosen(self), _limits(self)))
-
-    def _repr_html_(self) -> str:
-        lines = self.explain().splitlines()
-        return html_box("Consensus partition", lines, html_table(self.table()), fold=True)
+    def sentences(self) -> Iterator[str]:
+        """Say how the partition was made and what it cannot show."""
+        return (" ".join(step) for step in (_made(self), _chosen(self), _limits(self)))
 
 
 def _made(found: ConsensusPartition) -> Iterator[str]:

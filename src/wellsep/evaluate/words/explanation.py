@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wellsep._text.sentences import cell, count, html_box, html_table, listing
+from wellsep._text.sentences import cell, count, listing
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.runs.folder_names import best_first, natural_key
 
 if TYPE_CHECKING:
     from wellsep.evaluate.certainty.confidence import RankConfidence
-    from wellsep.evaluate.ranking import Ranking
     from wellsep.evaluate.vote.answer import Consensus
 
 BASELINES = {
@@ -38,8 +37,8 @@ def explain_ace(
     votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
     """Explain the answer, one paragraph per step."""
-    answer = (_answer(result), _baselines(result, votes or {}), _how_sure(result, confidence))
-    return [*_spaces_chosen(result), *_paragraphs(answer)]
+    others = _paragraphs((_baselines(result, votes or {}), _how_sure(result, confidence)))
+    return [*_spaces_chosen(result), best_in_words(result), *others]
 
 
 def _spaces_chosen(result: AceResult) -> list[str]:
@@ -67,7 +66,7 @@ def explain_vote(
     votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
     """Explain a vote that decides, one paragraph per step, and how ACE weighed it."""
-    paragraphs = vote.explain().splitlines()
+    paragraphs = list(vote.sentences())
     baselines: dict[str, np.ndarray] = {}
     if ace is not None:
         told = _spaces_chosen(ace)
@@ -217,6 +216,11 @@ def _winner(result: AceResult) -> Iterator[str]:
         )
 
 
+def best_in_words(result: AceResult) -> str:
+    """Say which partition is best, and which is next."""
+    return " ".join(_answer(result))
+
+
 def _answer(result: AceResult) -> Iterator[str]:
     scores = result.defined_scores
     place = result.ranks_by(scores)
@@ -337,22 +341,3 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
             "in the draws: with other objects, spaces or runs it would be another."
         )
     yield from confidence.notes
-
-
-def ace_html(result: AceResult) -> str:
-    """A compact box for a notebook."""
-    return html_box(f"ACE by {result.index}", explain_ace(result))
-
-
-def ranking_html(ranking: Ranking, verdict: Sequence[str] = (), most: int = 20) -> str:
-    """A compact table for a notebook, best first, under the sentences of a verdict."""
-    columns = ranking.table()
-    if "params" in columns:
-        columns["params"] = [
-            ", ".join(f"{key}={cell(value)}" for key, value in row.items())
-            for row in columns["params"]
-        ]
-    table = html_table(columns, most=most)
-    title = f"Ranking by {ranking.title}"
-    box = html_box(title, ranking.explanation, table, fold=True)
-    return html_box(verdict[0], verdict[1:]) + box if verdict else box

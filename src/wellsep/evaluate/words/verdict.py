@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wellsep._files.records import Record
+from wellsep._files.records import Result
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate.words.explanation import describe_coverage, mean_correlation
 from wellsep.evaluate.words.facts import (
@@ -41,7 +41,7 @@ NEXT = {
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict(Record):
+class Verdict(Result):
     """What a judgement comes to, in words.
 
     Attributes
@@ -64,13 +64,9 @@ class Verdict(Record):
     next: str
     facts: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Headline, second line and what to do next."""
-        return (self.headline, *self.second, self.next)
-
-    def __str__(self) -> str:
-        return "\n".join(self.sentences)
+    def sentences(self) -> Iterator[str]:
+        """Say the headline, what else must be known, and what to do next."""
+        yield from (self.headline, *self.second, self.next)
 
 
 def verdict(judgement: Judgement) -> Verdict:

@@ -67,7 +67,7 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
         "n_objects": evidence.n_objects,
         "table": table_payload(table),
         "explanation": list(judgement.explanation),
-        "verdict": list(judgement.verdict.sentences),
+        "verdict": list(judgement.verdict.sentences()),
     }
     if judgement.embeddings is not None:
         data["embeddings"] = judgement.embeddings.to_rows()
@@ -183,7 +183,7 @@ def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
     found = evidence.judgement.embeddings
-    return None if found is None or len(found.embeddings) < 2 else found.table()
+    return None if found is None or len(found.embeddings) < 2 else found.columns()
 
 
 def _truth(evidence: Evidence) -> TruthPanels:

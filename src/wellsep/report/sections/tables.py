@@ -147,12 +147,12 @@ def truth_panels(found: Agreement) -> TruthPanels:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
     return TruthPanels(
-        title=found.title,
+        title=found.heading,
         names=names,
         partitions=found.partitions,
         scores=np.array([found.scores[name] for name in names]),
         external=found.external,
-        table=found.table(),
+        table=found.columns(),
         picks=tuple(found.picks[name] for name in names),
     )
 
