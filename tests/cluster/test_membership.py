@@ -77,7 +77,7 @@ def test_an_object_among_a_rivals_members_suits_the_rival():
     assert report.reason(5).startswith("nearer to the prototype of b")
     assert report.better_cluster[:2].tolist() == ["a", "a"]
     assert "its nearest neighbours back b" in report.reason(5)
-    assert "1 of 6 objects would suit another cluster better" in report.summary()
+    assert "1 of 6 objects would suit another cluster better" in report.explain()
 
 
 def test_hand_arithmetic_of_the_fence():
@@ -202,13 +202,13 @@ def test_hand_arithmetic_of_where_noise_could_go():
 
 def test_noise_is_counted_where_the_report_is_seen():
     report = ws.membership_report(LINE, PARTLY, n_neighbors=2)
-    assert "3 noise" in repr(report)
-    assert "3 objects of 9 are noise; 2 of them have all of their 2 nearest" in report.summary()
-    assert "of 6 objects would suit another cluster better" in report.summary()
+    assert "3 objects of 9 are noise" in str(report)
+    assert "3 objects of 9 are noise; 2 of them have all of their 2 nearest" in report.explain()
+    assert "of 6 objects would suit another cluster better" in report.explain()
     assert report._repr_html_().count("<table>") == 2
     without = ws.membership_report(LINE[:6], PARTLY[:6], n_neighbors=2)
     assert len(without.noise) == 0
-    assert "noise" not in without.summary()
+    assert "noise" not in without.explain()
     assert without._repr_html_().count("<table>") == 1
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import sys
 from dataclasses import dataclass, fields, is_dataclass
+from html import unescape
 
 import numpy as np
 import pytest
 
 import wellsep as ws
 from wellsep import records
+from wellsep._files.arrays import to_json
 from wellsep._files.records import FORMAT, MANIFEST, Record
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Shown, Views
 from wellsep.spaces import holm
 
 EVIL = "<script>alert('x')</script>"
@@ -41,6 +44,8 @@ def results():
         judgement.confidence,
         judgement.details,
         judgement.embeddings,
+        judgement.structure,
+        judgement.verdict,
         ws.agreement(judgement.ranking, runs, truth),
         ws.consensus(runs, first_judge={"true": 2.0, EVIL: 1.0, "mixed": 0.0}),
         ws.consensus_partition(runs),
@@ -70,10 +75,8 @@ PLAIN = [
     "Dataset", "DipResult", "GapStatistic", "HolmResult", "LocalConnectivity",
     "MembershipReport", "Multimodality", "PartitionScores", "SilhouetteEstimate",
 ]  # fmt: skip
-WITHOUT_ROWS = {
-    "Dataset", "DipResult", "HolmResult", "LocalConnectivity", "Multimodality",
-    "SilhouetteEstimate",
-}  # fmt: skip
+# With a table and sentences; the last two have no public name.
+RESULTS = [*RECORDS, *(name for name in PLAIN if name != "Dataset"), "Structure", "Verdict"]
 
 
 def test_no_public_record_is_left_out():
@@ -124,12 +127,81 @@ def test_the_file_of_a_record_names_its_format(name, results, tmp_path):
         type(results[name]).load(folder)
 
 
-@pytest.mark.parametrize("name", sorted({*RECORDS, *PLAIN} - WITHOUT_ROWS))
-def test_a_result_with_rows_is_a_frame(name, results):
+def heirs(kind):
+    return {kind, *(heir for child in kind.__subclasses__() for heir in heirs(child))}
+
+
+def test_no_result_is_left_out():
+    kinds = {c.__name__ for c in heirs(Views) if c.__module__.startswith("wellsep.")}
+    assert kinds - {"Views", "Result"} == set(RESULTS)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_rows_of_a_result_are_its_columns_as_plain_values(name, results):
+    columns, rows = results[name].columns(), results[name].to_rows()
+    assert len({len(values) for values in columns.values()}) == 1
+    assert len(rows) > 0
+    for column, values in columns.items():
+        assert isinstance(values, list)
+        assert not any(isinstance(value, np.generic | np.ndarray) for value in values)
+        if (name, column) != ("EmbeddingRanking", "copies"):  # by name in the rows
+            assert [str(row[column]) for row in rows] == [str(value) for value in values]
+    assert {tuple(row) for row in rows} == {tuple(columns)}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_what_a_result_says_is_the_same_in_all_places(name, results):
+    result = results[name]
+    said = list(result.sentences())
+    assert said
+    assert all(isinstance(sentence, str) and sentence.strip() for sentence in said)
+    assert result.explain() == "\n".join(said)
+    text = result.to_dict()
+    assert "explanation" not in text or list(text["explanation"]) == said or name == "Judgement"
+    printed = str(result)
+    if name == "PartitionScores":
+        assert printed == repr(result)
+    else:
+        assert 0 < len(printed.splitlines()) <= 12
+        assert set(printed.splitlines()) <= set(result.explain().splitlines())
+    shown = unescape(result._repr_html_())
+    assert all(sentence in shown for sentence in said)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_is_json(name, results):
+    found = results[name].to_dict()
+    assert (
+        json.loads(json.dumps(to_json(found, nan="null"), allow_nan=False)).keys() == found.keys()
+    )
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_frame_of_a_result_has_its_columns(name, results):
     pytest.importorskip("pandas", reason="needs pandas")
-    frame = results[name].to_frame()
-    assert len(frame) > 0
-    assert all(isinstance(column, str) for column in frame.columns)
+    result = results[name]
+    frame, columns = result.to_frame(), result.columns()
+    if name == "Scores":  # one index as a matrix
+        assert frame.to_numpy().ravel().tolist() == columns["silhouette"]
+        return
+    named = frame.reset_index() if result.row_names else frame
+    assert sorted(named) == sorted(columns)
+    for column, values in columns.items():
+        np.testing.assert_array_equal(named[column].tolist(), values)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_frame_without_pandas_says_what_is_needed(name, results, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"^to_frame needs pandas: pip install pandas; to_dict"):
+        results[name].to_frame()
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_has_its_own_sentences_and_no_view_of_its_own(name, results):
+    own = vars(type(results[name])).keys()
+    assert "sentences" in own
+    assert not {"explain", "_repr_html_", "table"} & own
 
 
 @pytest.mark.parametrize("name", ["AceResult", "RankConfidence", "PartitionScores"])

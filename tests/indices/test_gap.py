@@ -77,7 +77,7 @@ def test_a_range_that_ends_too_early_is_said_to_be_undecided():
     found = ws.gap_statistic(_blobs(4), [1, 2, 3], n_references=5, random_state=0)
     assert not found.decided
     assert found.best == found.k_range[found.gap.argmax()]
-    assert "undecided" in repr(found)
+    assert "undecided" in str(found)
 
 
 def test_the_seed_holds():

@@ -24,7 +24,7 @@ def test_all_objects_give_the_exact_value(data, metric):
     assert found.value == pytest.approx(ws.silhouette_score(X, labels, metric=metric), rel=1e-12)
     assert found.low == found.high == found.value
     assert found.n_sampled == found.n_objects == (labels >= 0).sum()
-    assert "exact" in repr(found)
+    assert "exact" in str(found)
 
 
 def test_intervals_hold_the_true_value_as_often_as_they_say(data):
@@ -57,8 +57,8 @@ def test_weighted_estimates_are_of_the_weighted_silhouette(data):
 def test_it_says_that_it_is_an_estimate(data):
     found = ws.silhouette_estimate(*data, n_sampled=50, random_state=0)
     assert not found.exact
-    assert "95% interval" in repr(found)
-    assert f"estimated from 50 of {found.n_objects} objects" in repr(found)
+    assert "95% interval" in str(found)
+    assert f"estimated from 50 of {found.n_objects} objects" in str(found)
     assert float(found) == found.value
 
 

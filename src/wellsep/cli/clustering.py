@@ -170,7 +170,7 @@ def choose_k(
         )
     reader.tell()
     if as_json:
-        print_json(_chosen_record(chosen))
+        print_json(chosen.to_dict())
     else:
         _print_chosen(chosen)
     if save is not None:
@@ -203,7 +203,7 @@ def _print_chosen(chosen: ChosenK) -> None:
     arrows = dict(zip(chosen.indices, chosen.directions, strict=True))
     heads = [f"{n} {'↑' if arrows[n] > 0 else '↓'}" if n in arrows else n for n in columns]
     print_columns(dict(zip(heads, columns.values(), strict=True)))
-    for line in chosen.explain().splitlines()[len(answer) :]:
+    for line in list(chosen.sentences())[len(answer) :]:
         print_line(line)
 
 
@@ -406,29 +406,3 @@ def _write_centers(path: Path, estimator: Any) -> None:
     if found is None:
         found = estimator.means_
     write_array(path, found)
-
-
-def _chosen_record(chosen: ChosenK) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    return {
-        "best": chosen.best,
-        "structure": chosen.structure,
-        "gain": None if chosen.gain is None else {"value": chosen.gain[0], "k": chosen.gain[1]},
-        "not_tested": chosen.not_tested or None,
-        "best_above_one": chosen.best_above_one,
-        "picks": chosen.picks,
-        "votes": chosen.votes,
-        "wants_more": chosen.wants_more,
-        "failures": chosen.failures,
-        "indices": [
-            {"name": name, "direction": int(sign), **chosen.curves()[name]}
-            for name, sign in zip(chosen.indices, chosen.directions, strict=True)
-        ],
-        "stability": chosen.stability,
-        "n_clusters": chosen.n_clusters,
-        "coverage": chosen.coverage,
-        "undefined": [
-            {"k": k, "index": name, "reason": why} for (k, name), why in chosen.reasons.items()
-        ],
-        "explanation": chosen.explain().splitlines(),
-    }

@@ -211,11 +211,13 @@ def score(
     scores = ws.score_partitions(X, found, **options)
     reader.tell()
     if as_json:
-        print_json(scores_record(scores))
+        print_json(scores.to_dict())
     else:
         print_scores(scores, all_rows=all_rows)
     if output is not None:
-        _write(output, scores)
+        from wellsep.tables.writing import write_table
+
+        write_table(output, scores.columns())
         wrote(output)
 
 
@@ -288,65 +290,13 @@ def _called_labels() -> Iterator[None]:
         raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
 
 
-def scores_record(scores: PartitionScores) -> dict[str, Any]:
-    """Return what ``--json`` prints: the best by each index, then all scores."""
-    return {
-        "indices": [
-            {"name": name, "direction": int(sign), "best": _best(scores, name)}
-            for name, sign in zip(scores.indices, scores.directions, strict=True)
-        ],
-        "partitions": [
-            {
-                "name": name,
-                "n_clusters": int(scores.n_clusters[m]),
-                "coverage": float(scores.coverage[m]),
-                "scores": dict(zip(scores.indices, scores.values[m].tolist(), strict=True)),
-                "undefined": {
-                    index: why for index in scores.indices if (why := scores.why(name, index))
-                },
-            }
-            for m, name in enumerate(scores.names)
-        ],
-    }
-
-
-def _best(scores: PartitionScores, index: str) -> str | None:
-    from wellsep import UndefinedIndex
-
-    try:
-        return scores.best(index)
-    except UndefinedIndex:
-        return None
-
-
 def print_scores(scores: PartitionScores, *, all_rows: bool = False) -> None:
     """Print the table of scores, the best by each index, and why a score is missing."""
-    arrows = ["↑" if sign > 0 else "↓" for sign in scores.directions]
-    columns = [f"{name} {arrow}" for name, arrow in zip(scores.indices, arrows, strict=True)]
-    facts = {
-        "partition": list(scores.names),
-        "K": scores.n_clusters.tolist(),
-        "coverage": scores.coverage.tolist(),
-    }
-    table = facts | dict(zip(columns, scores.values.T.tolist(), strict=True))
+    shown = scores.with_arrows(scores.columns())
+    table = {"K" if name == "n_clusters" else name: values for name, values in shown.items()}
     folded = not all_rows and len(scores.names) > MOST_ROWS
     print_in_parts({k: v[:MOST_ROWS] for k, v in table.items()} if folded else table)
     if folded:
         print_line(f"{MOST_ROWS} of {len(scores.names):,} rows. {ALL_ROWS}")
-    if len(scores.names) > 1:
-        for index in scores.indices:
-            print_line(f"best by {index}: {_best(scores, index) or 'undefined for all'}")
-    for (name, index), reason in scores.reasons.items():
-        print_line(f"{index} of {name} is undefined: {reason}")
-
-
-def _write(path: Path, scores: PartitionScores) -> None:
-    from wellsep.tables.writing import write_table
-
-    columns: dict[str, Any] = {
-        "partition": list(scores.names),
-        "n_clusters": scores.n_clusters.tolist(),
-        "coverage": scores.coverage.tolist(),
-    }
-    columns |= {name: scores.column(name).tolist() for name in scores.indices}
-    write_table(path, columns)
+    for sentence in scores.sentences():
+        print_line(sentence)

@@ -170,7 +170,7 @@ def stability(
         )
     reader.tell()
     if as_json:
-        print_json(stability_record(result))
+        print_json(result.to_dict())
     else:
         print_stability(result)
     if save is not None:
@@ -209,7 +209,7 @@ def _one(found: dict[str, Any]) -> Any:
 def print_stability(result: Stability) -> None:
     """Print the answer first, then the table, then a sentence for each cluster."""
     flags = flags_of("stability")
-    answer, *others = (in_shell_words(line, flags) for line in result.explain().splitlines())
+    answer, *others = (in_shell_words(line, flags) for line in result.sentences())
     print_line(answer)
     table = result.columns()
     if len(set(table["draws"])) == 1:
@@ -217,26 +217,3 @@ def print_stability(result: Stability) -> None:
     print_columns(table)
     for line in others:
         print_line(line)
-
-
-def stability_record(result: Stability) -> dict[str, Any]:
-    """Return what ``--json`` prints."""
-    import numpy as np
-
-    table = result.columns()
-    again = result.noise_again[~np.isnan(result.noise_again)]
-    return {
-        "clusters": [
-            dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)
-        ],
-        "scheme": result.scheme,
-        "n_drawn": result.n_drawn,
-        "clusterer": result.clusterer or None,
-        "stand_in": result.stand_in or None,
-        "prediction_strength": result.prediction_strength,
-        "prediction_strengths": result.prediction_strengths,
-        "noise_again": float(again.mean()) if len(again) else None,
-        "n_found": result.n_found,
-        "failures": [{"draw": i, "error": why} for i, why in result.failures.items()],
-        "explanation": result.explain().splitlines(),
-    }

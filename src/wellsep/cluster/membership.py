@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,14 +16,14 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.values import check_jobs
-from wellsep._text.sentences import count, html_box, html_table
+from wellsep._text.sentences import Views, count, need_pandas
 from wellsep.compute.statistics.cluster_prototypes import Around
 from wellsep.indices.lcd import checked_objects, measure, open_around
 from wellsep.partitions import VALUE_POLICIES, encode
 
 
 @dataclass(frozen=True, eq=False)
-class MembershipReport:
+class MembershipReport(Views, row_names="id"):
     """Margins and neighbours of each object, and the objects that fit their cluster worst.
 
     Attributes
@@ -158,26 +159,24 @@ class MembershipReport:
         return ", ".join(parts) or "fits"
 
     def to_frame(self, *, every: bool = False) -> Any:
-        """A pandas DataFrame of the worst objects, or of every object."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
-        rows = np.arange(len(self.labels)) if every else None
-        return pd.DataFrame(self.columns(rows)).set_index("id")
+        """Return a pandas DataFrame of the worst objects, or of every object."""
+        if not every:
+            return super().to_frame()
+        table = self.columns(np.arange(len(self.labels)))
+        return need_pandas().DataFrame(table).set_index(self.row_names)
 
-    def summary(self) -> str:
-        """The report in a sentence or two."""
+    def sentences(self) -> Iterator[str]:
+        """Say how many objects fit badly, and which fits worst."""
         moved = int((self.better_cluster != self.labels).sum())
         counted = len(self.labels) - len(self.noise)
         wrong = int((self.margins < 0).sum())
-        lines = [
+        yield (
             f"{moved} of {counted} objects would suit another cluster better; "
             f"{wrong} lie nearer to another prototype."
-        ]
+        )
         if len(self.noise):
             all_in_one = int((self.noise_share == 1).sum())
-            lines.append(
+            yield (
                 f"{count(len(self.noise), 'object')} of {len(self.labels)} "
                 f"{'is' if len(self.noise) == 1 else 'are'} noise; {all_in_one} of them "
                 f"{'has' if all_in_one == 1 else 'have'} all of their "
@@ -185,26 +184,16 @@ class MembershipReport:
             )
         if len(self.borderline):
             first = self.borderline[0]
-            lines.append(f"Most borderline: {self.ids[first]} ({self.reason(int(first))}).")
+            yield f"Most borderline: {self.ids[first]} ({self.reason(int(first))})."
         if len(self.isolated):
             first = self.isolated[0]
-            lines.append(
+            yield (
                 f"Most isolated: {self.ids[first]}, LCD {self.disagreements[first]:.3g} of at "
                 f"most {self.n_neighbors / 2:g}."
             )
-        return " ".join(lines)
 
-    def __repr__(self) -> str:
-        return (
-            f"MembershipReport({len(self.labels)} objects, {len(self.borderline)} borderline, "
-            f"{len(self.isolated)} isolated, {len(self.noise)} noise)"
-        )
-
-    def _repr_html_(self) -> str:
-        tables = html_table(self.columns())
-        if len(self.noise):
-            tables += html_table(self.noise_columns())
-        return html_box("Objects that fit their cluster badly", [self.summary()], tables)
+    def _tables(self) -> tuple[dict[str, list[Any]], ...]:
+        return (self.columns(), self.noise_columns())[: 1 + bool(len(self.noise))]
 
 
 def membership_report(
@@ -249,7 +238,7 @@ def membership_report(
     Returns
     -------
     MembershipReport
-        A table by ``to_frame()`` or ``columns()``, ``summary()``, and all values per object.
+        A table by ``to_frame()`` or ``columns()``, ``explain()``, and all values per object.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.values import check_generator, check_items
-from wellsep._text.sentences import Shown, shown
+from wellsep._text.sentences import Views, shown
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.plan import gather
@@ -25,7 +25,7 @@ from wellsep.partitions import Partitions
 
 
 @dataclass(frozen=True, eq=False)
-class GapStatistic(Shown):
+class GapStatistic(Views, row_names="k"):
     """Gap(k) for a range of k.
 
     Attributes
@@ -56,21 +56,16 @@ class GapStatistic(Shown):
     decided: bool
     reference: str
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with one row per k."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas; install it, or read .k_range, .gap and .error."
-            ) from None
-        columns = {"gap": self.gap, "error": self.error, "log_within": self.log_within}
-        return pd.DataFrame(columns, index=pd.Index(self.k_range, name="k"))
+    def columns(self) -> dict[str, list[Any]]:
+        """Return gap, error and ln W(k) for each k."""
+        names = ("gap", "error", "log_within")
+        return {"k": self.k_range.tolist()} | {name: getattr(self, name).tolist() for name in names}
 
-    def __repr__(self) -> str:
-        word = "best" if self.decided else "undecided, largest gap at"
+    def sentences(self) -> Iterator[str]:
+        """Say which k is best, and whether the rule decided."""
         low, high = self.k_range[[0, -1]]
-        return f"GapStatistic(k = {low} … {high}, {word} k = {self.best})"
+        how = "is best" if self.decided else "has the largest gap, but the rule is undecided"
+        yield f"Of k = {low} to {high}, k = {self.best} {how}."
 
 
 def gap_statistic(
@@ -129,8 +124,8 @@ def gap_statistic(
     >>> import wellsep as ws
     >>> from sklearn.datasets import make_blobs
     >>> X, _ = make_blobs(150, centers=3, cluster_std=0.5, random_state=2)
-    >>> ws.gap_statistic(X, range(1, 6), n_references=5, random_state=0)
-    GapStatistic(k = 1 … 5, best k = 3)
+    >>> print(ws.gap_statistic(X, range(1, 6), n_references=5, random_state=0))
+    Of k = 1 to 5, k = 3 is best.
     """
     data = to_numpy(check_data(X, minimum=2)).astype(np.float64)
     ks = _check_range(k_range, len(data))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from wellsep._checks.arrays import (
 )
 from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_jobs
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Views, count
 from wellsep.compute.data.opening import device_of, open_space
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.statistics.cluster_prototypes import (
@@ -35,7 +36,7 @@ from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 
 
 @dataclass(frozen=True, eq=False)
-class LocalConnectivity(Shown):
+class LocalConnectivity(Views):
     """Local connectivity disagreement of a partition; lower is better everywhere.
 
     Attributes
@@ -71,11 +72,21 @@ class LocalConnectivity(Shown):
     n_neighbors: int
     coverage: float
 
-    def __repr__(self) -> str:
-        return (
-            f"LocalConnectivity(maximum={self.maximum:.4g}, mean={self.mean:.4g}, "
-            f"{len(self.objects)} objects, {len(self.clusters)} clusters, "
-            f"n_neighbors={self.n_neighbors})"
+    def columns(self) -> dict[str, list[Any]]:
+        """Return LCD, neighbours and better cluster of each object."""
+        return {
+            "lcd": self.objects.tolist(),
+            "n_witnesses": self.n_witnesses.tolist(),
+            "better_cluster": self.better_cluster.tolist(),
+            "radius": self.radii.tolist(),
+        }
+
+    def sentences(self) -> Iterator[str]:
+        """Say how far neighbours disagree with the clusters."""
+        objects, clusters = count(len(self.objects), "object"), count(len(self.clusters), "cluster")
+        yield (
+            f"MaxLCD is {self.maximum:.4g} and AvgLCD {self.mean:.4g} ({objects}, {clusters}, "
+            f"{count(self.n_neighbors, 'neighbour')}); lower is better."
         )
 
 

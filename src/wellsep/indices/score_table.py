@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count
-from wellsep._text.sentences import (
-    LONGEST,
-    MOST_FACTS,
-    Shown,
-    cell,
-    count,
-    html_box,
-    html_table,
-    printable,
-)
+from wellsep._text.sentences import LONGEST, MOST_FACTS, Views, cell, count, printable
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionScores(Shown):
+class PartitionScores(Views, row_names="partition"):
     """Scores of M partitions by I indices, with the sign that each index is defined with.
 
     Attributes
@@ -70,27 +61,49 @@ class PartitionScores(Shown):
             raise UndefinedIndex(f"{index} is undefined for every partition")
         return self.names[int(np.nanargmax(signed))]
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame: a row per partition, a column per index, coverage and K."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas; install it, or read .values, .names and .indices."
-            ) from None
-        frame = pd.DataFrame(self.values, index=pd.Index(self.names, name="partition"))
-        frame.columns = list(self.indices)
-        return frame.assign(n_clusters=self.n_clusters, coverage=self.coverage)
-
-    def table(self) -> dict[str, list[Any]]:
-        """Columns: partition, number of clusters, coverage where some have noise, every index."""
-        columns: dict[str, list[Any]] = {
+    def columns(self) -> dict[str, list[Any]]:
+        """Return partition, number of clusters, coverage and the values of every index."""
+        return {
             "partition": list(self.names),
-            "clusters": self.n_clusters.tolist(),
+            "n_clusters": self.n_clusters.tolist(),
+            "coverage": self.coverage.tolist(),
+        } | {name: self.column(name).tolist() for name in self.indices}
+
+    def sentences(self) -> Iterator[str]:
+        """Say which partition is best by each index, and why a score is missing."""
+        if len(self.names) > 1:
+            for index in self.indices:
+                yield f"best by {index}: {self._best(index) or 'undefined for all'}"
+        for (name, index), reason in self.reasons.items():
+            yield f"{index} of {name} is undefined: {reason}"
+
+    def _best(self, index: str) -> str | None:
+        return None if np.isnan(self.column(index)).all() else self.best(index)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame: a row per partition, every index, number of clusters."""
+        return super().to_frame()[[*self.indices, "n_clusters", "coverage"]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the best by each index, then all scores, as ``--json`` prints them."""
+        return {
+            "indices": [
+                {"name": name, "direction": int(sign), "best": self._best(name)}
+                for name, sign in zip(self.indices, self.directions, strict=True)
+            ],
+            "partitions": [
+                {
+                    "name": name,
+                    "n_clusters": int(self.n_clusters[m]),
+                    "coverage": float(self.coverage[m]),
+                    "scores": dict(zip(self.indices, self.values[m].tolist(), strict=True)),
+                    "undefined": {
+                        index: why for index in self.indices if (why := self.why(name, index))
+                    },
+                }
+                for m, name in enumerate(self.names)
+            ],
         }
-        if (self.coverage < 1).any():
-            columns["coverage"] = self.coverage.tolist()
-        return columns | {name: self.column(name).tolist() for name in self.indices}
 
     def __repr__(self) -> str:
         head = f"{count(len(self.names), 'partition')} × {', '.join(self.indices)}"
@@ -102,11 +115,16 @@ class PartitionScores(Shown):
         lines = [_cut(line) for line in (f"PartitionScores({head}", *rows)]
         return "\n".join([*lines, f"  … and {more} more"] if more else lines) + ")"
 
-    def _repr_html_(self) -> str:
-        turned = dict(zip(self.indices, self.directions, strict=True))
-        arrow = {name: f"{name} {'↑' if sign > 0 else '↓'}" for name, sign in turned.items()}
-        table = {arrow.get(name, name): values for name, values in self.table().items()}
-        return html_box(f"Scores of {count(len(self.names), 'partition')}", table=html_table(table))
+    __str__ = __repr__  # the values are what was asked for
+
+    def _tables(self) -> tuple[dict[str, list[Any]], ...]:
+        return (self.with_arrows(self.columns()),)
+
+    def with_arrows(self, table: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+        """Return the table with an arrow beside each index: where its better values are."""
+        signs = zip(self.indices, self.directions, strict=True)
+        arrows = {index: " ↑" if sign > 0 else " ↓" for index, sign in signs}
+        return {name + arrows.get(name, ""): values for name, values in table.items()}
 
 
 def _cut(line: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.values import check_generator
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Views
 from wellsep.compute.data.safe_units import in_safe_units
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.metrics.table import need_coordinates
@@ -37,7 +38,7 @@ from wellsep.partitions import VALUE_POLICIES, Partitions
 
 
 @dataclass(frozen=True)
-class SilhouetteEstimate(Shown):
+class SilhouetteEstimate(Views):
     """A silhouette that was estimated from a sample of the objects, not computed.
 
     Attributes
@@ -69,13 +70,15 @@ class SilhouetteEstimate(Shown):
     def __float__(self) -> float:
         return self.value
 
-    def __repr__(self) -> str:
-        if self.exact:
-            return f"SilhouetteEstimate({self.value:.4f}, exact: all {self.n_objects:,} objects)"
-        return (
-            f"SilhouetteEstimate({self.value:.4f}, {self.level:.0%} interval {self.low:.4f} to "
-            f"{self.high:.4f}, estimated from {self.n_sampled:,} of {self.n_objects:,} objects)"
+    def sentences(self) -> Iterator[str]:
+        """Say the value, and how far it may be off."""
+        how = (
+            f"exact: all {self.n_objects:,} objects"
+            if self.exact
+            else f"{self.level:.0%} interval {self.low:.4f} to {self.high:.4f}, estimated from "
+            f"{self.n_sampled:,} of {self.n_objects:,} objects"
         )
+        yield f"The silhouette is {self.value:.4f} ({how})."
 
 
 def silhouette_estimate(

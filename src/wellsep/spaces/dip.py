@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Views
 from wellsep.spaces import dip_kernels as kernels
 from wellsep.spaces.dip_hulls import dip_of_steps
 from wellsep.spaces.dip_null import ROUNDING, null_dips, null_table, table_pvalue
@@ -18,7 +19,7 @@ METHODS = ("table", "monte-carlo")
 
 
 @dataclass(frozen=True)
-class DipResult(Shown):
+class DipResult(Views):
     """The dip of a sample and its p-value.
 
     Attributes
@@ -43,6 +44,14 @@ class DipResult(Shown):
     n_values: int
     method: str
     at_bound: bool
+
+    def sentences(self) -> Iterator[str]:
+        """Say the dip and its p-value."""
+        at_most = "≤" if self.at_bound else "="
+        yield (
+            f"The dip of {self.n_values:,} values is {self.statistic:.4g}, "
+            f"p {at_most} {self.pvalue:.3g} ({self.method})."
+        )
 
 
 def dip_statistic(x: Any) -> float:

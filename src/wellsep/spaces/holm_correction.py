@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import check_number, check_numbers
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Views
 
 
 @dataclass(frozen=True, eq=False)
-class HolmResult(Shown):
+class HolmResult(Views):
     """Rejected hypotheses and adjusted p-values.
 
     Attributes
@@ -28,6 +29,17 @@ class HolmResult(Shown):
     reject: np.ndarray
     adjusted: np.ndarray
     alpha: float
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the adjusted p-value of each test, and whether its hypothesis is rejected."""
+        return {"adjusted": self.adjusted.tolist(), "reject": self.reject.tolist()}
+
+    def sentences(self) -> Iterator[str]:
+        """Say how many hypotheses are rejected."""
+        yield (
+            f"{int(self.reject.sum())} of {len(self.reject)} hypotheses are rejected "
+            f"(family-wise error rate {self.alpha:g})."
+        )
 
 
 def holm(pvalues: Any, alpha: float = 0.05) -> HolmResult:

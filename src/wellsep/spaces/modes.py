@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.values import check_generator
-from wellsep._text.sentences import Shown
+from wellsep._text.sentences import Views
 from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import (
     centred_gram,
@@ -39,7 +40,7 @@ SMALLEST_GAP = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
 
 
 @dataclass(frozen=True)
-class Multimodality(Shown):
+class Multimodality(Views):
     """The result of the dip test of a space.
 
     Attributes
@@ -78,6 +79,12 @@ class Multimodality(Shown):
     method: str
     n_objects: int
     n_values: int
+
+    def sentences(self) -> Iterator[str]:
+        """Say whether the space has more than one mode."""
+        if self.defined:
+            yield f"The dip is {self.statistic:.4g}, p = {self.pvalue:.3g} ({self.projection})."
+        yield from filter(None, [self.note])
 
 
 def multimodality(

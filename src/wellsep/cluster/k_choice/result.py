@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import check_count
-from wellsep._files.records import Record
-from wellsep._text.sentences import html_box, html_table
+from wellsep._files.records import Result
+from wellsep.cluster.k_choice import sentences as choice_words
 from wellsep.cluster.k_choice.criteria import CRITERIA, Curve, median_vote
 from wellsep.indices.gap import gain_over_one
 
@@ -18,7 +18,7 @@ GATE = 3.0  # standard errors of the gap statistic by which some K must beat one
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenK(Record):
+class ChosenK(Result, row_names="k"):
     """What `choose_k` found; R repeats, nK numbers of clusters, I indices that vote.
 
     ``save(folder)`` writes it like every other record: ``record.json`` and one archive of arrays.
@@ -196,16 +196,8 @@ class ChosenK(Record):
             return np.zeros(self.labels.shape[1], dtype=self.labels.dtype)
         raise ValueError(f"k must be among {self.k.tolist()}, got {k}.")
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row per K: the mean of each index, with repeats its spread."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas; install it, or read .mean and .k.") from None
-        return pd.DataFrame(self.columns()).set_index("k")
-
     def columns(self) -> dict[str, list[Any]]:
-        """The table as named columns of plain numbers."""
+        """Return the mean of each index for each K, with repeats its spread."""
         columns: dict[str, list[Any]] = {"k": self.k.tolist()}
         repeated = len(self.values) > 1
         for position, name in enumerate(self.indices):
@@ -226,33 +218,52 @@ class ChosenK(Record):
         spread = np.nan_to_num(self.spread)
         return {
             name: {
+                "direction": int(self.directions[i]),
                 "k": self.k.tolist(),
                 "mean": self.mean[:, i].tolist(),
                 "low": (self.mean - spread)[:, i].tolist(),
                 "high": (self.mean + spread)[:, i].tolist(),
                 "pick": self.picks[name],
-                "direction": int(self.directions[i]),
             }
             for i, name in enumerate(self.indices)
         }
 
-    def explain(self) -> str:
-        """The answer in sentences: is there more than one cluster, who votes for what, cautions."""
-        from wellsep.cluster.k_choice import sentences as choice_words
-
-        return "\n".join(choice_words.explanation(self))
+    def sentences(self) -> Iterator[str]:
+        """Say whether there is more than one cluster, who votes for what, what to be wary of."""
+        return iter(choice_words.explanation(self))
 
     def answer(self) -> tuple[str, ...]:
-        """The answer in one or two sentences, the first lines of `explain`."""
-        from wellsep.cluster.k_choice import sentences as choice_words
-
+        """Return the answer in one or two sentences, the first lines of `explain`."""
         return tuple(choice_words.answer(self))
 
     def cautions(self) -> tuple[str, ...]:
-        """What to be wary of, the last lines of `explain`."""
-        from wellsep.cluster.k_choice import sentences as choice_words
-
+        """Return what to be wary of, the last lines of `explain`."""
         return tuple(choice_words.cautions(self))
+
+    _printed = answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer, the votes and the curves, as ``--json`` prints them."""
+        gain, curves = self.gain, self.curves()
+        return {
+            "best": self.best,
+            "structure": self.structure,
+            "gain": None if gain is None else {"value": gain[0], "k": gain[1]},
+            "not_tested": self.not_tested or None,
+            "best_above_one": self.best_above_one,
+            "picks": self.picks,
+            "votes": self.votes,
+            "wants_more": self.wants_more,
+            "failures": self.failures,
+            "indices": [{"name": name, **curves[name]} for name in self.indices],
+            "stability": self.stability,
+            "n_clusters": self.n_clusters,
+            "coverage": self.coverage,
+            "undefined": [
+                {"k": k, "index": name, "reason": why} for (k, name), why in self.reasons.items()
+            ],
+            "explanation": list(self.sentences()),
+        }
 
     def _pick(self, position: int, name: str) -> int | None:
         values = self.mean[:, position]
@@ -274,16 +285,6 @@ class ChosenK(Record):
         if not defined[1:].any():
             defined[:] = False
         return Curve(k[defined], values[defined], error[defined])
-
-    def __repr__(self) -> str:
-        picks = ", ".join(f"{name}: {k}" for name, k in self.picks.items())
-        best = f"best: {self.best}" if self.voters or self.wants_more else "best: undefined"
-        return f"ChosenK({best}; {picks})"
-
-    def _repr_html_(self) -> str:
-        title = f"K = {self.best} chosen with {self.estimator}"
-        title = "No structure beyond one cluster" if self.best == 1 else title
-        return html_box(title, self.explain().splitlines(), html_table(self.columns(), most=50))
 
 
 def _best(signed: np.ndarray) -> np.ndarray:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.labels import NOISE
-from wellsep._files.records import Record
-from wellsep._text.sentences import count, html_box, html_table, listing, printable
+from wellsep._files.records import Result
+from wellsep._text.sentences import count, listing, printable
 from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
 
 DISSOLVED, RECOVERED = 0.5, 0.75  # Hennig 2007: at most, more than
@@ -27,7 +27,7 @@ _MOST_TOLD = 10  # clusters that get a sentence
 
 
 @dataclass(frozen=True, eq=False)
-class Stability(Record):
+class Stability(Result, row_names="cluster"):
     """What `stability` found; K clusters, B draws of the n objects.
 
     Attributes
@@ -141,7 +141,7 @@ class Stability(Record):
         ]
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table as named columns of plain values, a row per cluster."""
+        """Return the table as named columns, a row per cluster."""
         mean, half = self.jaccard, np.nan_to_num(self.half_width)
         return {
             "cluster": self.clusters.tolist(),
@@ -155,24 +155,32 @@ class Stability(Record):
             "verdict": list(self.words),
         }
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row per cluster."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas; install it, or read .columns().") from None
-        return pd.DataFrame(self.columns()).set_index("cluster")
-
-    def explain(self) -> str:
-        """The result in sentences: which clusters are found again, and what that means."""
-        lines = [self._headline()]
+    def sentences(self) -> Iterator[str]:
+        """Say which clusters are found again, and what that means."""
+        yield self._headline()
         order = np.argsort(self.jaccard, kind="stable")
-        lines += [self._sentence(int(j)) for j in order[:_MOST_TOLD]]
+        yield from (self._sentence(int(j)) for j in order[:_MOST_TOLD])
         if len(order) > _MOST_TOLD:
             rest = count(len(order) - _MOST_TOLD, "cluster")
-            lines.append(f"{rest} more are more stable than these.")
-        lines += self._on_draws()
-        return "\n".join(lines)
+            yield f"{rest} more are more stable than these."
+        yield from self._on_draws()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the clusters and the draws, as ``--json`` prints them."""
+        again = self.noise_again[~np.isnan(self.noise_again)]
+        return {
+            "clusters": self.to_rows(),
+            "scheme": self.scheme,
+            "n_drawn": self.n_drawn,
+            "clusterer": self.clusterer or None,
+            "stand_in": self.stand_in or None,
+            "prediction_strength": self.prediction_strength,
+            "prediction_strengths": self.prediction_strengths,
+            "noise_again": float(again.mean()) if len(again) else None,
+            "n_found": self.n_found,
+            "failures": [{"draw": i, "error": why} for i, why in self.failures.items()],
+            "explanation": list(self.sentences()),
+        }
 
     def _headline(self) -> str:
         over = f"over {count(self.values.shape[1] - len(self.failures), self.scheme)}"
@@ -250,13 +258,3 @@ class Stability(Record):
 
     def _name(self, j: int) -> str:
         return printable(str(self.clusters[j]), 40)
-
-    def __repr__(self) -> str:
-        mean = self.jaccard
-        shown = [f"{self._name(j)}: {mean[j]:.2f}" for j in range(min(len(mean), 6))]
-        more = f", and {len(mean) - 6} more" if len(mean) > 6 else ""
-        return f"Stability(Jaccard {', '.join(shown)}{more}; {self.values.shape[1]} draws)"
-
-    def _repr_html_(self) -> str:
-        title = f"Stability of {count(len(self.clusters), 'cluster')}"
-        return html_box(title, self.explain().splitlines(), html_table(self.columns(), most=50))

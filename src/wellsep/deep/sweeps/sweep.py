@@ -16,7 +16,7 @@ from wellsep._checks.arrays import (
     to_table,
 )
 from wellsep._checks.values import check_flag, check_function, check_mapping, check_path, check_text
-from wellsep._text.sentences import meant, shown
+from wellsep._text.sentences import meant, need_pandas, shown
 from wellsep.deep.sweeps.trial import Trial, TrialJob, drop_dead_claims, run_trials
 
 SAMPLERS = ("grid", "optuna")
@@ -36,9 +36,7 @@ class Sweep:
 
     def to_frame(self) -> Any:
         """The trials as a pandas frame, a column per parameter."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        return need_pandas(instead=".trials").DataFrame(
             [
                 {"name": t.name, **t.params, "status": t.status, "seconds": t.seconds}
                 | {"value": t.value, "error": t.error}
