@@ -244,9 +244,9 @@ def _judge(runs: Runs, options: Options) -> Judgement:
         confidence = _confidence(partitions, plan, job, scores, answer, vote, resampled, options)
     in_input = None
     if options.X is not None:
-        spec = scores.index_specs[answer.index]
         by = {"device": options.device, "n_jobs": options.n_jobs}
-        in_input = freeze(oriented_scores(options.X, partitions, spec, **by))
+        of_answer = scores.index_specs[answer.index]
+        in_input = freeze(oriented_scores(options.X, partitions, of_answer, **by))
     structure = structure_of(once, scores, partitions, options)
     found = Judgement(
         scores,

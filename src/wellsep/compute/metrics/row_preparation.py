@@ -62,13 +62,13 @@ def directions(space: Space, wide: bool) -> Prepared:
     """Rows of length one; about ``space.axis`` where they all lie near it."""
     unit, zero = unit_rows(space.X, space.xp)
     if space.axis is not None:
-        unit = about_axis(space, unit)
+        unit = about_axis(space, unit, space.axis)
     return Prepared(unit if wide else space.xp.astype(unit, space.X.dtype), zero)
 
 
-def about_axis(space: Space, unit: Any) -> Any:
-    """Rows of length one about ``space.axis``; parallel ones lie on it, whatever they round to."""
-    xp, gap = space.xp, unit - space.asarray(space.axis)
+def about_axis(space: Space, unit: Any, axis: np.ndarray) -> Any:
+    """Rows of length one about an axis; parallel ones lie on it, whatever they round to."""
+    xp, gap = space.xp, unit - space.asarray(axis)
     apart = xp.max(xp.abs(gap), axis=1, keepdims=True) > PARALLEL
     return gap * xp.astype(apart, gap.dtype)
 
@@ -126,7 +126,7 @@ def unit_block(space: Space, rows: slice) -> Any:
     unit, zero = unit_rows(space.X[rows, :], space.xp)
     if space.axis is None:
         return unit
-    unit = about_axis(space, unit)
+    unit = about_axis(space, unit, space.axis)
     return space.xp.concat([unit, square_lengths(unit, zero, space.xp)[:, None]], axis=1)
 
 
