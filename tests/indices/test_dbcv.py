@@ -10,16 +10,19 @@ from golden import read_json
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
+from sklearn.metrics import pairwise_distances
 
 import wellsep as ws
 from wellsep.compute.statistics import density_trees
 
 
 def _brute_tree(D, core):
-    """Kruskal over all pairs, sorted by mutual reachability and then by distance."""
+    """Kruskal over all pairs, by mutual reachability, then by the smaller core distance."""
     n = len(D)
     reach = np.maximum(D, np.maximum(core[:, None], core))
-    pairs = sorted((reach[i, j], D[i, j], i, j) for i in range(n) for j in range(i))
+    pairs = sorted(
+        (reach[i, j], *sorted((core[i], core[j])), i, j) for i in range(n) for j in range(i)
+    )
     parent = list(range(n))
 
     def root(x):
@@ -28,7 +31,7 @@ def _brute_tree(D, core):
         return x
 
     edges = []
-    for weight, _, i, j in pairs:
+    for weight, _, _, i, j in pairs:
         p, q = root(i), root(j)
         if p != q:
             parent[p] = q
@@ -129,9 +132,13 @@ def test_a_cluster_of_one_object_counts_nothing():
     )
 
 
-def test_a_lone_object_is_as_far_away_as_it_lies():
-    # two objects at 0 and 1, both inner, both with core distance 1; the lone one at 3
-    assert ws.dbcv_clusters([[0.0], [1], [3]], [0, 0, 1]) == pytest.approx([(2 - 1) / 2, 0])
+@pytest.mark.parametrize("ties", ["core", "hdbscan"])
+def test_a_cluster_of_one_object_is_noise(ties):
+    X, y = _blobs(2, k=2, spread=6)
+    apart = np.where(np.arange(len(y)) == 3, 2, y)
+    noise = np.where(apart == 2, -1, y)
+    assert ws.dbcv_score(X, apart, ties=ties) == ws.dbcv_score(X, noise, ties=ties)
+    assert ws.dbcv_score(X, np.arange(len(X)) == 3, ties=ties) == 0  # one cluster and noise
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -150,6 +157,66 @@ def test_the_ties_of_hdbscan_give_its_value(case):
     X, y = np.array(case["X"]), np.array(case["y"])
     assert ws.dbcv_score(X, y, ties="hdbscan") == pytest.approx(case["value"], abs=1e-12)
     assert ws.dbcv_clusters(X, y, ties="hdbscan") == pytest.approx(case["clusters"], abs=1e-12)
+
+
+def _as_hdbscan(X, y, metric, d):
+    """hdbscan's reading with its own distances; their rounding decides which copies are equal."""
+    parts = []
+    for label in np.unique(y[y >= 0]):
+        P = X[y == label]
+        D, n = pairwise_distances(P, metric=metric), len(P)
+        powers = D.copy()
+        powers[D != 0] = (1 / D[D != 0]) ** d
+        core = powers.sum(axis=1) / (n - 1)
+        core = core ** (-1 / d) if core.sum() else np.zeros(n)
+        reach = np.maximum(D, np.maximum(core[:, None], core))
+        joined, edges = [0], []
+        best = reach[0].copy()
+        while len(joined) < n:
+            best[joined] = np.inf
+            new = int(best.argmin())
+            first = min(i for i in joined if np.isclose(reach[new, i], best[new]))
+            edges.append((first, new, best[new]))
+            joined.append(new)
+            best = np.minimum(best, reach[new])
+        degree = np.bincount([v for i, j, _ in edges for v in (i, j)], minlength=n)
+        inner = np.flatnonzero(degree > 1) if (degree > 1).any() else np.array([0])
+        between = [w for i, j, w in edges if degree[i] > 1 and degree[j] > 1]
+        parts.append((P[inner], core[inner], max(between or [w for *_, w in edges]), n))
+    value = 0
+    for P, core, longest, n in parts:
+        nearest = min(
+            np.maximum(cdist(P, Q, metric), np.maximum(core[:, None], other)).min()
+            for Q, other, *_ in parts
+            if Q is not P
+        )
+        value += n / len(y) * (nearest - longest) / max(nearest, longest)
+    return value
+
+
+def _rough(kind, seed):
+    """Sets on which rounding decides between trees."""
+    rng = np.random.default_rng(seed)
+    n, d, k = rng.integers([12, 1, 2], [50, 6, 4])
+    y = np.concatenate([np.arange(k), np.arange(k), rng.integers(-1, k, n - 2 * k)])
+    X = rng.normal(size=(n, d)) + 3 * rng.normal(size=(k, d))[y]
+    return {
+        "offset": X + 1e5,
+        "duplicates": X[rng.integers(0, n // 2, n)],
+        "on a line": np.outer(0.1 * rng.integers(0, 9, n), X[0]) + X[1],
+        "whole numbers": np.round(X),
+    }[kind], y
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "chebyshev"])
+@pytest.mark.parametrize("kind", ["offset", "duplicates", "on a line", "whole numbers"])
+def test_the_ties_of_hdbscan_are_rounded_as_it_rounds(kind, metric):
+    for seed in range(8):
+        X, y = _rough(kind, seed)
+        for d in (X.shape[1], 2.5):
+            power = {} if d == X.shape[1] else {"d": d}
+            found = ws.dbcv_score(X, y, ties="hdbscan", metric=metric, **power)
+            assert found == pytest.approx(_as_hdbscan(X, y, metric, d), abs=1e-9), (seed, d)
 
 
 def _inner_of_all_trees(P):
@@ -187,7 +254,7 @@ def test_ties_do_not_matter_where_all_shortest_trees_agree():
 
 
 def test_ties_must_be_a_known_rule():
-    with pytest.raises(ValueError, match="ties must be one of 'distance', 'hdbscan', got 'first'"):
+    with pytest.raises(ValueError, match="ties must be one of 'core', 'hdbscan', got 'first'"):
         ws.dbcv_score([[0.0], [1], [3]], [0, 0, 1], ties="first")
 
 
@@ -237,11 +304,11 @@ def _many(seed=0, n=150, d=3):
 @pytest.mark.parametrize(
     "sizes",
     [
-        {"SHARED": 60, "TABLES": 1500},
-        {"SHARED": 20, "TABLES": 400},
+        {"SHARED": 60},
+        {"SHARED": 20, "TOGETHER": 40},
         {"BLOCK": 7},
         {"NARROW": 1},
-        {"ABREAST": 60},
+        {"TOGETHER": 1},
     ],
 )
 @pytest.mark.parametrize("d", [1, 3, 40])
@@ -265,13 +332,13 @@ def test_one_partition_among_many_has_the_value_it_has_alone(d):
 def test_a_cluster_that_several_partitions_have_is_grown_once(monkeypatch):
     X, partitions = _many()
     grown = []
-    grow = density_trees.grow_trees
+    grow = density_trees._side_by_side
 
-    def counted(flat, strides, places, cores):
-        grown.extend(places)
-        return grow(flat, strides, places, cores)
+    def counted(squares, sizes, d):
+        grown.extend(sizes)
+        return grow(squares, sizes, d)
 
-    monkeypatch.setattr(density_trees, "grow_trees", counted)
+    monkeypatch.setattr(density_trees, "_side_by_side", counted)
     ws.score_partitions(X, {k: partitions[k] for k in ("two", "four", "four again")}, ["dbcv"])
     assert len(grown) == 2 + 4
 
@@ -289,7 +356,7 @@ def test_the_work_does_not_grow_with_the_number_of_clusters(monkeypatch):
     """Small clusters share batches and blocks: none asks for a search of its own."""
     n = 3000
     X = np.random.default_rng(0).normal(size=(n, 2))
-    calls = {"grow_trees": 0, "_separation": 0, "spanning_tree": 0}
+    calls = {"linkage": 0, "_separation": 0, "spanning_tree": 0}
     for name in calls:
         real = getattr(density_trees, name)
 
@@ -299,4 +366,5 @@ def test_the_work_does_not_grow_with_the_number_of_clusters(monkeypatch):
 
         monkeypatch.setattr(density_trees, name, counted)
     ws.dbcv_score(X, np.arange(n) // 3)
-    assert calls == {"grow_trees": 1, "_separation": 1, "spanning_tree": 0}
+    assert calls["linkage"] <= n / 100
+    assert (calls["_separation"], calls["spanning_tree"]) == (1, 0)

@@ -101,7 +101,7 @@ def leaf_order(space: Space, min_points: int) -> LeafOrder:
 def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
     from wellsep.compute.metrics.table import rows_of
     from wellsep.compute.statistics.neighbour_graph import nearest_neighbours
-    from wellsep.compute.statistics.spanning_tree import spanning_tree
+    from wellsep.compute.statistics.spanning_tree import Dissimilarities, spanning_tree
 
     n = len(X)
     if n < min_points:
@@ -112,7 +112,7 @@ def _grown(X: np.ndarray, min_points: int, jobs: int) -> LeafOrder:
     core = np.zeros(n)  # the object itself is the first of its min_points
     if min_points > 1:
         core = nearest_neighbours(X, min_points - 1, n_jobs=jobs).distances[:, -1]
-    tree = spanning_tree(rows_of(X - X.mean(axis=0)), jobs, core=core * core)
+    tree = spanning_tree(Dissimilarities(rows_of(X - X.mean(axis=0)), core * core), jobs)
     heights = np.sqrt(tree.squares)
     rising = np.argsort(heights, kind="stable")
     return _joined(tree.edges[rising], heights[rising], core)

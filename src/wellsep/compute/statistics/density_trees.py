@@ -1,37 +1,52 @@
 """Density trees of clusters: core distances, mutual reachability, what joins and parts clusters.
 
 Trees lie inside clusters, so partitions share them only where they share a cluster. What all
-clusters share are distances: small data have one table of them, and Prim's algorithm grows the
-trees of all clusters of all partitions side by side.
+clusters share are distances: small data have one table of them where there are many partitions.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 
+from wellsep.compute.data.opening import Space, host
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.table import Rows, find, numpy_squares, pair_squares, rows_of
+from wellsep.compute.metrics.foreign import elsewhere, known_elsewhere
+from wellsep.compute.metrics.table import Metric, find, rows_of
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.spanning_tree import TIE, Dissimilarities, spanning_tree
+from wellsep.compute.statistics.density_pairs import MetricPairs
+from wellsep.compute.statistics.spanning_tree import (
+    PLACE_BITS,
+    TIE,
+    Dissimilarities,
+    mark_places,
+    spanning_tree,
+)
 
-SHARED = 2048  # objects; so many have one table of distances for all partitions
-TABLES = SHARED**2  # entries of the tables of small clusters that are worked on at once
-ABREAST = 1 << 18  # objects of clusters of about the same size whose trees grow side by side
+PLACES = 1 << PLACE_BITS // 2  # two such places fit into the last bits of a number
+SHARED = PLACES  # objects; so many have one table of distances
+TOGETHER = 128  # objects of small clusters whose trees grow in one table
 BLOCK = 256  # inner objects of a block whose reach is looked for
 NARROW = 128  # columns; up to so many, distances are computed again sooner than picked from a table
-FAINT = 1e-250  # a sum of powers below this has lost digits
+CLOSE = 1e-4  # squared distances below this share of squared lengths are computed again
+FAR = 2.0**1000  # between clusters that share a table
+AT_ONCE = 1 << 20  # pairs that may tie and are looked at together
 
 
 class DensityTrees(NamedTuple):
-    """What the minimum spanning trees of mutual reachability say about one partition."""
+    """What the minimum spanning trees of mutual reachability say about one partition.
+
+    A cluster of one object has no tree: it is noise, as in the authors' program.
+    """
 
     sizes: np.ndarray  # (K,)
-    sparseness: np.ndarray  # (K,) longest inner edge of a cluster's tree; NaN for a single object
-    separation: np.ndarray  # (K,) shortest reach to inner objects of another; inf if there is none
+    sparseness: np.ndarray  # (K,) longest inner edge of a cluster's tree; NaN without one
+    separation: np.ndarray  # (K,) shortest reach to inner objects of another; NaN without trees
     n_objects: int  # all, with those that are not counted
 
 
@@ -44,50 +59,64 @@ class Tree(NamedTuple):
 
 
 class Grown(NamedTuple):
-    """Edges between columns of a table, and the squared core distances of its members."""
+    """One cluster's tree, and the squared core distances of its members."""
 
     edges: np.ndarray  # (size - 1, 2) places among the members
+    reach: np.ndarray  # (size - 1,) squared reachability, to one part in 10⁹
     core: np.ndarray  # (size,)
+    rank: np.ndarray  # (size,) by core distance and sum of squared distances; equal ones share it
 
 
 def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
-    """Option ``ties``: which of equally short trees is taken, "distance" or "hdbscan".
+    """Option ``ties``: which of equally short trees is taken, "core" or "hdbscan".
 
     Options ``metric`` and ``d``: other distances than Euclidean, and the power of core distances.
     """
-    other = [w for w in wants if w.get("metric", "euclidean") != "euclidean" or w.get("d")]
-    if other:
-        from wellsep.compute.statistics.density_pairs import trees_by_pairs
-
-        found = {
-            w: trees_by_pairs(
-                task.space,
-                find(w.get("metric", "euclidean")),
-                task.partitions.codes,
-                w.get("d") or task.space.d,
-            )
-            for w in other
-        }
-        rest = [w for w in wants if w not in found]
-        return {**found, **(provide_density_trees(task, rest) if rest else {})}
-    X, jobs = task.space.on_host().X, task.space.host_jobs
-    rows = rows_of(X - X.mean(axis=0))
-    codes = task.partitions.codes
-    clusters, numbers = distinct_clusters(codes)
-    table = _squares(rows, slice(None)) if len(X) <= SHARED else None
-    found = {}
+    space, jobs, found = task.space, task.space.host_jobs, {}
     for one in wants:
-        if one.get("ties") == "hdbscan":
-            trees = [_first_tree(rows, members) for members in clusters]
-        elif table is not None:
-            trees = _from_shared_table(rows, table, clusters)
+        metric, d = find(one.get("metric", "euclidean")), one.get("d") or space.d
+        plain, first = metric == find("euclidean"), one.get("ties") == "hdbscan"
+        order = np.arange(space.n) if first else _order_of_rows(space)
+        clusters, numbers = distinct_clusters(task.partitions.codes[:, order])
+        pairs = _euclidean(_rows(space)[order]) if plain else MetricPairs(space, metric, order)
+        table = None
+        if first:
+            distances = _as_in_hdbscan(space, metric, pairs)
+            trees = [_first_tree(distances(m), m, d) if len(m) > 1 else None for m in clusters]
         else:
-            trees = _from_own_tables(rows, clusters, jobs)
-        found[one] = [
-            _part(rows, table, [trees[k] for k in mine], [len(clusters[k]) for k in mine], jobs)
-            for mine in numbers
-        ]
+            if sum(len(m) ** 2 for m in clusters) > space.n**2 and space.n <= SHARED:
+                with one_blas_thread():
+                    table = pairs.plain(slice(None), slice(None))
+            trees = _grow(pairs, table, clusters, d, jobs)
+        table = None if plain and space.d <= NARROW else table
+        found[one] = []
+        for mine in numbers:
+            sizes = np.array([len(clusters[k]) for k in mine])
+            some = [tree for k in mine if (tree := trees[k]) is not None]
+            values = np.full((2, len(mine)), np.nan)
+            if len(some) > 1:
+                values[0, sizes > 1] = [tree.sparseness for tree in some]
+                values[1, sizes > 1] = _separation(pairs, table, some, jobs)
+            found[one].append(DensityTrees(sizes, *values, space.n))
     return found
+
+
+def _euclidean(X: np.ndarray) -> Dissimilarities:
+    return Dissimilarities(rows_of(X - X.mean(axis=0)), close=CLOSE)
+
+
+def _rows(space: Space) -> np.ndarray:
+    """The rows in float64 on the host, as they were given."""
+    space.refuse_sparse()
+    return np.ascontiguousarray(host(space.X), dtype=np.float64)
+
+
+def _order_of_rows(space: Space) -> np.ndarray:
+    """An order that is the same however the objects came, so that sums are rounded alike."""
+    if space.own_metric is not None:
+        return np.arange(space.n)
+    X = _rows(space) + 0.0  # a zero without its sign
+    return X.view(f"V{X.itemsize * X.shape[1]}")[:, 0].argsort(kind="stable")
 
 
 def distinct_clusters(codes: np.ndarray) -> tuple[list[np.ndarray], list[list[int]]]:
@@ -107,200 +136,242 @@ def distinct_clusters(codes: np.ndarray) -> tuple[list[np.ndarray], list[list[in
     return clusters, numbers
 
 
-def _squares(rows: Rows, members: np.ndarray | slice) -> np.ndarray:
-    """Squared distances between some objects, infinite from each to itself."""
-    some = rows if isinstance(members, slice) else rows.take(members)
-    barred = np.eye(len(some.X), dtype=bool)
-    with one_blas_thread():
-        table = Dissimilarities(some, None).table(slice(None), slice(None), barred)
-    return np.maximum(table, 0, out=table)
+def _grow(
+    pairs: Dissimilarities,
+    table: np.ndarray | None,
+    clusters: list[np.ndarray],
+    d: float,
+    jobs: int,
+) -> list[Tree | None]:
+    """Small clusters share a table, large ones are worked on by blocks; None for one object."""
+    trees: list[Tree | None] = [None] * len(clusters)
+    for batch in _batches(clusters):
+        sizes = np.array([len(clusters[k]) for k in batch])
+        members = np.concatenate([clusters[k] for k in batch])
+        if sizes[0] > SHARED:
+            grown = [_by_blocks(pairs.take(members), d, jobs)]
+        elif table is not None:
+            grown = _side_by_side(table[members[:, None], members], sizes, d)
+        else:
+            with one_blas_thread():
+                squares = pairs.take(members).plain(slice(None), slice(None))
+            grown = _side_by_side(squares, sizes, d)
+        for k, one in zip(batch, grown, strict=True):
+            trees[k] = _tree(pairs, clusters[k], one)
+    return trees
 
 
-def _from_shared_table(rows: Rows, table: np.ndarray, clusters: list[np.ndarray]) -> list[Tree]:
-    """Powers of distances are taken once for all clusters."""
-    d = rows.X.shape[1]
-    top, powers = _scaled_powers(table, d)
-    cores = []
-    for members in clusters:
-        total = powers[members[:, None], members].sum(axis=1)
-        with np.errstate(divide="ignore"):
-            logs = np.log(total) + top[members]
-        faint = np.flatnonzero(total < FAINT)
-        if len(faint):
-            logs[faint] = log_powers(table[members[faint][:, None], members], d)
-        cores.append(core_of(logs, len(members), d))
-    grown = grow_trees(table.ravel(), [len(table)] * len(clusters), clusters, cores)
-    return [_tree(rows, m, g) for m, g in zip(clusters, grown, strict=True)]
+def _batches(clusters: list[np.ndarray]) -> Iterator[list[int]]:
+    """Numbers of small clusters that fit together; a larger one is alone."""
+    batch: list[int] = []
+    room = TOGETHER
+    several = [k for k, members in enumerate(clusters) if len(members) > 1]
+    for k in sorted(several, key=lambda k: (len(clusters[k]), clusters[k][0])):
+        if batch and len(clusters[k]) > min(room, SHARED):
+            yield batch
+            batch, room = [], TOGETHER
+        batch.append(k)
+        room -= len(clusters[k])
+    if batch:
+        yield batch
 
 
-def _scaled_powers(table: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) the largest ln distance^−d of each object, and all its powers over that one."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(table)
-    logs *= -d / 2  # inf for a duplicate, -inf from an object to itself
-    top = np.where(np.isposinf(logs), -np.inf, logs).max(axis=1)
-    top = np.where(np.isfinite(top), top, 0.0)
-    logs -= top[:, None]
-    with np.errstate(over="ignore"):
-        return top, np.exp(logs, out=logs)
+def _side_by_side(squares: np.ndarray, sizes: np.ndarray, d: float) -> list[Grown]:
+    """Trees of clusters whose members lie side by side in a table, which is overwritten.
+
+    SciPy's single linkage is Prim's algorithm. It returns the length of each edge alone, but the
+    last bits of a length say which objects the edge joins: their places by rising core distance.
+    """
+    np.fill_diagonal(squares, np.inf)
+    own = np.repeat(np.arange(len(sizes)), sizes)
+    if len(sizes) > 1:
+        squares[own[:, None] != own] = np.inf
+    core = core_of(log_powers(squares, d), sizes[own], d)
+    level, rank, order = _by_density(
+        core, lambda at: np.where(squares[at] < np.inf, squares[at], 0).sum(axis=1)
+    )
+    np.maximum(squares, level, out=squares)
+    np.maximum(squares, level[:, None], out=squares)
+    if len(sizes) > 1:
+        np.minimum(squares, FAR, out=squares)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    lower = (PLACES - 1) * place
+    ends = np.minimum(lower, lower[:, None])
+    ends += place
+    ends += place[:, None]  # the lower place times PLACES, plus the higher
+    keys = mark_places(squareform(squares, checks=False), squareform(ends, checks=False))
+    keys = linkage(keys, "single")[:, 2]
+    keys = keys[keys < FAR]
+    ends = keys.view(np.int64) % PLACES**2
+    edges = order[np.column_stack([ends // PLACES, ends % PLACES])]
+    reach = (keys.view(np.int64) - ends).view(np.float64)
+    grown = []
+    for k, start in enumerate(np.cumsum(sizes) - sizes):
+        members = slice(start, start + sizes[k])
+        mine = own[edges[:, 0]] == k
+        grown.append(Grown(edges[mine] - start, reach[mine], core[members], rank[members]))
+    return grown
+
+
+def _by_density(
+    core: np.ndarray, sums: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Core distances without their rounding, ranks by them, and an order; ``sums`` part ties."""
+    level = _levels(core)
+    order = np.argsort(level, kind="stable")
+    new = _steps(level[order])
+    if not new.all():
+        total, tied = np.zeros_like(core), ~new
+        tied[:-1] |= ~new[1:]
+        total[order[tied]] = _levels(sums(order[tied]))
+        order = np.lexsort((total, level))
+        new = _steps(level[order]) | _steps(total[order])
+    rank = np.empty_like(order)
+    rank[order] = np.cumsum(new)
+    return level, rank, order
+
+
+def _levels(values: np.ndarray) -> np.ndarray:
+    """Values, each replaced by the smallest of those that differ by rounding only."""
+    order = np.argsort(values, kind="stable")
+    rising = values[order]
+    new = _steps(rising, TIE)
+    level = np.empty_like(values)
+    level[order] = rising[new][np.cumsum(new) - 1]
+    return level
+
+
+def _steps(values: np.ndarray, share: float = 0.0) -> np.ndarray:
+    """Whether each value lies by more than a share of itself above the one before it."""
+    new = np.ones(len(values), dtype=bool)
+    np.greater(values[1:] - values[:-1], share * values[1:], out=new[1:])
+    return new
 
 
 def log_powers(squares: np.ndarray, d: float) -> np.ndarray:
     """ln Σ distance^−d over each row; inf beside a duplicate."""
     with np.errstate(divide="ignore", over="ignore"):
-        powers = -d / 2 * np.log(squares)
+        powers = np.log(squares)
+        powers *= -d / 2
         top = powers.max(axis=1)
         safe = np.where(np.isfinite(top), top, 0)
-        found: np.ndarray = np.log(np.exp(powers - safe[:, None]).sum(axis=1)) + safe
+        powers -= safe[:, None]
+        found: np.ndarray = np.log(np.exp(powers, out=powers).sum(axis=1)) + safe
     return found
 
 
-def core_of(logs: np.ndarray, size: int, d: float) -> np.ndarray:
+def core_of(logs: np.ndarray, size: int | np.ndarray, d: float) -> np.ndarray:
     """Squared (mean over the others of distance^−d)^(−1/d), in logarithms; 0 beside a duplicate."""
-    return np.exp(-2 / d * (logs - np.log(max(size - 1, 1))))
+    with np.errstate(over="ignore"):
+        core: np.ndarray = np.exp(-2 / d * (logs - np.log(size - 1)))
+    return core
 
 
-def _from_own_tables(rows: Rows, clusters: list[np.ndarray], jobs: int) -> list[Tree]:
-    """Small clusters in batches, each with a table of its own; large ones by blocks."""
-    trees: list[Any] = [None] * len(clusters)
-    for batch in _batches([len(members) for members in clusters]):
-        if len(clusters[batch[0]]) > SHARED:
-            trees[batch[0]] = _by_blocks(rows, clusters[batch[0]], jobs)
-            continue
-        tables = [_squares(rows, clusters[k]) for k in batch]
-        d = rows.X.shape[1]
-        cores = [core_of(log_powers(table, d), len(table), d) for table in tables]
-        flat = np.concatenate([table.ravel() for table in tables])
-        places = [np.arange(len(table)) for table in tables]
-        for k, grown in zip(
-            batch, grow_trees(flat, [len(t) for t in tables], places, cores), strict=True
-        ):
-            trees[k] = _tree(rows, clusters[k], grown)
-    return trees
+def _by_blocks(pairs: Dissimilarities, d: float, jobs: int) -> Grown:
+    core, total = core_squares(pairs, d, jobs)
+    level, rank, order = _by_density(core, lambda at: total[at])
+    tree = spanning_tree(pairs.take(order, level[order]), jobs)
+    return Grown(order[np.sort(tree.edges, axis=1)], tree.squares, core, rank)
 
 
-def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Clusters whose tables fit together; a large cluster is alone."""
-    batch: list[int] = []
-    room = 0
-    for k in np.argsort(sizes, kind="stable").tolist():
-        if batch and (room + sizes[k] ** 2 > TABLES or sizes[k] > SHARED):
-            yield batch
-            batch, room = [], 0
-        batch.append(k)
-        room += sizes[k] ** 2
-    if batch:
-        yield batch
+def core_squares(pairs: Dissimilarities, d: float, jobs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Squared core distances of the members of one cluster, and sums of squares, by blocks."""
+    n = len(pairs)
+    blocks = cut_rows(n, ROWS)
+    core, total = np.empty(n), np.zeros(n)
+
+    def visit(i: slice) -> None:
+        logs = np.full(i.stop - i.start, -np.inf)
+        for j in blocks:
+            table = pairs.plain(i, j)
+            total[i] += table.sum(axis=1)
+            if i == j:
+                np.fill_diagonal(table, np.inf)
+            logs = np.logaddexp(logs, log_powers(table, d))
+        core[i] = core_of(logs, n, d)
+
+    in_threads(jobs, visit, iter([[(i,) for i in blocks]]))
+    return core, total
 
 
-def _by_blocks(rows: Rows, members: np.ndarray, jobs: int) -> Tree:
-    X = rows.X[members]
-    some = rows_of(X - X.mean(axis=0))
-    core = core_squares(some, jobs)
-    tree = spanning_tree(some, jobs, core=core)
-    return _tree(rows, members, Grown(tree.edges, core))
-
-
-def grow_trees(
-    flat: np.ndarray, strides: Sequence[int], places: Sequence[np.ndarray], cores: list[np.ndarray]
-) -> list[Grown]:
-    """Prim's trees of mutual reachability of many clusters, side by side.
-
-    Cluster c has the squared distance of its members a and b at ``start + a * stride + b`` of
-    ``flat``. Where every stride is that of the same table, all clusters start at 0.
-    """
-    grown: list[Any] = [None] * len(places)
-    shared = len(flat) == strides[0] ** 2 if strides else True
-    starts = np.zeros(len(places), dtype=np.intp)
-    if not shared:
-        starts[1:] = np.cumsum(np.square(strides))[:-1]
-    sizes = np.array([len(p) for p in places])
-    width = np.frexp(np.maximum(sizes - 1, 1))[1]  # clusters of about the same size go together
-    for one in np.unique(width):
-        alike = np.flatnonzero(width == one)
-        alike = alike[np.argsort(-sizes[alike], kind="stable")]
-        most = max(1, ABREAST // int(sizes[alike[0]]))
-        for first in range(0, len(alike), most):
-            which = alike[first : first + most]
-            mine = which.tolist()
-            some = [places[c] for c in mine], [cores[c] for c in mine]
-            edges = _prim(flat, starts[which], np.asarray(strides)[which], *some)
-            for c, joins in zip(mine, edges, strict=True):
-                grown[c] = Grown(np.searchsorted(places[c], joins), cores[c])
-    return grown
-
-
-def _prim(
-    flat: np.ndarray,
-    starts: np.ndarray,
-    strides: np.ndarray,
-    places: list[np.ndarray],
-    cores: list[np.ndarray],
-) -> list[np.ndarray]:
-    """The edges (size - 1, 2) of each tree, as places; clusters come by falling size.
-
-    Columns are the objects that are still outside. The one that joins leaves its column to the
-    last, so that the tables become narrower and clusters that are done drop out at the end.
-    """
-    sizes = np.array([len(p) for p in places])
-    count, width = len(places), int(sizes[0])
-    place = np.zeros((count, width), dtype=np.intp)
-    core = np.full((count, width), np.inf)  # beyond a cluster's end nothing is within reach
-    for c, (p, r) in enumerate(zip(places, cores, strict=True)):
-        place[c, : len(p)], core[c, : len(p)] = p, r
-    key = np.full((count, width), np.inf)
-    parent = np.zeros((count, width), dtype=np.intp)
-    joins = np.zeros((count, width, 2), dtype=np.intp)
-    chosen = np.zeros(count, dtype=np.intp)
-    for step in range(width):
-        live = int(np.searchsorted(-sizes, -step, side="left"))  # clusters of more than step
-        every = np.arange(live)
-        at = chosen[:live]
-        joined, reach = place[every, at], core[every, at]
-        joins[:live, step, 0], joins[:live, step, 1] = parent[every, at], joined
-        last = sizes[:live] - 1 - step
-        for table in (place, core, key, parent):
-            table[every, at] = table[every, last]
-        core[every, last], key[every, last] = np.inf, np.inf
-        live = int(np.searchsorted(-sizes, -step - 1, side="left"))
-        left = width - step - 1
-        if live == 0 or left == 0:
-            break
-        at_row = (starts[:live] + joined[:live] * strides[:live])[:, None]
-        plain = flat.take(at_row + place[:live, :left])
-        value = np.maximum(plain, reach[:live, None])
-        np.maximum(value, core[:live, :left], out=value)
-        plain *= TIE
-        value += plain
-        nearer = value < key[:live, :left]
-        np.copyto(key[:live, :left], value, where=nearer)
-        np.copyto(parent[:live, :left], joined[:live, None], where=nearer)
-        chosen[:live] = key[:live, :left].argmin(axis=1)
-    return [joins[c, 1:size] for c, size in enumerate(sizes)]
-
-
-def _tree(rows: Rows, members: np.ndarray, grown: Grown) -> Tree:
+def _tree(pairs: Dissimilarities, members: np.ndarray, grown: Grown) -> Tree:
     """Inner objects have two or more edges, inner edges join two of them; a cluster that has none
     of either (two or three objects, a star) counts all."""
-    if len(members) < 2:
-        return lone(members)
-    edges, core = grown
-    inner = np.bincount(edges.reshape(-1), minlength=len(members)) > 1
-    between = edges[inner[edges].all(axis=1)]
-    if len(between):
-        edges = between
-    i, j = members[edges[:, 0]], members[edges[:, 1]]
-    squares = np.maximum(pair_squares(rows, i, rows, j), core[edges].max(axis=1))
+    edges, reach, core, rank = grown
+    degree = np.bincount(edges.reshape(-1), minlength=len(members))
+    if len(set(rank[core > 0].tolist())) < np.count_nonzero(core):
+        edges, reach, degree = _with_ties(pairs, members, grown)
+    inner = degree > 1
+    between = inner[edges].all(axis=1)
+    if between.any():
+        edges, reach = edges[between], reach[between]
+    i, j = edges[reach >= (1 - 2 * TIE) * reach.max()].T
+    squares = np.maximum(pairs.exact(members[i], members[j]), np.maximum(core[i], core[j]))
     places = np.flatnonzero(inner) if inner.any() else np.arange(len(members))
     return Tree(members[places], core[places], float(np.sqrt(squares.max())))
 
 
-def lone(members: np.ndarray) -> Tree:
-    """A single object: no density and no edge, but a place, from which others are far or near."""
-    return Tree(members, np.zeros(len(members)), np.nan)
+def _with_ties(
+    pairs: Dissimilarities, members: np.ndarray, grown: Grown
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All edges that tie with one of the tree, their reach, and the number of joins at each object.
+
+    Edges tie where reachability is equal and both ends have equal ranks. Which of them a tree
+    takes would depend on the order of the objects, so all count. Those that tie between the same
+    two parts of the tree are one join, for a tree has one of them.
+    """
+    n, core, rank = len(members), grown.core, grown.rank
+    copies = grown.edges[grown.reach == 0][:, 1]  # all other edges of a place have the first end
+    equal = {r: np.setdiff1d(np.flatnonzero(rank == r), copies) for r in set(rank.tolist())}
+    tied = np.array([core[m] > 0 and len(equal[r]) > 1 for m, r in enumerate(rank.tolist())])
+
+    def reach_of(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return np.maximum(pairs.exact(members[i], members[j]), np.maximum(core[i], core[j]))
+
+    ends = np.take_along_axis(grown.edges, np.argsort(rank[grown.edges], axis=1), axis=1)
+    reach = reach_of(*ends.T)
+    order = np.lexsort((rank[ends[:, 1]], rank[ends[:, 0]], _levels(reach)))
+    part, edges, lengths, joins = np.arange(n), [], [], []
+    for i, j, length in zip(*ends[order].T.tolist(), reach[order].tolist(), strict=True):
+        if part[i] == part[j]:
+            continue
+        both = np.array([[i, j]])
+        if tied[i] or tied[j]:
+            own, other = equal[rank[i]], equal[rank[j]]
+            both = np.concatenate(
+                [
+                    pair[np.abs(reach_of(*pair.T) - length) <= 2 * TIE * length]
+                    for some in cut_rows(len(own), max(1, AT_ONCE // len(other)))
+                    for pair in [np.array(np.meshgrid(own[some], other)).reshape(2, -1).T]
+                ]
+            )
+            both = both[part[both[:, 0]] != part[both[:, 1]]]
+        edges.append(both)
+        lengths.append(np.full(len(both), length))
+        joins.append(np.sort(part[both], axis=1) @ [n, 1] + n * n * len(joins))
+        for x, y in both.tolist():
+            part[part == part[x]] = part[y]
+    both, join = np.concatenate(edges), np.unique(np.concatenate(joins), return_inverse=True)[1]
+    at, join = np.divmod(np.unique(both.T * (len(join) + 1) + join), len(join) + 1)
+    degree, total = np.bincount(at, minlength=n), np.bincount(at, weights=join, minlength=n)
+    # Two objects with the same two joins: the second of these ends at one of them only.
+    first, second = both.T
+    alone = (degree[first] == 2) & (degree[second] == 2) & (total[first] == total[second])
+    return both[~alone], np.concatenate(lengths)[~alone], degree
 
 
-def _first_tree(rows: Rows, members: np.ndarray) -> Tree:
+def _as_in_hdbscan(
+    space: Space, metric: Metric, pairs: Dissimilarities
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Distances between objects, rounded as in hdbscan where scikit-learn has the metric."""
+    if isinstance(metric.name, str) and metric.coordinates and known_elsewhere(metric.name):
+        X = _rows(space) * (1 if metric.finish else space.unit)
+        return lambda at: elsewhere(some := X[at], some, metric.name)
+    return lambda at: np.sqrt(pairs.take(at).plain(slice(None), slice(None)))
+
+
+def _first_tree(distances: np.ndarray, members: np.ndarray, d: float) -> Tree:
     """The tree of ``hdbscan.validity``, which depends on the order of the rows.
 
     Prim's algorithm starts at the first row; of equally near objects the first is taken. A new
@@ -308,28 +379,19 @@ def _first_tree(rows: Rows, members: np.ndarray) -> Tree:
     it. Duplicates do not count in core distances. Of two objects the first alone is inner.
     """
     n = len(members)
-    if n < 2:
-        return lone(members)
-    X = rows.X[members]
-    X = X - X.mean(axis=0)
-    core = _cores_without_duplicates(X)
-
-    def reach(i: int) -> np.ndarray:
-        gap = X - X[i]
-        return np.maximum(np.sqrt(np.einsum("ij,ij->i", gap, gap)), np.maximum(core, core[i]))
-
+    with np.errstate(divide="ignore", over="ignore"):
+        core = np.where(distances != 0, (1 / distances) ** d, 0).sum(axis=1) / (n - 1)
+        core = core ** (-1 / d) if core.any() else core
+    reach = np.maximum(distances, np.maximum(core[:, None], core))
     edges, lengths = np.empty((n - 1, 2), dtype=np.intp), np.empty(n - 1)
-    inside, best = np.zeros(n, dtype=bool), np.full(n, np.inf)
-    row = reach(0)
-    inside[0] = True
+    inside, best, new = np.zeros(n, dtype=bool), np.full(n, np.inf), 0
     for step in range(n - 1):
-        np.minimum(best, row, out=best)
+        inside[new] = True
+        np.minimum(best, reach[new], out=best)
         best[inside] = np.inf
         new = int(best.argmin())
-        row = reach(new)
-        tied = np.flatnonzero(inside & np.isclose(row, best[new]))
-        edges[step], lengths[step] = (int(tied[0]), new), best[new]
-        inside[new] = True
+        near = np.flatnonzero(inside & np.isclose(reach[new], best[new]))
+        edges[step], lengths[step] = (int(near[0]), new), best[new]
     inner = np.bincount(edges.reshape(-1), minlength=n) > 1
     kept = inner[edges].all(axis=1)
     places = np.flatnonzero(inner) if inner.any() else np.zeros(1, dtype=np.intp)
@@ -337,40 +399,17 @@ def _first_tree(rows: Rows, members: np.ndarray) -> Tree:
     return Tree(members[places], core[places] ** 2, float(longest))
 
 
-def _cores_without_duplicates(X: np.ndarray) -> np.ndarray:
-    """(n,) (Σ distance^−d over those elsewhere / (n − 1))^(−1/d); 0 if all lie in one place."""
-    n, d = X.shape
-    core = np.zeros(n)
-    for i in range(n):
-        gap = X - X[i]
-        square = np.einsum("ij,ij->i", gap, gap)
-        square = square[square > 0]
-        if len(square):
-            core[i] = np.sqrt(core_of(log_powers(square[None], d), n, d)[0])
-    return core
-
-
-def _part(
-    rows: Rows, table: np.ndarray | None, trees: list[Tree], sizes: list[int], jobs: int
-) -> DensityTrees:
-    """What parts the clusters of one partition: the shortest reach of each to any other."""
-    sparseness = np.array([tree.sparseness for tree in trees])
-    alone = len(trees) < 2
-    separation = np.full(1, np.inf) if alone else _separation(rows, table, trees, jobs)
-    return DensityTrees(np.array(sizes), sparseness, separation, len(rows.X))
-
-
-def _separation(rows: Rows, table: np.ndarray | None, trees: list[Tree], jobs: int) -> np.ndarray:
+def _separation(
+    pairs: Dissimilarities, table: np.ndarray | None, trees: list[Tree], jobs: int
+) -> np.ndarray:
     """(K,) smallest max(core, core, distance) from inner objects of a cluster to another's."""
     inner = np.concatenate([tree.inner for tree in trees])
     core = np.concatenate([tree.core for tree in trees])
     codes = np.repeat(np.arange(len(trees)), [len(tree.inner) for tree in trees])
-    some = rows.take(inner)
+    some = pairs.take(inner)
 
     def squares(i: slice, j: slice) -> np.ndarray:
-        if table is None or rows.X.shape[1] <= NARROW:
-            return numpy_squares(some.take(i), some.take(j))
-        return table[inner[i][:, None], inner[j]]
+        return some.plain(i, j) if table is None else table[inner[i][:, None], inner[j]]
 
     best, pair = np.full(len(trees), np.inf), np.zeros((len(trees), 2), dtype=np.intp)
     lock = threading.Lock()
@@ -395,9 +434,9 @@ def _separation(rows: Rows, table: np.ndarray | None, trees: list[Tree], jobs: i
                 pair[one[better]] = np.column_stack([one, other[at]])[better]
 
     in_threads(jobs, visit, pair_rounds(len(blocks)))
-    pairs = [(min(one), max(one)) for one in pair.tolist()]
-    reach = {(a, b): _reach(rows, trees[a], trees[b]) for a, b in set(pairs)}
-    return np.array([reach[one] for one in pairs])
+    nearest = [(min(one), max(one)) for one in pair.tolist()]
+    reach = {(a, b): _reach(pairs, trees[a], trees[b]) for a, b in set(nearest)}
+    return np.array([reach[one] for one in nearest])
 
 
 def _firsts(codes: np.ndarray) -> np.ndarray:
@@ -405,33 +444,14 @@ def _firsts(codes: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.diff(codes, prepend=-1))
 
 
-def _reach(rows: Rows, a: Tree, b: Tree) -> float:
+def _reach(pairs: Dissimilarities, a: Tree, b: Tree) -> float:
     """Smallest max(core, core, distance) between the inner objects of two clusters."""
     best = np.inf
     for i in cut_rows(len(a.core), ROWS):
         for j in cut_rows(len(b.core), ROWS):
-            table = numpy_squares(rows.take(a.inner[i]), rows.take(b.inner[j]))
-            np.maximum(table, a.core[i][:, None], out=table)
+            table = np.maximum(pairs.plain(a.inner[i], b.inner[j]), a.core[i][:, None])
             np.maximum(table, b.core[j], out=table)
             r, c = divmod(int(table.argmin()), table.shape[1])
-            gap = rows.X[a.inner[i][r]] - rows.X[b.inner[j][c]]
-            best = min(best, max(float(gap @ gap), float(a.core[i][r]), float(b.core[j][c])))
+            square = pairs.exact(a.inner[i][[r]], b.inner[j][[c]])
+            best = min(best, max(float(square[0]), float(a.core[i][r]), float(b.core[j][c])))
     return float(np.sqrt(best))
-
-
-def core_squares(rows: Rows, jobs: int) -> np.ndarray:
-    """Squared core distances of the members of one cluster, block by block."""
-    n, d = rows.X.shape
-    pairs, blocks = Dissimilarities(rows, None), cut_rows(n, ROWS)
-    core = np.empty(n)
-
-    def visit(i: slice) -> None:
-        itself = np.arange(i.start, i.stop)
-        total = np.full(i.stop - i.start, -np.inf)
-        for j in blocks:
-            table = pairs.table(i, j, itself[:, None] == np.arange(j.start, j.stop))
-            total = np.logaddexp(total, log_powers(np.maximum(table, 0), d))
-        core[i] = core_of(total, n, d)
-
-    in_threads(jobs, visit, iter([[(i,) for i in blocks]]))
-    return core

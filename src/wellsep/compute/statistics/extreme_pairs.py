@@ -28,7 +28,11 @@ from wellsep.compute.metrics.table import (
 )
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.distance_sums import Sides
-from wellsep.compute.statistics.spanning_tree import nearest_neighbours, spanning_tree
+from wellsep.compute.statistics.spanning_tree import (
+    Dissimilarities,
+    nearest_neighbours,
+    spanning_tree,
+)
 
 NAMES = ("nearest_between", "nearest_within", "farthest_within")
 # One tree costs about as much as the direct search of so many partitions.
@@ -128,9 +132,10 @@ def _shared(rows: Rows, codes: np.ndarray, jobs: int, names: set[str]) -> dict[s
     tree would cross between them by a longer one.
     """
     found = {}
-    near = nearest_neighbours(rows, jobs)
+    pairs = Dissimilarities(rows)
+    near = nearest_neighbours(pairs, jobs)
     if "nearest_between" in names:
-        tree = spanning_tree(rows, jobs, near=near)
+        tree = spanning_tree(pairs, jobs, near)
         across = codes[:, tree.edges[:, 0]] != codes[:, tree.edges[:, 1]]  # (M, n - 1)
         found["nearest_between"] = np.where(across, tree.squares, np.inf).min(axis=1)
     if "nearest_within" in names:

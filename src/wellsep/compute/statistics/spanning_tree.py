@@ -11,10 +11,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, pair_rounds
-from wellsep.compute.metrics.table import CLOSE, Rows, pair_squares, recompute_close
+from wellsep.compute.metrics.table import CLOSE, Rows, pair_squares, recompute_close, rows_of
 
-# Ties of mutual reachability are broken by the plain distance, so that the tree is unique.
-TIE = 1e-9
+# The last bits of a reachability hold places: the tree is unique, and what differs less is equal.
+PLACE_BITS = 22
+TIE = 2.0 ** (PLACE_BITS - 52)
 
 
 class Neighbours(NamedTuple):
@@ -32,42 +33,76 @@ class Tree(NamedTuple):
 
 
 class Dissimilarities:
-    """Squared dissimilarities max(‖x − y‖², core_x, core_y) of blocks of objects."""
+    """Squared dissimilarities max(‖x − y‖², core_x, core_y) of blocks of objects.
 
-    def __init__(self, rows: Rows, core: np.ndarray | None) -> None:
-        self.rows, self.core = rows, core
-        self.limit = CLOSE[0] * 2 * float(rows.square.max(initial=0))
+    Objects that have a ``core`` come by rising core: of equal dissimilarities the one is smaller
+    that has the smaller core at one end.
+    """
 
-    def table(
-        self, i: np.ndarray | slice, j: slice, barred: np.ndarray | None = None
+    def __init__(self, rows: Rows, core: np.ndarray | None = None, close: float = CLOSE[0]) -> None:
+        self.rows, self.core, self.close = rows, core, close
+        self.limit = close * 2 * float(rows.square.max(initial=0))
+
+    def __len__(self) -> int:
+        return len(self.rows.X)
+
+    def take(self, members: np.ndarray, core: np.ndarray | None = None) -> Dissimilarities:
+        """Some of the objects, about their mean."""
+        X = self.rows.X[members]
+        return Dissimilarities(rows_of(X - X.mean(axis=0)), core, self.close)
+
+    def rough(self, i: np.ndarray | slice, j: np.ndarray | slice) -> np.ndarray:
+        """Squared distances from products: those of close pairs have few digits."""
+        table: np.ndarray = self.rows.left[i] @ self.rows.right[j].T
+        return table
+
+    def plain(
+        self, i: np.ndarray | slice, j: np.ndarray | slice, barred: np.ndarray | None = None
     ) -> np.ndarray:
-        """Pairs that are ``barred`` are infinitely far apart."""
-        table = self.rows.left[i] @ self.rows.right[j].T
+        """Squared distances; pairs that are ``barred`` are infinitely far apart."""
+        table = self.rough(i, j)
         if barred is not None:
             np.putmask(table, barred, np.inf)
         if table.min(initial=np.inf) < self.limit:
             recompute_close(table, self.rows.bare(i), self.rows.bare(j), self.limit)
+        return table
+
+    def table(
+        self, i: np.ndarray | slice, j: np.ndarray | slice, barred: np.ndarray | None = None
+    ) -> np.ndarray:
+        table = self.plain(i, j, barred)
         if self.core is None:
             return table
-        plain = table * TIE
         np.maximum(table, self.core[i][:, None], out=table)
         np.maximum(table, self.core[j], out=table)
-        table += plain
+        place = np.arange(len(self.core))
+        mark_places(table, np.minimum(place[i][:, None], place[j]))
+        if barred is not None:
+            np.putmask(table, barred, np.inf)
         return table
 
     def exact(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """(len(i),) without the tie-breaker."""
+        """(len(i),) without places."""
         squares = np.empty(len(i))
-        for part in cut_rows(len(i), 4096):
+        for part in (slice(start, start + 4096) for start in range(0, len(i), 4096)):
             squares[part] = pair_squares(self.rows, i[part], self.rows, j[part])
         if self.core is None:
             return squares
         return np.maximum(squares, np.maximum(self.core[i], self.core[j]))
 
 
-def nearest_neighbours(rows: Rows, jobs: int, core: np.ndarray | None = None) -> Neighbours:
+def mark_places(table: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Round numbers in place to one part in 10⁹, and add places below 2²² to their last bits."""
+    bits = table.view(np.int64)
+    bits += 1 << (PLACE_BITS - 1)
+    bits &= -1 << PLACE_BITS
+    bits += places
+    return table
+
+
+def nearest_neighbours(pairs: Dissimilarities, jobs: int) -> Neighbours:
     """The nearest other object of each; every pair of blocks is visited once and used both ways."""
-    pairs, n = Dissimilarities(rows, core), len(rows.X)
+    n = len(pairs)
     blocks = cut_rows(n, ROWS)
     itself = np.eye(ROWS, dtype=bool)
     best = Neighbours(np.full(n, -1), np.full(n, np.inf))
@@ -86,22 +121,20 @@ def nearest_neighbours(rows: Rows, jobs: int, core: np.ndarray | None = None) ->
 def _improve(best: Neighbours, rows: np.ndarray | slice, table: np.ndarray, start: int) -> None:
     at = table.argmin(axis=1)
     square = np.take_along_axis(table, at[:, None], axis=1)[:, 0]
-    better = square < best.square[rows]
+    tied = (square == best.square[rows]) & (at + start < best.nearest[rows])
+    better = (square < best.square[rows]) | tied
     best.square[rows] = np.where(better, square, best.square[rows])
     best.nearest[rows] = np.where(better, at + start, best.nearest[rows])
 
 
-def spanning_tree(
-    rows: Rows, jobs: int, *, core: np.ndarray | None = None, near: Neighbours | None = None
-) -> Tree:
+def spanning_tree(pairs: Dissimilarities, jobs: int, near: Neighbours | None = None) -> Tree:
     """Borůvka's rounds: each component takes its shortest way out.
 
     An object looks for its nearest neighbour outside its component only while what it found last
     (a lower bound, for components only grow) is below what its component knows already.
     """
-    n = len(rows.X)
-    pairs = Dissimilarities(rows, core)
-    near = nearest_neighbours(rows, jobs, core) if near is None else near
+    n = len(pairs)
+    near = nearest_neighbours(pairs, jobs) if near is None else near
     index, bound = near.nearest.copy(), near.square.copy()
     component = np.arange(n)
     edges: list[np.ndarray] = []
@@ -196,9 +229,6 @@ def _acyclic(a: np.ndarray, b: np.ndarray, count: int) -> Iterator[bool]:
 def _last_edges(pairs: Dissimilarities, component: np.ndarray, count: int, jobs: int) -> np.ndarray:
     """The shortest way between every two components in one pass, and the tree of those."""
     order = np.argsort(component, kind="stable")
-    ordered = Dissimilarities(
-        pairs.rows.take(order), None if pairs.core is None else pairs.core[order]
-    )
     groups = component[order]
     blocks = cut_rows(len(order), ROWS, groups)
     owner = [int(groups[b.start]) for b in blocks]
@@ -208,14 +238,14 @@ def _last_edges(pairs: Dissimilarities, component: np.ndarray, count: int, jobs:
     def visit(i: int, j: int) -> None:
         if owner[i] == owner[j]:
             return
-        table = ordered.table(blocks[i], blocks[j])
+        table = pairs.table(order[blocks[i]], order[blocks[j]])
         r, c = divmod(int(table.argmin()), table.shape[1])
         offer = float(table[r, c]), int(order[blocks[i].start + r]), int(order[blocks[j].start + c])
         with lock:
             best[owner[i], owner[j]] = min(offer, best.get((owner[i], owner[j]), offer))
 
     in_threads(jobs, visit, pair_rounds(len(blocks)))
-    ways = sorted((square, p, q, a, b) for (a, b), (square, p, q) in best.items())
-    _, start, end, a, b = map(np.array, zip(*ways, strict=True))
+    ways = sorted((square, max(p, q), p, q, a, b) for (a, b), (square, p, q) in best.items())
+    *_, start, end, a, b = map(np.array, zip(*ways, strict=True))
     kept = np.fromiter(_acyclic(a, b, count), dtype=bool, count=len(a))
     return np.column_stack([start, end])[kept]
