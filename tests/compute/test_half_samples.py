@@ -90,6 +90,36 @@ def test_a_half_scores_as_if_it_were_all_there_is(name, given, kind, monkeypatch
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
+def beside_a_far_cluster(far):
+    """Blobs, one of them far away, and partitions that keep it whole."""
+    X, parts = ugly()
+    X[np.arange(N) % 5 == 2] += far
+    names = ("true", "noisy", "one alone", "duplicates")
+    return X, parts.subset([parts.names.index(name) for name in names])
+
+
+@pytest.mark.parametrize("far", [1e2, 1e5, 1e8])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("name", "given"), [s for s in SPECS if "cosine" not in str(s)])
+def test_small_distances_of_a_half_are_not_lost_beside_a_far_cluster(name, given, dtype, far):
+    X, parts = beside_a_far_cluster(far)
+    X, halves = X.astype(dtype), drawn()
+    found = score_halves(X, parts, name, ws.INDICES[name].with_params(given), halves)
+    expected = on_the_halves_themselves(X.astype(np.float64), parts, (name, given), halves)
+    np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype is np.float32 else 1e-6)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e5, 1e8])
+def test_an_estimate_of_halves_has_them_too(far, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setattr(half_sums, "SEEN", 60)  # fewer than all: in single precision on the host
+    X, parts = beside_a_far_cluster(far)
+    job = (parts, "silhouette", ws.INDICES["silhouette"].with_params({}), drawn())
+    np.testing.assert_allclose(
+        score_halves(X, *job), score_halves(torch.as_tensor(X), *job), rtol=1e-4
+    )
+
+
 @pytest.mark.parametrize("n_groups", [2, 6, 12, 20])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_the_compiled_totals_are_those_of_the_reference(n_groups, offset):

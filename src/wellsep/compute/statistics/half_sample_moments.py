@@ -36,17 +36,28 @@ def half_moments(task: Task, halves: Halves, power: float | None) -> HalfMoments
     pieces = [slice(int(a), int(b)) for a, b in pairwise(edges)]
     members = [one_hot(codes[:, rows], partitions.n_clusters, None) for rows in pieces]
     sums = np.stack([t.T @ X[r] for t, r in zip(members, pieces, strict=True)])  # (G, ΣK, d)
-    squares = np.stack([t.T @ square[r] for t, r in zip(members, pieces, strict=True)])
-    counts = chosen @ sums_by_group(partitions, halves.group, chosen.shape[1])
+    sizes = sums_by_group(partitions, halves.group, chosen.shape[1])
+    own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
+    # Scatter about the centres of all objects: about the mean of all, squares of a cluster far
+    # away would cancel.
+    centers = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)[:, None]  # (ΣK, d)
+    squares = np.zeros(sizes.shape)
+    for row, at in zip(codes, own, strict=True):
+        kept = np.flatnonzero(row >= 0)
+        gap = X[kept] - centers[at[kept]]
+        place = (halves.group[order[kept]], at[kept])
+        np.add.at(squares, place, np.einsum("ij,ij->i", gap, gap))
+    counts = chosen @ sizes
     total = np.tensordot(chosen, sums, axes=1)  # (B, ΣK, d)
-    length = np.einsum("bkd,bkd->bk", total, total)
     safe = np.maximum(counts, 1)
-    within = np.maximum(chosen @ squares - length / safe, 0)
+    moved = [
+        ((t - n[:, None] * centers) ** 2).sum(axis=1) for t, n in zip(total, counts, strict=True)
+    ]
+    within = np.maximum(chosen @ squares - np.stack(moved) / safe, 0)
     if power is None:
         return HalfMoments(counts, total, within, None)
 
-    own = partitions.offsets[:-1, None] + np.maximum(codes, 0)  # (M, n)
-    lengths = length / safe**2
+    lengths = np.einsum("bkd,bkd->bk", total, total) / safe**2
     found: list[Any] = [None] * len(pieces)
 
     def work(g: int) -> None:
