@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import exact
 import numpy as np
@@ -24,6 +25,7 @@ import pytest
 from compute.test_parity import as_on_an_accelerator, in_many_pieces, without_kernels
 
 import wellsep as ws
+from wellsep.compute.statistics import centre_pairs
 
 SCALES = [10.0**e for e in range(9)]
 Spec = tuple[str, dict[str, Any]]
@@ -132,9 +134,17 @@ def dask_array(X: np.ndarray) -> Any:
     return da.from_array(X, chunks=(len(X) // 3, -1))
 
 
+@contextlib.contextmanager
+def with_many_centres() -> Iterator[None]:
+    """No table of all pairs of centres is made, as if there were thousands."""
+    with mock.patch.multiple(centre_pairs, MANY=2, NEIGHBOURS=(1,)):
+        yield
+
+
 WAYS: dict[str, tuple[Any, Any]] = {
     "NumPy": (np.asarray, contextlib.nullcontext),
     "NumPy without kernels": (np.asarray, without_kernels),
+    "many centres": (np.asarray, with_many_centres),
     "tensor": (torch_tensor, contextlib.nullcontext),
     "accelerator": (torch_tensor, as_on_an_accelerator),
     "dask": (dask_array, in_many_pieces),
