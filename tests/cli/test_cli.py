@@ -13,7 +13,8 @@ import typer
 import wellsep as ws
 from wellsep._files.arrays import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
-from wellsep.cli.printing import print_table, progress
+from wellsep.cli.printing import print_columns, print_table, progress
+from wellsep.cli.ranking_answers import with_params
 from wellsep.cli.scoring import parse_index
 from wellsep.tables.writing import write_table
 
@@ -277,6 +278,12 @@ def test_a_table_leaves_bracketed_words_alone(capsys):
     assert "1.2346" in shown
     assert "–" in shown
     assert "yes" in shown
+
+
+def test_a_parameter_with_brackets_is_printed_as_it_is(capsys):
+    runs = {"partition": ["run-1", "run-2"], "params": [{"net": "[a]"}, {"net": "[b]"}]}
+    print_columns(with_params({"rank": [1, 2], **runs}))
+    assert "net=[a]" in capsys.readouterr().out
 
 
 def test_progress_is_silent_without_a_terminal(capsys):

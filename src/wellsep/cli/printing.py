@@ -53,7 +53,7 @@ def print_table(
     from rich import box
     from rich.table import Table
 
-    heads = [None if text is None else _plain(text) for text in (title, caption)]
+    heads = [None if text is None else cell(text) for text in (title, caption)]
     table = Table(title=heads[0], caption=heads[1], box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify = "left"
     room = console().width // 2
@@ -62,7 +62,7 @@ def print_table(
         whole = position < 2 and widest < room  # a name that is broken cannot be copied
         numeric = bool(rows) and all(isinstance(row[position], int | float) for row in rows)
         table.add_column(
-            _plain(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole
+            cell(name), justify="right" if numeric else "left", overflow="fold", no_wrap=whole
         )
     for row in rows:
         table.add_row(*map(cell, row))
@@ -193,19 +193,12 @@ def print_error(text: str) -> None:
 
 
 def cell(value: Any) -> str:
-    """Format a value for a table: five digits, a dash where there is none."""
-    from wellsep._text.sentences import cell
-
-    return _plain(cell(value, 5))
-
-
-def _plain(value: Any) -> str:
-    """A text for rich: no markup, nothing that moves the cursor."""
+    """Format a value for rich: five digits, a dash for none, no markup, no moves of the cursor."""
     from rich.markup import escape
 
-    from wellsep._text.sentences import printable
+    from wellsep._text.sentences import cell, printable
 
-    return escape(printable(str(value)))
+    return escape(printable(cell(value, 5)))
 
 
 def console(*, stderr: bool = False) -> Any:

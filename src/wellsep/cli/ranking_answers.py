@@ -39,7 +39,8 @@ EMBEDDING_COLUMNS = (
 def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
     """Print the verdict first, then the table, then how it came about."""
     flags = flags_of("rank")
-    print_line(in_shell_words(str(judgement), flags))
+    for sentence in judgement.verdict.sentences():
+        print_line(in_shell_words(sentence, flags))
     table = with_params(judgement.ranking.columns())
     print_columns(
         table,
@@ -57,8 +58,8 @@ def print_embeddings(judgement: Judgement) -> None:
     found = judgement.embeddings
     if found is None or len(found.embeddings) < 2:
         return
-    if said := found.explain():
-        print_line(said)
+    for sentence in found.sentences():
+        print_line(sentence)
     table = {name: values[:MOST_EMBEDDINGS] for name, values in found.columns().items()}
     chosen = {name: values for name, values in table.items() if name in EMBEDDING_COLUMNS}
     shown = that_fit(with_short_names(chosen), over=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
-from wellsep._text.sentences import count, listing
+from wellsep._text.sentences import count, listing, rows_of
 from wellsep.evaluate.ranks import rank_correlation, ranks
 from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.runs.folder_names import best_first
@@ -178,8 +178,7 @@ class EmbeddingRanking(Result):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one mapping per embedding, best first, copies by name."""
-        rows = zip(super().to_rows(), self.order, strict=True)
-        return [row | {"copies": list(self.copies[i])} for row, i in rows]
+        return rows_of(self.columns() | {"copies": [list(self.copies[i]) for i in self.order]})
 
 
 def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wellsep._files.records import Result
+from wellsep._text.sentences import rows_of
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
@@ -180,7 +181,7 @@ class Judgement(Result):
             "best": list(ranking.winners),
             "judge": self.judge,
             "index": ranking.index,
-            "ranking": ranking.to_rows(),
+            "ranking": rows_of(ranking.columns()),
             "explanation": list(self.explanation),
             "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {

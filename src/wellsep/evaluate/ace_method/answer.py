@@ -180,7 +180,7 @@ class AceResult(Result, row_names="partition"):
     def _printed(self) -> tuple[str, ...]:
         from wellsep.evaluate.words.explanation import best_in_words
 
-        return (best_in_words(self),)
+        return (" ".join(best_in_words(self)),)
 
     @property
     def heading(self) -> str:

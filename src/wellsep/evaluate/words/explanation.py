@@ -37,8 +37,8 @@ def explain_ace(
     votes: Mapping[str, np.ndarray] | None = None,
 ) -> list[str]:
     """Explain the answer, one paragraph per step."""
-    others = _paragraphs((_baselines(result, votes or {}), _how_sure(result, confidence)))
-    return [*_spaces_chosen(result), best_in_words(result), *others]
+    answer = (best_in_words(result), _baselines(result, votes or {}), _how_sure(result, confidence))
+    return [*_spaces_chosen(result), *_paragraphs(answer)]
 
 
 def _spaces_chosen(result: AceResult) -> list[str]:
@@ -216,12 +216,8 @@ def _winner(result: AceResult) -> Iterator[str]:
         )
 
 
-def best_in_words(result: AceResult) -> str:
+def best_in_words(result: AceResult) -> Iterator[str]:
     """Say which partition is best, and which is next."""
-    return " ".join(_answer(result))
-
-
-def _answer(result: AceResult) -> Iterator[str]:
     scores = result.defined_scores
     place = result.ranks_by(scores)
     first = np.flatnonzero(place == 1)
