@@ -11,6 +11,7 @@ from wellsep.compute.metrics.dc_distance import dc_metric
 from wellsep.datasets import list_datasets, load_dataset
 from wellsep.distances.matrix import Distances
 from wellsep.evaluate import (
+    Ace,
     NothingToRank,
     Scores,
     ace,
@@ -64,6 +65,7 @@ from wellsep.spaces import (
 
 __all__ = [
     "INDICES",
+    "Ace",
     "CFMeans",
     "ClusterSearch",
     "Distances",

@@ -59,7 +59,9 @@ def fit_each(
         try:
             if warm and before is not None:
                 start = grown_start(before, k, X, np.random.RandomState(seed))
-                candidate.set_params(**{f"{prefix_of(model)}init": start})
+                given = {f"{prefix_of(model)}init": start, f"{prefix_of(model)}n_init": 1}
+                known = candidate.get_params()
+                candidate.set_params(**{name: v for name, v in given.items() if name in known})
             fitted = fit_labels(candidate, X, params)
         except Exception as error:
             error.add_note(f"while fitting {parameter} = {k}")

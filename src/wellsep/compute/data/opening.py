@@ -341,7 +341,8 @@ class SparseSpace(Space):
         return super().on_host(metric)
 
     def single_rows(self, metric: Any) -> Prepared:
-        if find(metric).name not in ("euclidean", "sqeuclidean", "cosine"):
+        entry = find(metric)
+        if entry.finish is None or entry.whole:  # its rows would have to be dense
             self.refuse_sparse()
         return self.prepared(metric, wide=True)
 

@@ -15,9 +15,9 @@ from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
+from wellsep.evaluate.vote import weights as weighing
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.weights import (
-    NEAR,
     first_of_class,
     mean_agreement,
     number_classes,
@@ -258,9 +258,9 @@ def _notes(class_of: np.ndarray, agreement: np.ndarray) -> Iterator[str]:
             "There are two different partitions only. Each is compared with the other, "
             "so both have the same score: no ranking is possible."
         )
-    close = int(((agreement >= NEAR).sum(axis=1) > 1).sum())
+    close = int(((agreement >= weighing.NEAR).sum(axis=1) > 1).sum())
     if close:
         yield (
-            f"{close} of {distinct} partitions agree with another one by at least {NEAR:g}; such "
-            "near copies share a vote."
+            f"{close} of {distinct} partitions agree with another one by at least "
+            f"{weighing.NEAR:g}; such near copies share a vote."
         )
