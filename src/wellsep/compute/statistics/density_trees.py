@@ -72,7 +72,8 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
 
     Options ``metric`` and ``d``: other distances than Euclidean, and the power of core distances.
     """
-    space, jobs, found = task.space, task.space.host_jobs, {}
+    space, jobs = task.space, task.space.host_jobs
+    found: dict[Want, list[Any]] = {}
     for one in wants:
         metric, d = find(one.get("metric", "euclidean")), one.get("d") or space.d
         plain, first = metric == find("euclidean"), one.get("ties") == "hdbscan"
@@ -93,11 +94,11 @@ def provide_density_trees(task: Task, wants: list[Want]) -> dict[Want, list[Any]
         for mine in numbers:
             sizes = np.array([len(clusters[k]) for k in mine])
             some = [tree for k in mine if (tree := trees[k]) is not None]
-            values = np.full((2, len(mine)), np.nan)
+            sparseness, separation = np.full((2, len(mine)), np.nan)
             if len(some) > 1:
-                values[0, sizes > 1] = [tree.sparseness for tree in some]
-                values[1, sizes > 1] = _separation(pairs, table, some, jobs)
-            found[one].append(DensityTrees(sizes, *values, space.n))
+                sparseness[sizes > 1] = [tree.sparseness for tree in some]
+                separation[sizes > 1] = _separation(pairs, table, some, jobs)
+            found[one].append(DensityTrees(sizes, sparseness, separation, space.n))
     return found
 
 
@@ -332,7 +333,10 @@ def _with_ties(
     ends = np.take_along_axis(grown.edges, np.argsort(rank[grown.edges], axis=1), axis=1)
     reach = reach_of(*ends.T)
     order = np.lexsort((rank[ends[:, 1]], rank[ends[:, 0]], _levels(reach)))
-    part, edges, lengths, joins = np.arange(n), [], [], []
+    part = np.arange(n)
+    edges: list[Any] = []
+    lengths: list[Any] = []
+    joins: list[Any] = []
     for i, j, length in zip(*ends[order].T.tolist(), reach[order].tolist(), strict=True):
         if part[i] == part[j]:
             continue
