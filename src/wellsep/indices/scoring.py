@@ -58,8 +58,8 @@ def score_partitions(
     Parameters
     ----------
     X : array-like, dataframe, sparse matrix, tensor or dask collection of shape (n, d)
-        The space. float32 is computed in float32 with sums in float64. A dask array or
-        dataframe is never gathered.
+        The space. Of float32, distances of pairs are computed in float32 with sums in float64,
+        close pairs and all else in float64. A dask array or dataframe is never gathered.
     labels : array-like, list of array-like, (M, n) array, dict or dataframe
         One or more partitions of the n objects (rows of an array, columns of a frame).
     indices : sequence of str or (str, dict)
