@@ -164,11 +164,12 @@ def test_tables_by_group_add_up_to_those_of_any_choice_of_groups(n_jobs):
     codes = np.stack([np.unique(one, return_inverse=True)[1] for one in drawn])
     group = rng.permutation(np.arange(500) % 12)
     tables = count_by_group(codes, group, 12, n_jobs=n_jobs)
-    for chosen in (np.ones(12, dtype=bool), np.arange(12) % 3 == 0, np.arange(12) == 5):
+    choices = [np.ones(12, dtype=bool), np.arange(12) % 3 == 0, np.arange(12) == 5]
+    choices += list(rng.random((20, 12)) < 0.5)
+    for chosen, found in zip(choices, tables.counts(np.stack(choices)), strict=True):
         here = chosen[group]
         part = np.stack([np.unique(one[here], return_inverse=True)[1] for one in codes])
         expected = count_pairs(part)
-        found = tables.counts(chosen)
         assert found.n == expected.n
         assert found.squares.tolist() == expected.squares.tolist()
         np.testing.assert_allclose(adjusted_rand(found), adjusted_rand(expected), rtol=1e-12)

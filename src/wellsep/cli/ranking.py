@@ -343,12 +343,14 @@ def default_cache() -> Path | None:
     return Path(base) / "wellsep" / "scores"
 
 
+_PHASES = {"half-samples": "Judging half-samples", "pairs": "Comparing partitions"}
+
+
 def _show_progress() -> Callable[[int, int, str], None]:
-    """A bar over the spaces, then one over the half-samples, on stderr, each with the time left."""
+    """A bar over spaces, pairs of partitions and half-samples, on stderr, with the time left."""
     bars = show_progress()
 
     def told(done: int, total: int, name: str) -> None:
-        what = "Judging half-samples" if name == "half-samples" else "Scoring spaces"
-        bars(done, total, what)
+        bars(done, total, _PHASES.get(name, "Scoring spaces"))
 
     return told

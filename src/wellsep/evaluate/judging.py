@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +33,7 @@ from wellsep.evaluate.scoring.spaces import (
     scores_of_labels,
     with_drawn_spaces,
 )
+from wellsep.evaluate.scoring.workers import tell
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
@@ -136,7 +136,8 @@ def judge(
         used by default. Embeddings in files are read by the workers.
     progress : callable, optional
         Called as ``progress(done, total, space)`` before each space, and at the end; then the
-        same way for the half-samples, which are called "half-samples".
+        same way for the half-samples, which are called "half-samples", and, with more than 64
+        partitions, for those whose pairs are counted, called "pairs".
     random_state : int or Generator
         Chooses the objects whose coordinates are kept, the half-samples, and the spaces of
         ``max_spaces``.
@@ -232,7 +233,7 @@ def _judge(runs: Runs, options: Options) -> Judgement:
             answers[index_name] = judge_distinct(scores, options.ace, index_name, dip=options.dip)
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
-    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
     by_judge: dict[str, dict[str, Any]] = {"ace": answers}
     if plain := plain_votes(counted):
         votes = {k: vote_by_ace(counted, own) for k, own in answers.items()}
@@ -331,7 +332,15 @@ def _confidence(
         job=job,
         spent=sum(one.seconds for one in resampled.values()),
         n_jobs=options.n_jobs,
+        progress=options.progress,
     )
+
+
+def _draws_without_ace(options: Options) -> Iterator[None]:
+    for draw in range(options.n_draws):
+        tell(options.progress, draw, options.n_draws, "half-samples")
+        yield None
+    tell(options.progress, options.n_draws, options.n_draws, "half-samples")
 
 
 def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgement:
@@ -378,15 +387,21 @@ def _judge_labels(runs: Runs, options: Options) -> Judgement:
     partitions = encode_labels(runs, options)
     if all_equal(partitions.first_equal):
         return _judge_equal(runs, partitions, options)
-    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
     refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
     plain = plain_votes(counted)
     vote = plain["ari"]
     confidence = None
     if options.n_draws:
         plan = draw_plan(partitions, (), options.n_draws, options.random_state)
-        without_ace = itertools.repeat(None, options.n_draws)
-        confidence = confidence_of_vote(vote, partitions, plan, without_ace, n_jobs=options.n_jobs)
+        confidence = confidence_of_vote(
+            vote,
+            partitions,
+            plan,
+            _draws_without_ace(options),
+            n_jobs=options.n_jobs,
+            progress=options.progress,
+        )
     scores = scores_of_labels(runs, partitions, options)
     by_judge = {"consensus": {"ari": vote}, "plain_consensus": plain}
     return Judgement(

@@ -6,7 +6,7 @@ Its Σ n² and Σ n ln n, with the sizes of the clusters, are all that agreement
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,11 @@ from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.partitions import Partitions, is_noise
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
+ROUND = 64  # partitions that are compared with all others before progress is told
 REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
+
+
+Progress = Callable[[int, int, str], None]
 
 
 class PairCounts(NamedTuple):
@@ -56,7 +60,12 @@ class Counted(NamedTuple):
 
 
 def count_labels(
-    labels: Any, *, noise: str = "cluster", device: Any = None, n_jobs: int | None = None
+    labels: Any,
+    *,
+    noise: str = "cluster",
+    device: Any = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Counted:
     """Count label vectors where they lie: in memory, on a device, or in the chunks of Dask arrays.
 
@@ -74,7 +83,7 @@ def count_labels(
         if isinstance(labels, Partitions):  # encoded before, perhaps with noise left out
             partitions = labels.noise_as_cluster()
         if device is None:
-            counts = count_pairs(partitions.codes, n_jobs=n_jobs)
+            counts = count_pairs(partitions.codes, n_jobs=n_jobs, progress=progress)
         else:
             from wellsep.compute.engine.device.contingency import count_pairs_on
 
@@ -167,7 +176,11 @@ def own_jaccards(
 
 
 def count_pairs(
-    codes: np.ndarray, *, n_jobs: int | None = None, first: int | None = None
+    codes: np.ndarray,
+    *,
+    n_jobs: int | None = None,
+    first: int | None = None,
+    progress: Progress | None = None,
 ) -> PairCounts:
     """Count every pair of the rows of ``codes`` (M, n), whole numbers from 0 without gaps.
 
@@ -191,7 +204,11 @@ def count_pairs(
             logs[i, j] = logs[j, i] = known[counts].sum()
 
     jobs = min(effective_jobs(n_jobs), n_partitions)
-    in_threads(jobs, count_row, iter([[(i,) for i in range(n_partitions - 1, 0, -1)]]))
+    rows = range(n_partitions - 1, 0, -1)
+    for start in range(0, len(rows), ROUND):
+        in_threads(jobs, count_row, iter([[(i,) for i in rows[start : start + ROUND]]]))
+        if progress is not None and len(rows) > ROUND:
+            progress(min(start + ROUND, len(rows)), len(rows), "pairs")
     return PairCounts(n, squares, logs, sizes)
 
 

@@ -7,13 +7,16 @@ c, so that each pair of partitions is counted once, whatever the number of half-
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.statistics import contingency
-from wellsep.compute.statistics.contingency import PairCounts
+from wellsep.compute.statistics.contingency import ROUND, PairCounts
+
+DRAWS, PAIRS = 4, 1 << 13  # half-samples and pairs of partitions that are summed at once
 
 
 class GroupCounts(NamedTuple):
@@ -21,35 +24,49 @@ class GroupCounts(NamedTuple):
 
     sizes: np.ndarray  # (G,) objects of each group
     own: np.ndarray  # (M, G(G+1)/2) of each partition with itself
-    pairs: np.ndarray  # (M(M-1)/2, G(G+1)/2) of i > j, row by row
+    pairs: np.ndarray  # (M(M-1)/2, G(G+1)/2) of i > j, row by row; the smallest integers that do
 
-    def counts(self, chosen: np.ndarray) -> PairCounts:
-        """The tables on the objects of some groups (bool, length G); Σ n² alone."""
+    def counts(self, choices: np.ndarray) -> Iterator[PairCounts]:
+        """For each choice of groups (D, G) the tables on their objects; Σ n² alone."""
         upper = np.triu_indices(len(self.sizes))
-        both = (chosen[upper[0]] & chosen[upper[1]]).astype(np.float64)
-        both *= np.where(upper[0] == upper[1], 1.0, 2.0)
-        n_partitions = len(self.own)
-        squares = np.diag(self.own @ both)
-        low = np.tril_indices(n_partitions, -1)
-        squares[low] = self.pairs @ both
-        squares[low[::-1]] = squares[low]
-        n = int(self.sizes[chosen].sum())
-        return PairCounts(n, np.rint(squares).astype(np.int64), np.empty((0, 0)), ())
+        both = choices[:, upper[0]] & choices[:, upper[1]]
+        times = both * np.where(upper[0] == upper[1], 1.0, 2.0)  # (D, G(G+1)/2)
+        low = np.empty((min(DRAWS, len(times)), len(self.pairs)))
+        for first in range(0, len(times), DRAWS):
+            some = times[first : first + DRAWS]
+            for start in range(0, len(self.pairs), PAIRS):
+                rows = slice(start, start + PAIRS)
+                low[: len(some), rows] = some @ self.pairs[rows].T.astype(np.float64)
+            own_squares = some @ self.own.T
+            for chosen, own, below in zip(choices[first:], own_squares, low, strict=False):
+                squares = np.diag(own)
+                for i in range(1, len(own)):
+                    row = below[i * (i - 1) // 2 : i * (i + 1) // 2]
+                    squares[i, :i] = squares[:i, i] = row
+                n = int(self.sizes[chosen].sum())
+                yield PairCounts(n, np.rint(squares).astype(np.int64), np.empty((0, 0)), ())
 
 
 def count_by_group(
-    codes: np.ndarray, group: np.ndarray, n_groups: int, *, n_jobs: int | None = None
+    codes: np.ndarray,
+    group: np.ndarray,
+    n_groups: int,
+    *,
+    n_jobs: int | None = None,
+    progress: contingency.Progress | None = None,
 ) -> GroupCounts:
     """Count every pair of the rows of ``codes`` (M, n), apart by the group of the objects.
 
-    Takes n · M² / 2 additions and G² multiplications per cell of a table. The result does not
-    depend on the number of threads.
+    Takes n · M² / 2 additions and G² multiplications per cell of a table, and G(G+1)/2 integers
+    per pair of memory. The result does not depend on the number of threads.
     """
     codes = np.ascontiguousarray(codes, dtype=np.intp)
     n_partitions, n = codes.shape
     upper = np.triu_indices(n_groups)
     ks = codes.max(axis=1, initial=-1) + 1
-    pairs = np.empty((n_partitions * (n_partitions - 1) // 2, len(upper[0])))
+    sizes = np.bincount(group, minlength=n_groups)
+    kind = np.min_scalar_type(int(sizes.max()) ** 2)  # no product of two counts is larger
+    pairs = np.empty((n_partitions * (n_partitions - 1) // 2, len(upper[0])), kind)
     own = np.empty((n_partitions, len(upper[0])))
 
     def form(cells: np.ndarray, n_cells: int) -> np.ndarray:
@@ -71,5 +88,9 @@ def count_by_group(
             pairs[begin + j] = form(cells, int(ks[i] * ks[j]))
 
     jobs = min(effective_jobs(n_jobs), n_partitions)
-    in_threads(jobs, count_row, iter([[(i,) for i in range(n_partitions - 1, -1, -1)]]))
-    return GroupCounts(np.bincount(group, minlength=n_groups), own, pairs)
+    rows = range(n_partitions - 1, -1, -1)
+    for start in range(0, len(rows), ROUND):
+        in_threads(jobs, count_row, iter([[(i,) for i in rows[start : start + ROUND]]]))
+        if progress is not None and len(rows) > ROUND:
+            progress(min(start + ROUND, len(rows)), len(rows), "pairs")
+    return GroupCounts(sizes, own, pairs)

@@ -15,6 +15,7 @@ from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.evaluate.certainty.confidence import RankConfidence, summarise_scores
 from wellsep.evaluate.certainty.draws import Plan, draw_panels
 from wellsep.evaluate.certainty.half_samples import Resampling
+from wellsep.evaluate.options import Progress
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.weights import (
     first_of_class,
@@ -38,6 +39,7 @@ def confidence_of_vote(
     job: Resampling | None = None,
     spent: float = 0.0,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> RankConfidence:
     """Repeat a vote by ARI in every draw and summarise the ranks.
 
@@ -49,15 +51,15 @@ def confidence_of_vote(
     whole = partitions.subset(first.tolist()).noise_as_cluster()
     objects, notes = _counted_objects(whole, plan)
     n_groups = plan.halves.chosen.shape[1]
-    tables = count_by_group(
-        whole.codes[:, objects], plan.halves.group[objects], n_groups, n_jobs=n_jobs
-    )
+    codes, groups = whole.codes[:, objects], plan.halves.group[objects]
+    tables = count_by_group(codes, groups, n_groups, n_jobs=n_jobs, progress=progress)
     n_draws = len(plan.halves.chosen)
     panels = draw_panels(whole.codes, n_draws, least=VOTERS, seed=plan.seed)
     tolerance = vote.options.tie_tolerance
     found: list[np.ndarray | None] = []
-    for chosen, voters, scores in zip(plan.halves.chosen, panels, by_ace, strict=True):
-        agreement = adjusted_rand(tables.counts(chosen))
+    counted = tables.counts(plan.halves.chosen)
+    for counts, voters, scores in zip(counted, panels, by_ace, strict=True):
+        agreement = adjusted_rand(counts)
         liked = None if scores is None else scores[voters]
         own = vote_weights(liked, agreement[np.ix_(voters, voters)], tolerance)
         weights = np.zeros(len(first))
