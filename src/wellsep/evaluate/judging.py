@@ -213,9 +213,9 @@ def _judge(runs: Runs, options: Options) -> Judgement:
     plan = job = None
     if options.n_draws:
         index, params = next(iter(options.parsed.values()))
-        spaces, spec = tuple(once.spaces), (index.name, params)
-        plan = draw_plan(partitions, spaces, options.n_draws, options.random_state, spec)
-        job = plan.resampling(*spec, spaces, options.projection, test=options.dip)
+        spaces, first = tuple(once.spaces), (index.name, params)
+        plan = draw_plan(partitions, spaces, options.n_draws, options.random_state, first)
+        job = plan.resampling(*first, spaces, options.projection, test=options.dip)
     scores, resampled = score_spaces(once, partitions, options, job)
     scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
     answer = judge_distinct(scores, options.ace, dip=options.dip)

@@ -9,7 +9,6 @@ import numpy as np
 
 from wellsep._checks.arrays import (
     check_choice,
-    check_count,
 )
 from wellsep._checks.values import check_generator
 from wellsep.distances.base import PairSpace
@@ -22,7 +21,6 @@ _WIDE = 50  # columns that t-SNE and UMAP are given at most
 
 def drawn_objects(n: int, most: int, random_state: Any = 0) -> np.ndarray:
     """Positions of at most `most` objects, in order."""
-    check_count("n_plotted", most, minimum=0)
     if n <= most:
         return np.arange(n)
     rng = check_generator(random_state)
