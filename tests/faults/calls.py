@@ -195,6 +195,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "mean_scores": call(mean_scores, scores=scores),
         "input_scores": call(input_scores, X=X, runs=made),
         "agreement": call(ws.agreement, ranking=ranking, runs=made, truth=LABELS),
+        "Ace": call(ws.Ace, alpha=0.1, eps=0.1),
         "consensus": call(ws.consensus, runs=made),
         "consensus_partition": call(ws.consensus_partition, runs=made, n_clusters=2),
         "ConsensusPartition.added_to": call(

@@ -97,7 +97,8 @@ def load_any(
         return _load_several(source, spaces, labels, pairs, options)
     kind, place, fragment = _kind_of(source)
     named, given, folder = (fragment or "").partition("&artifacts=")
-    name, artifacts = name or named or None, artifacts or (folder if given else None)
+    name = named or None if name is None else name
+    artifacts = (folder if given else None) if artifacts is None else artifacts
     if kind == "anndata":
         return runs_from_anndata(place, spaces, labels, pairs=pairs)
     if kind == "mlflow":
