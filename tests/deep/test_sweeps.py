@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ pytest.importorskip("torch", reason="needs the extra deep")
 from wellsep.cli.main import main
 from wellsep.cli.training import parse_grid, read_objects
 from wellsep.deep import DeepKMeans, sweep
-from wellsep.deep.sweeps.trial import JOURNAL, claimed, drop_dead_claims
+from wellsep.deep.sweeps import trial
+from wellsep.deep.sweeps.trial import JOURNAL, claimed, drop_dead_claims, try_lock
 from wellsep.runs import load_runs
 
 X, _ = make_blobs(60, 4, centers=3, random_state=0)
@@ -164,6 +167,30 @@ def test_a_claim_counts_while_its_process_runs_and_not_when_it_was_killed(tmp_pa
     path.touch()  # left by a killed process
     drop_dead_claims(tmp_path)
     assert not path.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
+def test_a_claim_given_back_while_another_asks_for_it_is_no_claim_on_a_removed_file(
+    tmp_path, monkeypatch
+):
+    path, opened, holds = tmp_path / ".a.claim", threading.Event(), []
+
+    def slowly(handle):
+        opened.set()
+        time.sleep(0.3)  # in which the first could remove the file
+        return try_lock(handle)
+
+    def ask():
+        with claimed(path) as mine:
+            holds.append(mine and not path.exists())
+
+    with claimed(path):
+        monkeypatch.setattr(trial, "try_lock", slowly)
+        thread = threading.Thread(target=ask)
+        thread.start()
+        opened.wait(60)
+    thread.join()
+    assert holds == [False]
 
 
 def test_a_sweep_gives_what_single_fits_give(tmp_path):
