@@ -24,7 +24,7 @@ def test_a_folder_and_an_archive_are_opened(tmp_path):
 
 
 def test_runs_pass_through_and_patterns_choose_among_them():
-    runs = Runs([Run("a1", LABELS, SPACE), Run("a2", LABELS, SPACE), Run("b", LABELS, SPACE)])
+    runs = Runs([Run("a1", SPACE, LABELS), Run("a2", SPACE, LABELS), Run("b", SPACE, LABELS)])
     assert load_any(runs) is runs
     chosen = load_any(runs, spaces="a?", labels=["a2", "b"])
     assert list(chosen.spaces) == ["a1", "a2"]
@@ -34,7 +34,7 @@ def test_runs_pass_through_and_patterns_choose_among_them():
 
 
 def test_a_name_that_looks_like_a_pattern_is_taken_literally():
-    runs = Runs([Run("a[1]", LABELS), Run("a1", LABELS)])
+    runs = Runs([Run("a[1]", labels=LABELS), Run("a1", labels=LABELS)])
     assert list(load_any(runs, labels="a[1]").partitions) == ["a[1]"]
 
 

@@ -123,6 +123,6 @@ def test_half_samples_grow_their_own_trees():
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 2)) + 6 * np.eye(3, 2)[y]
     shaken = X + rng.normal(size=X.shape)
-    runs = ws.Runs([ws.Run("a", y, X), ws.Run("b", np.roll(y, 5), shaken)])
+    runs = ws.Runs([ws.Run("a", X, y), ws.Run("b", shaken, np.roll(y, 5))])
     found = ws.judge(runs, ("silhouette", {"metric": "dc"}), n_draws=4, dip=False, details=False)
     assert found.ranking.best == "a"

@@ -71,7 +71,7 @@ def fit(kind: Any, data: Any = X, fitting: tuple[str, ...] = (), **given: Any) -
 def runs() -> ws.Runs:
     spaces = {"a": X, "b": X[:, ::-1] * [1, 2], "c": X + 0.1 * LABELS[:, None]}
     labels = {"a": LABELS, "b": LABELS % 2, "c": np.minimum(LABELS, 1)}
-    return ws.Runs(tuple(ws.Run(name, labels[name], spaces[name]) for name in spaces))
+    return ws.Runs(tuple(ws.Run(name, spaces[name], labels[name]) for name in spaces))
 
 
 def calls(folder: Path) -> dict[str, Call]:
@@ -168,7 +168,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "Runs.from_parts": call(
             ws.Runs.from_parts, spaces={"a": X}, partitions={"p": LABELS}, pairs={"p": "a"}
         ),
-        "Runs.from_iterator": call(ws.Runs.from_iterator, runs=[("a", LABELS, X)]),
+        "Runs.from_iterator": call(ws.Runs.from_iterator, runs=[("a", X, LABELS)]),
         "Runs.open_space": call(made.open_space, name="a"),
         "Runs.subset": call(made.subset, names=["a", "b"]),
         "Runs.save": call(made.save, path=folder / "again", overwrite=True),

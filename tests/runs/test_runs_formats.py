@@ -78,8 +78,8 @@ def test_one_archive_may_hold_many_runs(tmp_path):
 def test_runs_saved_to_one_archive_come_back(tmp_path):
     runs = Runs(
         [
-            Run("a/\\b", LABELS, SPACE, params={"k": 2}, metadata={"x": None}, ids=IDS),
-            Run("鳥", LABELS.astype(str), space="a/\\b"),
+            Run("a/\\b", SPACE, LABELS, params={"k": 2}, metadata={"x": None}, ids=IDS),
+            Run("鳥", labels=LABELS.astype(str), space="a/\\b"),
         ]
     )
     runs.save(tmp_path / "all.npz")

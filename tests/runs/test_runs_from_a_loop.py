@@ -13,16 +13,16 @@ from wellsep.records import Judgement
 
 
 def triples(n=60):
-    """(name, labels, embedding), the first with the true labels."""
+    """(name, embedding, labels), the first with the true labels."""
     rng = np.random.default_rng(0)
     truth = np.arange(n) % 3
     for i, share in enumerate((0.0, 0.3, 0.6)):
         labels = np.where(rng.random(n) < share, rng.integers(0, 3, n), truth)
-        yield f"trial-{i}", labels, rng.normal(size=(n, 3)) + 6 * np.eye(3)[truth]
+        yield f"trial-{i}", rng.normal(size=(n, 3)) + 6 * np.eye(3)[truth], labels
 
 
 def test_a_plain_iterator_is_judged():
-    by_hand = ws.Runs([ws.Run(name, labels, X) for name, labels, X in triples()])
+    by_hand = ws.Runs([ws.Run(name, X, labels) for name, X, labels in triples()])
     expected = str(ws.judge(by_hand, n_draws=0).to_dict())
     assert str(ws.judge(triples(), n_draws=0).to_dict()) == expected
     assert str(ws.judge(list(triples()), n_draws=0).to_dict()) == expected
@@ -30,22 +30,51 @@ def test_a_plain_iterator_is_judged():
     assert ws.score_runs(triples(), labels="trial-[01]").partitions == ("trial-0", "trial-1")
 
 
-@pytest.mark.parametrize("wrong", [[("a", [0, 1])], [1, 2], iter([("a", [0], [[1.0]], {})])])
+@pytest.mark.parametrize("wrong", [[("a", [0, 1])], [1, 2], iter([("a", [[1.0]], [0], {})])])
 def test_an_iterator_of_something_else_is_refused(wrong):
-    with pytest.raises(TypeError, match=r"runs must hold \(name, labels, embedding\)"):
+    with pytest.raises(TypeError, match=r"runs must hold \(name, embedding, labels\)"):
         ws.judge(wrong)
 
 
-def test_what_is_no_source_is_refused_as_before():
-    for wrong in (3, "runs/", {"a": 1}):
-        with pytest.raises(TypeError, match="runs must be Runs"):
-            ws.judge(wrong)
+def test_a_folder_and_a_mapping_are_judged_as_the_same_runs_are(folder):
+    expected = str(ws.judge(ws.load_runs(folder), n_draws=0).ranking.columns())
+    assert str(ws.judge(folder, n_draws=0).ranking.columns()) == expected
+    assert str(ws.judge(str(folder), n_draws=0).ranking.columns()) == expected
+    mapping = {name: (X, labels) for name, X, labels in triples()}
+    assert set(ws.judge(mapping, n_draws=0).ranking.columns()["partition"]) == set(mapping)
+    alone = {name: labels for name, _, labels in triples()}
+    assert ws.judge(alone, n_draws=0).ranking.best == "trial-0"
+
+
+def test_exchanged_labels_and_embedding_are_refused_with_their_order():
+    for call in (
+        lambda: ws.judge((name, labels, X) for name, X, labels in triples()),
+        lambda: ws.judge({name: (labels, X) for name, X, labels in triples()}),
+        lambda: ws.Run("a", [0, 1, 1], [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0]]),
+        lambda: ws.save_run("nowhere", [0, 1], [[0.0], [1.5]]),
+    ):
+        with pytest.raises(ValueError, match=r"the order is \(name, embedding, labels\)"):
+            call()
+
+
+def test_labels_alone_in_a_list_are_refused_with_what_takes_them():
+    with pytest.raises(TypeError, match="which wellsep.consensus takes as well"):
+        ws.judge([[0, 1, 1, 0], [0, 0, 1, 1]])
+
+
+def test_what_is_no_source_is_refused():
+    with pytest.raises(TypeError, match="runs must be Runs"):
+        ws.judge(3)
+    with pytest.raises(FileNotFoundError, match="must be a folder, a file or a URL that exists"):
+        ws.judge("nowhere/")
+    with pytest.raises(ValueError, match="labels of run 'a' must be one value per object"):
+        ws.judge({"a": 1})
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("WELLSEP_CACHE", str(tmp_path / "cache"))
-    for i, (name, labels, X) in enumerate(triples()):
+    for i, (name, X, labels) in enumerate(triples()):
         ws.save_run(tmp_path / "runs", X, labels, name=name, params={"lr": 10.0**-i, "layers": 2})
     return tmp_path / "runs"
 
@@ -71,7 +100,7 @@ def test_params_stand_beside_every_row(folder, capsys, tmp_path):
 
 
 def test_params_that_the_names_tell_are_not_shown_twice(tmp_path, capsys):
-    for _name, labels, X in triples():
+    for _name, X, labels in triples():
         k = len(list(tmp_path.glob("runs/*"))) + 2
         ws.save_run(tmp_path / "runs", X, labels, name=f"K={k}", params={"K": k})
     words = ["rank", str(tmp_path / "runs"), "--draws", "0", "--cache", "none"]
@@ -88,7 +117,7 @@ def test_params_of_optuna_trials_are_shown(tmp_path, capsys):
 
     def objective(trial):
         rate = trial.suggest_float("rate", 1e-4, 1e-1, log=True)
-        _, labels, X = made[trial.number]
+        _, X, labels = made[trial.number]
         ws.adapters.attach_run(trial, X, labels, folder=tmp_path / "runs")
         return rate
 

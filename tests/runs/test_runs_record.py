@@ -40,7 +40,7 @@ def test_a_run_cannot_be_changed():
 
 def test_labels_and_params_are_copied_and_the_embedding_is_not():
     labels, space, params = np.array([0, 0, 1, 1]), SPACE.copy(), {"layers": [1, 2]}
-    run = Run("a", labels, space, params=params)
+    run = Run("a", space, labels, params=params)
     labels[0] = 7
     params["layers"].append(3)
     assert run.labels.tolist() == [0, 0, 1, 1]
@@ -68,7 +68,7 @@ def test_labels_and_params_are_copied_and_the_embedding_is_not():
     ],
 )
 def test_labels_of_every_kind_become_integers_or_text(labels, expected):
-    got = Run("a", labels).labels
+    got = Run("a", labels=labels).labels
     assert got.dtype.kind == expected.dtype.kind
     np.testing.assert_array_equal(got, expected)
 
@@ -100,7 +100,7 @@ def test_labels_of_every_kind_become_integers_or_text(labels, expected):
 )
 def test_bad_labels_are_refused_with_the_name_of_the_run(labels, error, sentence):
     with pytest.raises(error, match=sentence) as caught:
-        Run("a", labels)
+        Run("a", labels=labels)
     assert "labels of run 'a'" in str(caught.value)
 
 
@@ -145,7 +145,7 @@ def test_an_embedding_may_be_a_frame_or_a_list(embedding):
 def test_a_run_may_be_made_of_tensors():
     torch = pytest.importorskip("torch", reason="needs the extra deep")
     space = torch.tensor(SPACE, requires_grad=True)
-    run = Run("a", torch.tensor([2, 1, 1, 2]), space)
+    run = Run("a", space, torch.tensor([2, 1, 1, 2]))
     assert run.labels.tolist() == [2, 1, 1, 2]
     np.testing.assert_array_equal(run.embedding, SPACE)
 
@@ -183,16 +183,16 @@ def test_values_are_checked_when_a_space_is_opened_and_not_before(bad):
 )
 def test_a_name_that_is_no_name_is_refused(name, error, sentence):
     with pytest.raises(error, match=f"name {sentence}"):
-        Run(name, [0, 1])
+        Run(name, labels=[0, 1])
 
 
 def test_a_run_needs_labels_or_an_embedding_of_one_length():
     with pytest.raises(ValueError, match="run 'a' must have labels or an embedding, got neither"):
         Run("a")
     with pytest.raises(ValueError, match="got 3 in labels, 4 in embedding"):
-        Run("a", [0, 1, 1], SPACE)
+        Run("a", SPACE, [0, 1, 1])
     with pytest.raises(ValueError, match="got 2 in labels, 1 in ids"):
-        Run("a", [0, 1], ids=["one"])
+        Run("a", labels=[0, 1], ids=["one"])
 
 
 def test_params_become_plain_data_and_the_rest_is_refused_by_place():
@@ -205,9 +205,9 @@ def test_params_become_plain_data_and_the_rest_is_refused_by_place():
     assert run.params == {"lr": 0.5, "sizes": [1, 2], "flag": True, "nan": "nan"}
     assert run.metadata == {"loss": [1.0, "inf"], "nested": {"1": None}}
     with pytest.raises(TypeError, match="params of run 'a' must be .* got object at 'x/0'"):
-        Run("a", [0, 1], params={"x": [object()]})
+        Run("a", labels=[0, 1], params={"x": [object()]})
     with pytest.raises(TypeError, match="metadata of run 'a' must be a mapping, got list"):
-        Run("a", [0, 1], metadata=[1])
+        Run("a", labels=[0, 1], metadata=[1])
 
 
 def test_spaces_and_partitions_need_not_be_paired():
@@ -270,14 +270,14 @@ def test_a_subset_keeps_order_and_drops_only_what_was_left_out():
 
 def test_duplicate_names_are_refused():
     with pytest.raises(ValueError, match="names of runs must be unique, got 'a' twice"):
-        Runs([Run("a", [0, 1]), Run("b", [0, 1]), Run("a", [1, 1])])
+        Runs([Run("a", labels=[0, 1]), Run("b", labels=[0, 1]), Run("a", labels=[1, 1])])
 
 
 def test_the_run_with_the_odd_number_of_objects_is_named():
     with pytest.raises(
         ValueError, match="run 'odd' must have the 2 objects that run 'b' has, got 3"
     ):
-        Runs([Run("odd", [0, 1, 2]), Run("b", [0, 1]), Run("c", [1, 1])])
+        Runs([Run("odd", labels=[0, 1, 2]), Run("b", labels=[0, 1]), Run("c", labels=[1, 1])])
 
 
 @pytest.mark.parametrize(
@@ -289,13 +289,19 @@ def test_the_run_with_the_odd_number_of_objects_is_named():
     ],
 )
 def test_ids_that_differ_are_refused_at_their_first_difference(second, sentence):
-    first = Run("a", [0, 1, 1], ids=["p", "q", "r"])
+    first = Run("a", labels=[0, 1, 1], ids=["p", "q", "r"])
     with pytest.raises(ValueError, match="ids of run 'c' must equal those of run 'a', " + sentence):
-        Runs([first, Run("b", [0, 0, 1]), Run("c", [0, 1, 0], ids=second)])
+        Runs([first, Run("b", labels=[0, 0, 1]), Run("c", labels=[0, 1, 0], ids=second)])
 
 
 def test_ids_may_be_given_by_some_runs_and_as_numbers_or_text():
-    runs = Runs([Run("a", [0, 1]), Run("b", [0, 1], ids=[7, 8]), Run("c", [1, 1], ids=["7", "8"])])
+    runs = Runs(
+        [
+            Run("a", labels=[0, 1]),
+            Run("b", labels=[0, 1], ids=[7, 8]),
+            Run("c", labels=[1, 1], ids=["7", "8"]),
+        ]
+    )
     assert runs.ids.tolist() == [7, 8]
     assert small_runs().ids is None
 
@@ -304,9 +310,9 @@ def test_a_space_that_is_not_there_is_refused():
     with pytest.raises(
         ValueError, match="space of run 'b' must be a run with an embedding, got 'z'"
     ):
-        Runs([Run("a", [0, 1], [[0.0], [1.0]]), Run("b", [0, 1], space="z")])
+        Runs([Run("a", [[0.0], [1.0]], [0, 1]), Run("b", labels=[0, 1], space="z")])
     with pytest.raises(ValueError, match="space of run 'a' must be left out"):
-        Run("a", [0, 1], [[0.0], [1.0]], space="b")
+        Run("a", [[0.0], [1.0]], [0, 1], space="b")
     with pytest.raises(ValueError, match="pairs must name partitions, got 'x'"):
         Runs.from_parts({"a": SPACE}, {}, pairs={"x": "a"})
     with pytest.raises(ValueError, match="pairs must name spaces, got 'z' for 'p'"):
@@ -314,7 +320,7 @@ def test_a_space_that_is_not_there_is_refused():
 
 
 def test_one_run_is_enough_and_none_is_refused():
-    assert len(Runs([Run("a", [0, 1])])) == 1
+    assert len(Runs([Run("a", labels=[0, 1])])) == 1
     with pytest.raises(NoRuns, match="runs must hold at least one run, got none"):
         Runs([])
     with pytest.raises(TypeError, match="runs must hold Run records, got str"):
@@ -327,7 +333,7 @@ def test_equal_spaces_have_equal_digests_whatever_their_layout():
     assert first.digest() != Run("a", embedding=SPACE.astype(np.float32)).digest()
     assert first.digest() != Run("a", embedding=SPACE[::-1]).digest()
     with pytest.raises(ValueError, match="run 'a' must have an embedding to be digested"):
-        Run("a", [0, 1]).digest()
+        Run("a", labels=[0, 1]).digest()
 
 
 def test_runs_survive_pickle():
@@ -347,13 +353,13 @@ def test_the_text_form_tells_sizes_and_pairing():
 
 
 def test_a_long_list_of_runs_is_shortened():
-    runs = Runs([Run(f"r{i}", [0, 1]) for i in range(40)])
+    runs = Runs([Run(f"r{i}", labels=[0, 1]) for i in range(40)])
     assert repr(runs).endswith("… and 32 more")
     assert "… and 32 more" in runs._repr_html_()
 
 
 def test_the_html_form_escapes_names_and_params():
-    run = Run("<script>alert(1)</script>", [0, 1], params={"<b>": "&"})
+    run = Run("<script>alert(1)</script>", labels=[0, 1], params={"<b>": "&"})
     html = Runs([run])._repr_html_()
     assert "<script>" not in html and "&lt;script&gt;" in html
     assert "<b>" not in html and "&amp;" in html

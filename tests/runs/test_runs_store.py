@@ -525,7 +525,10 @@ def test_bad_input_writes_nothing(tmp_path):
 
 def test_all_runs_are_saved_to_a_folder_and_back(tmp_path):
     runs = Runs(
-        [Run("a/1", LABELS, SPACE, params={"k": 3}, ids=range(6)), Run("b", LABELS, space="a/1")]
+        [
+            Run("a/1", SPACE, LABELS, params={"k": 3}, ids=range(6)),
+            Run("b", labels=LABELS, space="a/1"),
+        ]
     )
     runs.save(tmp_path / "runs")
     again = load_runs(tmp_path / "runs")

@@ -157,7 +157,7 @@ def log_run(
         The id of the run.
     """
     client = _client(tracking_uri)
-    record = Run(name or "run", labels, embedding, params=params, metadata=metadata, ids=ids)
+    record = Run(name or "run", embedding, labels, params=params, metadata=metadata, ids=ids)
     active = None if run_id is not None else _active_run(tracking_uri)
     if active is not None and _is_meant(client, active, experiment, name):
         run_id = str(active.info.run_id)

@@ -139,7 +139,7 @@ def attach_run(
         return
     upload = require("optuna.artifacts", "optuna").upload_artifact
     with tempfile.TemporaryDirectory() as scratch:
-        write_run_files(Path(scratch), Run(called, labels, embedding, **given))
+        write_run_files(Path(scratch), Run(called, embedding, labels, **given))
         for file in sorted(os.listdir(scratch)):
             path = os.path.join(scratch, file)
             upload(artifact_store=artifact_store, file_path=path, study_or_trial=trial)

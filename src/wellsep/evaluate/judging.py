@@ -79,8 +79,9 @@ def judge(
 
     Parameters
     ----------
-    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
-        The labelings and embeddings of AnnData are chosen by ``labels`` and ``spaces``.
+    runs : Runs, path, AnnData, Optuna study, mapping, or iterable of (name, embedding, labels)
+        A path is what ``wellsep rank`` takes, such as a folder of runs. A mapping has for each name
+        the labels, or (embedding, labels). What to take of AnnData, ``labels`` and ``spaces`` say.
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.

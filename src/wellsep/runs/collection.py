@@ -148,29 +148,31 @@ class Runs:
 
     @classmethod
     def from_iterator(cls, runs: Iterable[tuple[str, Any, Any]]) -> Runs:
-        """Runs from (name, labels, embedding), one after the other.
+        """Runs from (name, embedding, labels), one after the other.
 
         Parameters
         ----------
         runs : iterable of (str, array-like or None, array-like or None)
-            A list, a generator, or anything else to loop over. A None stands for labels or an
-            embedding that a run does not have.
+            A list, a generator, or anything else to loop over. A None stands for an embedding or
+            labels that a run does not have.
 
         Examples
         --------
         >>> from wellsep.runs import Runs
         >>> X = [[0.0], [0.1], [5.0], [5.2]]
-        >>> Runs.from_iterator((f"k{k}", [i % k for i in range(4)], X) for k in (2, 3))
+        >>> Runs.from_iterator((f"k{k}", X, [i % k for i in range(4)]) for k in (2, 3))
         Runs(2 spaces × 2 partitions of 4 objects, paired)
           k2  space of 1 feature (float64), 2 clusters
           k3  space of 1 feature (float64), 3 clusters
         """
         made = []
-        for triple in check_items("runs", runs, "(name, labels, embedding)"):
+        for triple in check_items("runs", runs, "(name, embedding, labels)"):
             if not isinstance(triple, tuple | list) or len(triple) != 3:
-                raise TypeError(f"runs must hold (name, labels, embedding), got {shown(triple)}.")
-            name, labels, embedding = triple
-            made.append(Run(name, labels, embedding))
+                raise TypeError(
+                    f"runs must hold (name, embedding, labels), got {shown(triple)}; labels alone "
+                    "are a mapping {name: labels}, which wellsep.consensus takes as well."
+                )
+            made.append(Run(*triple))
         return cls(tuple(made))
 
     @property

@@ -24,7 +24,6 @@ from wellsep.runs.space_files import (
     condensed,
     digest_stored,
     file_of,
-    is_space,
     space_file,
     stored_space,
     write_space,
@@ -83,12 +82,6 @@ def save_run(
     ...     sorted(file.name for file in path.iterdir()), load_runs(folder)["k=2"].params
     (['embedding.npy', 'labels.npy', 'run.json'], {'k': 2})
     """
-    if embedding is not None and not is_space(embedding):
-        given = "None" if labels is None else "embedding"
-        raise ValueError(
-            "embedding must have a row per object and a column per feature, got one dimension; "
-            f"the labels come second: save_run(folder, {given}, labels)."
-        )
     run = Run(
         name="run-1" if name is None else check_name(name),
         labels=labels,

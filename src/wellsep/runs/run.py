@@ -148,10 +148,10 @@ class Run:
     ----------
     name : str
         Any text; unique among runs that are ranked together.
-    labels : array-like of shape (n_objects,), optional
-        Integers, text or categories; -1, -2 and -3 mark noise. Kept as a read-only NumPy array.
     embedding : array-like, sparse matrix or Distances of shape (n_objects, n_features), optional
         The space. It is not copied. NaN and infinity are refused when it is first opened.
+    labels : array-like of shape (n_objects,), optional
+        Integers, text or categories; -1, -2 and -3 mark noise. Kept as a read-only NumPy array.
     params, metadata : mapping, optional
         Settings that made the run, and anything else worth keeping: JSON data.
     ids : array-like of shape (n_objects,), optional
@@ -162,7 +162,7 @@ class Run:
     Examples
     --------
     >>> from wellsep.runs import Run
-    >>> run = Run("k2", labels=[0, 0, 1], embedding=[[0.0], [0.1], [5.0]], params={"k": 2})
+    >>> run = Run("k2", [[0.0], [0.1], [5.0]], [0, 0, 1], params={"k": 2})
     >>> run
     Run('k2', 3 objects, space of 1 feature (float64), 2 clusters)
     >>> run.embedding.shape, run.params
@@ -170,8 +170,8 @@ class Run:
     """
 
     name: str
-    labels: Any = _Opened()
     embedding: Any = _Opened()
+    labels: Any = _Opened()
     params: Any = None
     metadata: Any = None
     ids: Any = _Opened()
@@ -180,7 +180,7 @@ class Run:
     def __post_init__(self) -> None:
         check_name(self.name)
         known = self.__dict__
-        for kind in ("labels", "embedding", "ids"):
+        for kind in ("embedding", "labels", "ids"):
             value = known[f"_{kind}"]
             if value is not None:
                 # A part taken over from another run is named after this run in errors.
@@ -330,9 +330,13 @@ def _check_embedding(array: Any, what: str) -> None:
             f"{what} must be float32, float64 or another real number type, got {array.dtype}."
         )
     if array.ndim != 2 or 0 in array.shape:
-        remedy = "; a single feature is embedding.reshape(-1, 1)" if array.ndim == 1 else ""
+        remedy = (
+            "; the order is (name, embedding, labels), and a single feature is "
+            "embedding.reshape(-1, 1)"
+        )
         raise ValueError(
-            f"{what} must be a table of objects × features, got shape {array.shape}{remedy}."
+            f"{what} must be a table of objects × features, got shape {array.shape}"
+            f"{remedy if array.ndim == 1 else ''}."
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import to_numpy
 from wellsep._files.arrays import (
     Stored,
     digest,
@@ -31,13 +30,6 @@ SPACE_FILES = ("embedding.npy", "embedding.npz", "distances.npy", "distances.npz
 
 class StoredDistances(Stored):
     """A space of distances on disk; the shape is that of the square matrix."""
-
-
-def is_space(embedding: Any) -> bool:
-    """Whether an argument has a row per object."""
-    if isinstance(embedding, PairSpace) or sp.issparse(embedding):
-        return True
-    return to_numpy(embedding, "embedding").ndim != 1
 
 
 def space_file(folder: Path, what: str) -> str | None:

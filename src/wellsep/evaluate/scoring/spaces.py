@@ -91,8 +91,8 @@ def score_runs(
 
     Parameters
     ----------
-    runs : Runs, AnnData, Optuna study, or iterable of (name, labels, embedding)
-        From :func:`wellsep.load_runs`, or made of parts: L spaces, M partitions.
+    runs : Runs, path, AnnData, Optuna study, mapping, or iterable of (name, embedding, labels)
+        L spaces and M partitions, see :func:`wellsep.judge`.
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
