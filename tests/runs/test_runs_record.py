@@ -107,7 +107,11 @@ def test_bad_labels_are_refused_with_the_name_of_the_run(labels, error, sentence
 @pytest.mark.parametrize(
     ("embedding", "error", "sentence"),
     [
-        ([0.0, 1.0], ValueError, "got shape .2,.; a single feature is embedding.reshape"),
+        (
+            [0.0, 1.0],
+            ValueError,
+            "got shape .2,.; the order is .*, and a single feature is embedding.reshape",
+        ),
         (np.zeros((3, 0)), ValueError, "got shape .3, 0."),
         ([["a"], ["b"]], TypeError, "real number type, got <U1"),
         (np.zeros((2, 2), dtype=complex), TypeError, "real number type, got complex128"),
@@ -198,7 +202,7 @@ def test_a_run_needs_labels_or_an_embedding_of_one_length():
 def test_params_become_plain_data_and_the_rest_is_refused_by_place():
     run = Run(
         "a",
-        [0, 1],
+        labels=[0, 1],
         params={"lr": np.float32(0.5), "sizes": (1, np.int64(2)), "flag": np.True_, "nan": np.nan},
         metadata={"loss": np.array([1.0, np.inf]), "nested": {1: None}},
     )
