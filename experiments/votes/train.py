@@ -1,10 +1,10 @@
-"""Train the fresh runs of DECLARED.md: deep clusterings of thirteen sets no judge has seen.
+"""Train deep clusterings of sets that no judge has seen: those of DECLARED.md, or others by name.
 
-    WELLSEP_DATA=FOLDER python experiments/votes/train.py OUT
+    WELLSEP_DATA=FOLDER python experiments/votes/train.py OUT [--sets NAME ...]
 
-FOLDER holds the sets as .npz files (X, y), or a folder `fresh` that does. OUT gets one file per
-set and task: labels, embeddings in half precision, settings and the truth. Files that are there
-are kept.
+FOLDER holds the sets as .npz files (X, y), or folders `fresh` and `fresh2` that do. OUT gets one
+file per set and task: labels, embeddings in half precision, settings and the truth. Files that are
+there are kept.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = empty_set(name)
     else:
         folder = Path(os.environ["WELLSEP_DATA"])
-        path = next(
-            p for p in (folder / f"{name}.npz", folder / "fresh" / f"{name}.npz") if p.exists()
-        )
+        places = (folder, folder / "fresh", folder / "fresh2")
+        path = next(p for p in (place / f"{name}.npz" for place in places) if p.exists())
         with np.load(path) as file:
             X, y = file["X"], file["y"]
     if len(X) > MOST:
@@ -120,7 +119,7 @@ def fit(name: str, number: int, method: str, params: dict[str, Any], device: str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--sets", nargs="+", default=SETS + EMPTY, choices=SETS + EMPTY)
+    parser.add_argument("--sets", nargs="+", default=SETS + EMPTY)
     parser.add_argument("--jobs", type=int, default=14, help="trainings at a time")
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()
