@@ -57,7 +57,7 @@ def rows(request, data, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:.*have no object within:UserWarning")
 def test_every_index_is_the_one_in_memory(data, rows, on_cluster):
-    from wellsep.indices.dask_tasks import on_dask as served
+    from wellsep.indices.scoring import on_dask as served
 
     X, truth = data
     partitions = {"truth": truth, "noisy": np.where(np.arange(N) % 7 == 0, -1, truth)}

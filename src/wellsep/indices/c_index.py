@@ -96,35 +96,19 @@ def c_index_score(
 
     with :math:`S_W` the sum of the :math:`N_W` distances within clusters, and :math:`S_{\min}`,
     :math:`S_{\max}` the sums of the :math:`N_W` smallest and largest of all distances.
-    Range [0, 1], smaller is better.
+    Range [0, 1], smaller is better. Undefined for one cluster, n clusters, or equal distances.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     variant : {"hubert-levin", "nbclust"}
         "nbclust" is what NbClust calls ``cindex`` (clusterSim's G3):
         :math:`(S_W-N_Wa)/(N_W(b-a))` with a and b the smallest and largest distance *within*
         clusters. It is unrelated to Hubert and Levin's (rank correlation −0.25 over 41 cases),
         and is here to repeat what was published with it.
-    metric : str or callable, default "euclidean"
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or all distances equal.
+    labels, metric, noise, device
+        As in `silhouette_score`.
 
     References
     ----------

@@ -83,38 +83,22 @@ def calinski_harabasz_score(
     .. math:: \frac{\sum_k n_k \lVert v_k - m\rVert^2 / (K-1)}
               {\sum_k\sum_{x\in C_k}\lVert x - v_k\rVert^2 / (n-K)}
 
-    Range [0, ∞), greater is better. From distances alone it is computed exactly: the denominator
-    is :math:`W=\sum_k\frac{1}{n_k}\sum_{i<j\in C_k}d_{ij}^2` over n − K, and the numerator
-    :math:`\frac1n\sum_{i<j}d_{ij}^2-W` over K − 1. For Euclidean distances both are the same; for
-    others it is Anderson's pseudo-F, which can be negative.
+    Range [0, ∞), greater is better. Undefined for one cluster, n clusters, or no variance within
+    (scikit-learn returns 1.0 for the last). From distances alone it is computed exactly: the
+    denominator is :math:`W=\sum_k\frac{1}{n_k}\sum_{i<j\in C_k}d_{ij}^2` over n − K, and the
+    numerator :math:`\frac1n\sum_{i<j}d_{ij}^2-W` over K − 1. For Euclidean distances both are
+    the same; for others it is Anderson's pseudo-F, which can be negative.
 
     Parameters
     ----------
     X : array-like, sparse matrix, tensor or Distances of shape (n, d)
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : {"euclidean", "precomputed", "gower"}
         "precomputed": X is a matrix of distances. "gower": X is a table of mixed columns.
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "priced": not counted, and the value is multiplied
-        by c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
-        centres, and N of noise to the mean of the counted objects.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-    undefined : {"raise", "nan"}
-        What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or no variance within. (scikit-learn returns 1.0 for the last.)
+    labels, sample_weight, noise, device, undefined
+        As in `silhouette_score`. Integer weights count as repetitions. "priced" multiplies the
+        value by c · W/(W + N), with the coverage c, the squared distances W of counted objects to
+        their centres, and N of noise to the mean of the counted objects.
 
     References
     ----------

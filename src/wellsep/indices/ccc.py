@@ -120,38 +120,20 @@ def ccc_score(
 
     with :math:`E(R^2)` from the edges :math:`s_j` of a box as wide as the data, cut into K cubes
     along its :math:`p^*` longest edges. Greater is better; above 2 or 3 speaks for clusters,
-    below 0 for outliers or none. One cluster has 0; clusters without extent have ∞.
+    below 0 for outliers or none. One cluster has 0; clusters without extent have ∞. Undefined for
+    n clusters, or no variance. Sarle calls it unreliable below 10 objects a cluster on average.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
         Eigenvalues are computed on the host in float64.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     variant : {"sarle", "fastclus", "nbclust"}
         :math:`s_j^2` are the eigenvalues of the covariance (Sarle, SAS PROC CLUSTER), the
         variances of the columns (PROC FASTCLUS), or the eigenvalues of the second moments of data
         that were not centred (NbClust, which also cuts along other dimensions; it gives +18 for
         uniform noise).
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        n clusters, or no variance.
-
-    Notes
-    -----
-    Sarle calls it unreliable where clusters have fewer than 10 objects on average.
+    labels, sample_weight, noise, device
+        As in `silhouette_score`. Integer weights count as repetitions.
 
     References
     ----------
@@ -166,11 +148,5 @@ def ccc_score(
     3.038
     """
     return score_one(
-        "ccc",
-        X,
-        labels,
-        variant=variant,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
+        "ccc", X, labels, variant=variant, sample_weight=sample_weight, noise=noise, device=device
     )

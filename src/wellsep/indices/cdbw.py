@@ -86,14 +86,12 @@ def cdbw_score(
     greater is better.
 
     Its unit is 1/length: iris in millimetres has a tenth of its value in centimetres. Compare
-    partitions of one space only.
+    partitions of one space only. Undefined for one cluster, n clusters, or none with any extent.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     flavour : {"paper", "fpc"}
         "fpc" departs from the paper as ``fpc::cdbw`` does: the radius at midpoints is the
         deviation of the first of the two clusters (so that the value depends on how clusters are
@@ -103,19 +101,8 @@ def cdbw_score(
         At most so many in each cluster.
     order : {"sorted", "first"}
         How clusters are numbered for "fpc": by their sorted labels, or by first appearance.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or no cluster with any extent.
+    labels, noise, device
+        As in `silhouette_score`.
 
     Notes
     -----

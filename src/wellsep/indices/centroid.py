@@ -57,35 +57,19 @@ def davies_bouldin_score(
     .. math:: \frac1K\sum_k\max_{l\ne k}\frac{S_k+S_l}{\lVert v_k-v_l\rVert},\qquad
               S_k=\Bigl(\tfrac1{n_k}\sum_{x\in C_k}\lVert x-v_k\rVert^q\Bigr)^{1/q}
 
-    Range [0, ∞), smaller is better. Pairs of coinciding centres are left out.
+    Range [0, ∞), smaller is better. Pairs of coinciding centres are left out. Undefined for one
+    cluster, n clusters, or all centres in one place. (scikit-learn returns 0.0, "perfect", there,
+    and whenever distances fall below an absolute 1e-8.)
 
     Parameters
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and the value v becomes (1 + v)/c − 1,
-        with the coverage c.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-    undefined : {"raise", "nan"}
-        What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or all centres in one place. (scikit-learn returns 0.0, "perfect",
-        there, and whenever distances fall below an absolute 1e-8.)
+    labels, sample_weight, noise, device, undefined
+        As in `silhouette_score`. Integer weights count as repetitions. "priced" makes
+        (1 + v)/c − 1 of the value v, with the coverage c.
 
     References
     ----------
@@ -158,8 +142,6 @@ def cfq_score(
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -174,18 +156,8 @@ def cfq_score(
         mixing weights.
     weights : array-like of shape (K,), optional
         Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and the value is multiplied by
-        c · W/(W + N), with the coverage c, the squared distances W of counted objects to their
-        centres, and N of noise to the mean of the counted objects.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
+    labels, sample_weight, noise, device
+        As in `calinski_harabasz_score`, the price of noise too.
 
     See Also
     --------
@@ -231,25 +203,8 @@ def cfq_clusters(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
-        The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    centers : array-like of shape (K, d), optional
-        In the order of the sorted labels; the means by default.
-    wrong_side : {"zero", "squared"}
-        What an object counts that is nearer to another centre: 0, or its squared distance.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the objects; one of weight 0 is left out.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    ndarray of shape (K,)
+    X, labels, centers, wrong_side, sample_weight, noise, device
+        As in `cfq_score`, but noise cannot be "priced".
 
     Examples
     --------
@@ -257,16 +212,8 @@ def cfq_clusters(
     >>> ws.cfq_clusters([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1]).tolist()
     [25.0, 25.0]
     """
-    task, entry, params = one_task(
-        "cfq",
-        X,
-        labels,
-        sample_weight,
-        noise,
-        device,
-        centers=centers,
-        params={"wrong_side": wrong_side},
-    )
+    params = {"wrong_side": wrong_side}
+    task, entry, params = one_task("cfq", X, labels, params, sample_weight, noise, device, centers)
     wanted = entry.wants(**params)
     refuse_empty(task)
     found = gather(task, wanted.values())
@@ -296,20 +243,8 @@ def margins(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or tensor of shape (n, d)
-        The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    centers : array-like of shape (K, d), optional
-        In the order of the sorted labels; the means by default.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    X, labels, centers, noise, device
+        As in `cfq_score`, but noise cannot be "priced".
 
     Examples
     --------
@@ -317,7 +252,7 @@ def margins(
     >>> ws.margins([[0.0, 0], [0, 1], [5, 0], [4, 1]], [0, 0, 1, 1]).round(3).tolist()
     [2.25, 2.25, 2.75, 1.75]
     """
-    task, _, _ = one_task("cfq", X, labels, None, noise, device, centers=centers)
+    task, _, _ = one_task("cfq", X, labels, {}, None, noise, device, centers)
     if (k := task.partitions.n_clusters[0]) < 2:
         raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
     margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
@@ -332,9 +267,7 @@ def margins_and_cfq(
     X: Any, labels: Any, centers: Any, sample_weight: Any
 ) -> tuple[np.ndarray, float]:
     """The margin of every object, and CFQ, NaN where it is undefined, in one pass."""
-    task, entry, params = one_task(
-        "cfq", X, labels, sample_weight, "exclude", None, centers=centers
-    )
+    task, entry, params = one_task("cfq", X, labels, {}, sample_weight, centers=centers)
     wanted, each = entry.wants(**params), want("margins", each=True)
     found = gather(task, [*wanted.values(), each])
     try:
@@ -386,21 +319,8 @@ def simplified_silhouette_score(
     ----------
     X : array-like, sparse matrix or tensor of shape (n, d)
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    average : {"point", "cluster"}
-        Mean over objects, or mean over clusters of cluster means.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the objects; one of weight 0 is left out.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What the label -1 means. "priced": not counted, and a positive value is multiplied by the
-        coverage, as if noise objects had the width 0.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
+    labels, average, sample_weight, noise, device
+        As in `silhouette_score`.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def dbcv_score(
     objects. DSPC is the smallest reachability between inner objects of two clusters. The core
     distance of x in its cluster is
     :math:`\bigl(\frac{1}{n_k-1}\sum_{y\ne x}\lVert x-y\rVert^{-d}\bigr)^{-1/d}`. Range [-1, 1],
-    greater is better.
+    greater is better. Undefined for one cluster, or where every object is its own.
 
     n counts all objects: those labelled -1 belong to no cluster and lower the value.
 
@@ -98,8 +98,6 @@ def dbcv_score(
     ----------
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     ties : {"core", "hdbscan"}
         Which tree is taken where several are equally short. "core": the one whose edges end at
         objects with small core distances, whatever the order of the objects. "hdbscan": the one
@@ -111,20 +109,9 @@ def dbcv_score(
         The power in core distances; by default the number of columns. A space of distances has
         none, so that it must be given. It changes the value, and may change which of two
         partitions is better.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude" leaves such objects out of the clusters
-        and in n; "priced" is the same here.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, or every object its own.
+    labels, noise, device
+        As in `silhouette_score`. "exclude" leaves noise out of the clusters and in n; "priced" is
+        the same here.
 
     See Also
     --------
@@ -187,27 +174,8 @@ def dbcv_clusters(
 
     Parameters
     ----------
-    X : array-like, tensor or Distances of shape (n, d)
-        Computed on the host in float64.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    ties : {"core", "hdbscan"}
-        Which of equally short trees is taken: the one whose edges end at objects with small core
-        distances, or the one that hdbscan takes, which depends on the order of the rows.
-    metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows; "precomputed": X is a matrix of distances.
-    d : float, optional
-        The power in core distances; by default the number of columns. Where X holds distances it
-        must be given.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    ndarray of shape (K,)
+    X, labels, ties, metric, d, noise, device
+        As in `dbcv_score`.
 
     Examples
     --------
@@ -216,9 +184,8 @@ def dbcv_clusters(
     >>> ws.dbcv_clusters(X, [0, 0, 0, 1, 1, 1]).round(2).tolist()
     [0.87, 0.87]
     """
-    task, entry, params = one_task(
-        "dbcv", X, labels, None, noise, device, params={"ties": ties, "metric": metric, "d": d}
-    )
+    params = {"ties": ties, "metric": metric, "d": d}
+    task, entry, params = one_task("dbcv", X, labels, params, None, noise, device)
     refuse_empty(task)
     wanted = entry.wants(**params)["trees"]
     return _validities(gather(task, [wanted])[wanted][0])

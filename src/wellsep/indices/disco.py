@@ -79,30 +79,16 @@ def disco_score(
 
     with c_k the largest core distance in cluster k and dc(x, C_k) the smallest distance to it.
     Noise is right where it is sparse and far from every cluster. The value is the mean over all
-    objects. Range [-1, 1], greater is better.
+    objects. Range [-1, 1], greater is better. Undefined for fewer than ``min_points`` objects.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude" judges such objects as said above;
-        "priced" is the same here.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        Fewer than ``min_points`` objects.
+    labels, noise, device
+        As in `silhouette_score`. "exclude" judges noise as said above; "priced" is the same here.
 
     See Also
     --------
@@ -141,20 +127,8 @@ def disco_samples(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d)
-        Computed on the host in float64.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    min_points : int, default 5
-        How many objects a core distance reaches, the object itself counted.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means; "exclude" judges such objects as noise.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    X, labels, min_points, noise, device
+        As in `disco_score`, but noise cannot be "priced".
 
     Examples
     --------
@@ -164,6 +138,6 @@ def disco_samples(
     [0.875, 0.875, 0.875, 0.875, 0.875, 0.5]
     """
     params = {"min_points": min_points}
-    task, entry, params = one_task("disco", X, labels, None, noise, device, params=params)
+    task, entry, params = one_task("disco", X, labels, params, None, noise, device)
     wanted = entry.wants(**params)["parts"]
     return _values(gather(task, [wanted])[wanted][0], min_points)

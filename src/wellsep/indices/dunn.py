@@ -70,32 +70,20 @@ def dunn_score(
               {\max_k\max_{x,y\in C_k} d(x,y)}
 
     Range [0, ∞), greater is better. Both pairs are evaluated in float64 whatever the type of X.
+    Undefined for one cluster, n clusters, or no cluster of positive diameter.
 
     Parameters
     ----------
     X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" is computed as half the squared distance of the directions, which keeps what
         1 − cos loses for almost parallel rows. Other metrics of
         ``sklearn.metrics.pairwise_distances`` work block by block.
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or no cluster of positive diameter.
+    labels, noise, device
+        As in `silhouette_score`.
 
     See Also
     --------
@@ -112,13 +100,7 @@ def dunn_score(
     2.5
     """
     return score_one(
-        "dunn",
-        X,
-        labels,
-        metric=metric,
-        sample_weight=sample_weight,
-        noise=noise,
-        device=device,
+        "dunn", X, labels, metric=metric, sample_weight=sample_weight, noise=noise, device=device
     )
 
 
@@ -243,13 +225,12 @@ def generalized_dunn_score(
     .. math:: \frac{\min_{k\ne l}\delta(C_k,C_l)}{\max_k\Delta(C_k)}
 
     Range [0, ∞), greater is better. ``separation="single", diameter="complete"`` is Dunn's index.
+    Undefined where Dunn's index is.
 
     Parameters
     ----------
     X : array-like, tensor or Distances of shape (n, d)
         The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     separation : str
         δ, "average" by default: mean distance of the pairs (δ3). "single": nearest pair (δ1).
         "complete": farthest pair (δ2). "centroid": distance of the centroids (δ4).
@@ -260,23 +241,8 @@ def generalized_dunn_score(
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
-    metric : str or callable
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows.
-        With any but "euclidean", centroids are refused.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or no cluster of positive diameter.
+    labels, metric, noise, device
+        As in `silhouette_score`. With any metric but "euclidean", centroids are refused.
 
     Notes
     -----

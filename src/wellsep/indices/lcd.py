@@ -129,10 +129,10 @@ def local_connectivity(
         positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
         t, the largest number of neighbours that count.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
     n_jobs : int, optional
         Threads of the neighbour searches.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        As in `silhouette_score`.
 
     Returns
     -------

@@ -81,6 +81,7 @@ def s_dbw_score(
     with :math:`\sigma_k` the variances of cluster k by column, :math:`h_{kl}` the midpoint of two
     centroids, and γ(u) the number of objects of the two clusters within
     :math:`\frac1K\sqrt{\sum_k\lVert\sigma_k\rVert}` of u. Range [0, ∞), smaller is better.
+    Undefined for one cluster, n clusters, or all objects in one place.
 
     Where no object lies near either centre the term counts 0, and a warning says for how many
     pairs. The radius shrinks with K, so this is the rule from about 8 dimensions on.
@@ -89,8 +90,6 @@ def s_dbw_score(
     ----------
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     density : {"union", "own"}
         Around a centroid count both clusters (Halkidi and Vazirgiannis), or its own cluster only
         (NbClust).
@@ -99,21 +98,8 @@ def s_dbw_score(
     normalise : bool, default True
         Average over the pairs. False sums them and is undefined where a centre has no object
         near it; with ``strict=True`` that is clusterCrit's value.
-    sample_weight : array-like of shape (n,), optional
-        Integer weights count as repetitions.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, n clusters, or all objects in one place.
+    labels, sample_weight, noise, device
+        As in `silhouette_score`. Integer weights count as repetitions.
 
     References
     ----------

@@ -17,6 +17,7 @@ from wellsep._checks.arrays import (
     check_weights,
     is_dask,
     is_torch,
+    to_numpy,
 )
 from wellsep._checks.labels import as_labels
 from wellsep._checks.values import check_random_state
@@ -36,9 +37,10 @@ from wellsep.indices.index_names import (
 from wellsep.indices.noise_prices import Price
 from wellsep.indices.registry import INDICES, Index, refuse_unpriced
 from wellsep.indices.score_table import PartitionScores
-from wellsep.partitions import NOISE_POLICIES, VALUE_POLICIES, Partitions
+from wellsep.partitions import VALUE_POLICIES, Partitions
 
 if TYPE_CHECKING:
+    from wellsep.compute.engine.dask.labels import ChunkedTask
     from wellsep.compute.plan import AnyTask
 
 
@@ -94,18 +96,82 @@ def score_partitions(
     'good'
     """
     asked = parse_indices(indices, convention)
-    if is_dask(X):
-        from wellsep.indices.dask_tasks import chunked_task
+    task = open_task(X, labels, asked, sample_weight, noise, device, n_jobs)
+    return evaluate_and_keep(task, asked)[0]
 
-        task = chunked_task(X, labels, sample_weight, noise, device, asked)
-        return evaluate(task, asked, coverage=task.partitions.coverage)
+
+def open_task(
+    X: Any,
+    labels: Any,
+    asked: list[ParsedIndex],
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+    n_jobs: int | None = None,
+    centers: Any = None,
+) -> AnyTask:
+    """Check X, labels, weights and centres for these indices; in memory or on Dask."""
+    if is_dask(X):
+        return _task_on_dask(X, labels, asked, sample_weight, noise, device, centers)
     data = open_data(X, asked)
     weights = check_weights(sample_weight, data.shape[0])
     _refuse_weights(asked, weights)
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
     counted, weights = drop_weightless(partitions, weights)
     space = open_space(data, device=device, n_jobs=n_jobs)
-    return evaluate(Task(space, counted, weights), asked, coverage=partitions.coverage)
+    if centers is None:
+        return Task(space, counted, weights)
+    if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
+        kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
+        raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
+    table = _check_centers(centers, len(partitions.classes[0]), data.shape[1])
+    if len(counted.classes[0]) < len(table):
+        table = table[np.isin(partitions.classes[0], counted.classes[0])]
+    return Task(space, counted, weights, (table / space.unit,))
+
+
+def _task_on_dask(
+    X: Any,
+    labels: Any,
+    asked: list[ParsedIndex],
+    sample_weight: Any,
+    noise: str,
+    device: Any,
+    centers: Any,
+) -> ChunkedTask:
+    """Rows, codes and weights in chunks; nothing but the distinct labels is gathered."""
+    from wellsep.compute.engine.dask.chunks import open_chunks
+    from wellsep.compute.engine.dask.labels import ChunkedTask, encode_chunks, weigh_chunks
+    from wellsep.compute.engine.dask.pairs import refuse_metric
+
+    for index, params in asked:
+        if not on_dask(index, params):
+            usable = ", ".join(name for name in INDICES if on_dask(INDICES[name]))
+            raise TypeError(
+                f"X must be in memory for {index.label(params)!r}, got a dask collection; "
+                f"pass X.compute() if it fits, or choose among: {usable}."
+            )
+        for wanted in index.wants(**params).values():
+            refuse_metric(wanted)
+    if device is not None and str(device) != "cpu":
+        raise ValueError(f"device must be None for a dask array, got {device!r}.")
+    chunks = open_chunks(X).in_safe_units()
+    weights = weigh_chunks(sample_weight, chunks)
+    _refuse_weights(asked, weights)
+    partitions = encode_chunks(labels, weights, chunks, noise)
+    if centers is None:
+        return ChunkedTask(chunks, partitions, weights, None)
+    table = _check_centers(centers, len(partitions.classes[0]), chunks.d)
+    return ChunkedTask(chunks, partitions, weights, (table / chunks.unit,))
+
+
+def on_dask(index: Index, params: Mapping[str, Any] | None = None) -> bool:
+    """Whether an index can be computed without gathering X."""
+    from wellsep.compute.engine.dask.pairs import PAIRWISE
+    from wellsep.compute.engine.dask.passes import ROW_WISE
+
+    wanted = index.wants(**(index.params if params is None else params)).values()
+    return {w.name for w in wanted} <= {*ROW_WISE, *PAIRWISE}
 
 
 def open_data(X: Any, asked: list[ParsedIndex]) -> Any:
@@ -148,56 +214,44 @@ def drop_weightless(
     return replace(kept, coverage=partitions.coverage), weights
 
 
-def evaluate(task: AnyTask, asked: list[ParsedIndex], *, coverage: np.ndarray) -> PartitionScores:
-    """Gather what the formulas want for every scorable partition, then apply them."""
-    return evaluate_and_keep(task, asked, None, coverage=coverage)[0]
-
-
 def evaluate_and_keep(
-    task: AnyTask, asked: list[ParsedIndex], keep: Want | None, *, coverage: np.ndarray
+    task: AnyTask, asked: list[ParsedIndex], keep: Want | None = None
 ) -> tuple[PartitionScores, list[Any]]:
     """The scores, and one statistic of the same pass for each partition; None if not scored."""
-    refuse_unpriced(asked, task.partitions)
-    n_partitions = len(task.partitions)
+    partitions = task.partitions
+    refuse_unpriced(asked, partitions)
     labels = [index.label(params) for index, params in asked]
     asked = [(index, index.in_space(params, task.space.own_metric)) for index, params in asked]
-    values = np.full((n_partitions, len(asked)), np.nan)
-    reasons: dict[tuple[str, str], str] = {}
-    for m in range(n_partitions):
-        for label, (index, _) in zip(labels, asked, strict=True):
-            reason = _not_scorable(task, m, index)
-            if reason:
-                reasons[task.partitions.names[m], label] = reason
-    alive = [
-        m
-        for m in range(n_partitions)
-        if any((task.partitions.names[m], label) not in reasons for label in labels)
-    ]
-    kept: list[Any] = [None] * n_partitions
-    if alive:
-        also = [] if keep is None else [keep]
-        found = gather(_restrict(task, alive), _all_wants(asked, task.partitions) + also)
-        for w in also:
-            for m, statistic in zip(alive, found[w], strict=True):
-                kept[m] = statistic
-        for column, (index, params) in enumerate(asked):
-            for position, m in enumerate(alive):
-                key = (task.partitions.names[m], labels[column])
-                if key in reasons:
-                    continue
-                price = index.price_for(task.partitions, m)
-                try:
-                    values[m, column] = _value(index, params, price, found, position)
-                except UndefinedIndex as reason:
-                    reasons[key] = str(reason)
+    shape = (len(partitions), len(asked))
+    values, reasons = np.full(shape, np.nan), {}
+    for m, i in np.ndindex(shape):
+        if reason := _not_scorable(task, m, asked[i][0]):
+            reasons[m, i] = reason
+    defined = np.array([key not in reasons for key in np.ndindex(shape)]).reshape(shape)
+    scored = np.flatnonzero(defined.any(axis=1)).tolist()
+    kept: list[Any] = [None] * len(partitions)
+    if scored:
+        some = task if len(scored) == len(partitions) else task.subset(scored)
+        found = gather(some, _all_wants(asked, partitions) + ([] if keep is None else [keep]))
+        place = {m: position for position, m in enumerate(scored)}  # among the statistics
+        if keep is not None:
+            for m in scored:
+                kept[m] = found[keep][place[m]]
+        for i, m in np.argwhere(defined.T).tolist():
+            index, params = asked[i]
+            try:
+                price = index.price_for(partitions, m)
+                values[m, i] = _value(index, params, price, found, place[m])
+            except UndefinedIndex as reason:
+                reasons[m, i] = str(reason)
     scores = PartitionScores(
         values=values,
-        names=task.partitions.names,
+        names=partitions.names,
         indices=tuple(labels),
         directions=np.array([index.direction for index, _ in asked]),
-        coverage=coverage,
-        n_clusters=task.partitions.n_clusters,
-        reasons=reasons,
+        coverage=partitions.coverage,
+        n_clusters=partitions.n_clusters,
+        reasons={(partitions.names[m], labels[i]): why for (m, i), why in reasons.items()},
     )
     return scores, kept
 
@@ -220,12 +274,6 @@ def _all_wants(asked: list[ParsedIndex], partitions: Partitions) -> list[Want]:
         price = next((p for p in prices if p is not None), None)
         wanted += [] if price is None else price.wants.values()
     return wanted
-
-
-def _restrict(task: AnyTask, alive: list[int]) -> AnyTask:
-    if len(alive) == len(task.partitions):
-        return task
-    return task.subset(alive)
 
 
 def _not_scorable(task: AnyTask, m: int, index: Index) -> str | None:
@@ -275,17 +323,7 @@ def score_one(
 ) -> float:
     """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
     check_choice("undefined", undefined, ("raise", "nan"))
-    task, index, params = one_task(
-        name,
-        X,
-        labels,
-        sample_weight,
-        noise,
-        device,
-        centers=centers,
-        params=params,
-        policies=NOISE_POLICIES,
-    )
+    task, index, params = _open_one(name, X, labels, params, sample_weight, noise, device, centers)
     refuse_unpriced([(index, params)], task.partitions)
     reason = _not_scorable(task, 0, index)
     if reason and undefined == "nan":
@@ -341,38 +379,36 @@ def one_task(
     name: str,
     X: Any,
     labels: Any,
+    params: Mapping[str, Any],
+    sample_weight: Any = None,
+    noise: str = "exclude",
+    device: Any = None,
+    centers: Any = None,
+) -> tuple[AnyTask, Index, dict[str, Any]]:
+    """Open one partition for an index with a value for each object or cluster, without a price."""
+    check_choice("noise", noise, VALUE_POLICIES)
+    return _open_one(name, X, labels, params, sample_weight, noise, device, centers)
+
+
+def _open_one(
+    name: str,
+    X: Any,
+    labels: Any,
+    params: Mapping[str, Any],
     sample_weight: Any,
     noise: str,
     device: Any,
-    *,
-    centers: Any = None,
-    params: Mapping[str, Any] | None = None,
-    policies: tuple[str, ...] = VALUE_POLICIES,
+    centers: Any,
 ) -> tuple[AnyTask, Index, dict[str, Any]]:
-    """Checked input of a single index, with its centres in the order of the sorted labels."""
-    check_choice("noise", noise, policies)
     index = INDICES[name]
-    full = index.with_params(params or {})
-    if is_dask(X):
-        from wellsep.indices.dask_tasks import chunked_task
-
-        task = chunked_task(X, labels, sample_weight, noise, device, [(index, full)], centers)
-        if len(task.partitions) != 1:
-            raise _many(len(task.partitions))
-        return task, index, full
-    data = open_data(X, [(index, full)])
-    weights = check_weights(sample_weight, data.shape[0])
-    _refuse_weights([(index, full)], weights)
-    partitions = _one(labels, data.shape[0], noise)
-    n_given = len(partitions.classes[0])
-    given = None if centers is None else _check_centers(centers, data, n_given)
-    counted, weights = drop_weightless(partitions, weights)
-    if given is not None and len(counted.classes[0]) < n_given:
-        given = given[np.isin(partitions.classes[0], counted.classes[0])]
-    space = open_space(data, device=device)
-    given = None if given is None else given / space.unit
-    here = Task(space, counted, weights, None if given is None else (given,))
-    return here, index, index.in_space(full, space.own_metric)
+    full = index.with_params(params)
+    task = open_task(X, labels, [(index, full)], sample_weight, noise, device, centers=centers)
+    if len(task.partitions) != 1:
+        raise ValueError(
+            f"labels must be one partition here, got {len(task.partitions)}; score many with "
+            "wellsep.score_partitions."
+        )
+    return task, index, index.in_space(full, task.space.own_metric)
 
 
 def refuse_empty(task: AnyTask) -> None:
@@ -381,29 +417,11 @@ def refuse_empty(task: AnyTask) -> None:
         raise UndefinedIndex("no object is counted.")
 
 
-def _one(labels: Any, n: int, noise: str) -> Partitions:
-    partitions = Partitions.from_labels(labels, n_objects=n, noise=noise)
-    if len(partitions) != 1:
-        raise _many(len(partitions))
-    return partitions
-
-
-def _many(got: int) -> ValueError:
-    return ValueError(
-        f"labels must be one partition here, got {got}; score many with wellsep.score_partitions."
-    )
-
-
-def _check_centers(centers: Any, data: Any, k: int) -> np.ndarray:
-    from wellsep._checks.arrays import is_torch, to_numpy
-
-    if is_torch(centers) != is_torch(data) and not isinstance(centers, list):
-        kinds = f"{type(data).__module__}.{type(data).__name__}", type(centers).__name__
-        raise TypeError(f"centers must be of X's array kind {kinds[0]}, got {kinds[1]}.")
+def _check_centers(centers: Any, k: int, d: int) -> np.ndarray:
     table: np.ndarray = check_data(to_numpy(centers, "centers"), name="centers").astype(np.float64)
-    if table.shape != (k, data.shape[1]):
+    if table.shape != (k, d):
         raise ValueError(
-            f"centers must have one row per cluster and X's columns, ({k}, {data.shape[1]}), "
+            f"centers must have one row per cluster and X's columns, ({k}, {d}), "
             f"got {table.shape}; rows follow the sorted labels."
         )
     return table

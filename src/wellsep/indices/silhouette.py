@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import check_choice, check_number
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
 from wellsep.compute.metrics.table import COSINE, TAKEN
 from wellsep.compute.plan import values_of_objects
 from wellsep.compute.requests import Want, want
@@ -108,7 +108,8 @@ def silhouette_score(
     .. math:: s(x)=\frac{b(x)-a(x)}{\max(a(x),b(x))}
 
     with a the mean distance to the other members of the own cluster and b the smallest mean
-    distance to the members of another. Range [-1, 1], greater is better.
+    distance to the members of another. Range [-1, 1], greater is better. Undefined for one cluster,
+    or where every object is its own.
 
     Parameters
     ----------
@@ -118,8 +119,8 @@ def silhouette_score(
         The clustering: a label for each object. -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" takes O(nKd) (and sparse X); "dc" is the distance over paths of high density, see
-        `dc_metric`; any other metric of ``sklearn.metrics.pairwise_distances`` works block by
-        block.
+        `dc_metric`; any other name of scikit-learn's ``pairwise_distances``, or a function of two
+        rows, works block by block.
     sample_size : int, optional
         Number of objects that are drawn, all others left out. `silhouette_estimate` says how far
         its value can be off, and is nearer for the same work.
@@ -133,21 +134,14 @@ def silhouette_score(
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
     noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "priced": not counted, and a positive value is
-        multiplied by the coverage, as if noise objects had the width 0.
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "priced": they are not counted, and a positive value is multiplied by the coverage, as if
+        their width were 0. "cluster": they are one cluster. "singletons": each is a cluster.
+        "error": they are refused. Functions without "priced" have no price for noise.
     device : str, optional
-        "cuda" computes NumPy data on the GPU.
+        Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}
         What to do where there is no value: raise ``UndefinedIndex``, or return NaN.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    UndefinedIndex
-        One cluster, or every object its own.
 
     See Also
     --------
@@ -196,26 +190,8 @@ def silhouette_samples(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
-        The objects.
-    labels : array-like of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
-    metric : str or callable, default "euclidean"
-        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows.
-    singleton : float, default 0
-        Width of an object that is alone in its cluster.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the objects in the mean distances; one of weight 0 is left out.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
-    device : str, optional
-        Where to compute: "cuda" for the GPU.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    X, labels, metric, singleton, sample_weight, noise, device
+        As in `silhouette_score`, but noise cannot be "priced".
 
     Examples
     --------
@@ -224,12 +200,8 @@ def silhouette_samples(
     [0.818, 0.778, 0.778, 0.818]
     """
     params = {"metric": metric, "singleton": singleton}
-    task, entry, params = one_task(
-        "silhouette", X, labels, sample_weight, noise, device, params=params
-    )
+    task, entry, params = one_task("silhouette", X, labels, params, sample_weight, noise, device)
     if (k := task.partitions.n_clusters[0]) < 2:
-        from wellsep._checks.arrays import UndefinedIndex
-
         raise UndefinedIndex(f"silhouette needs at least 2 clusters, got {k}.")
     wanted = entry.wants(**params)["widths"]
     widths: np.ndarray = values_of_objects(task, wanted)

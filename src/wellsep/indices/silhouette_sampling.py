@@ -33,7 +33,7 @@ from wellsep.compute.statistics.sampled_sums import (
     sample_sums,
 )
 from wellsep.compute.statistics.silhouette_widths import widths_from_sums
-from wellsep.indices.scoring import drop_weightless
+from wellsep.indices.scoring import drop_weightless, open_task
 from wellsep.partitions import VALUE_POLICIES, Partitions
 
 
@@ -105,27 +105,16 @@ def silhouette_estimate(
     ----------
     X : array-like or dask collection of shape (n, d)
         The objects.
-    labels : array-like or dask collection of shape (n,)
-        The clustering: a label for each object. -1, -2 and -3 are noise.
     n_sampled : int, default 2000
         m; all objects if there are no more.
     level : float, default 0.95
         Of the confidence interval (Student's t).
-    metric : str or callable, default "euclidean"
-        "euclidean", "cosine", a name of scikit-learn's ``pairwise_distances``, or a function
-        of two rows.
-    singleton : float, default 0
-        Width of an object that is alone in its cluster.
     sample_weight : array-like of shape (n,), optional
         Objects are then drawn with replacement, in proportion to their weight.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means.
     random_state : int, Generator or None
         Seed or generator of the random numbers.
-
-    Returns
-    -------
-    SilhouetteEstimate
+    labels, metric, singleton, noise
+        As in `silhouette_score`.
 
     Examples
     --------
@@ -216,9 +205,8 @@ def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:
 
 def _on_dask(X: Any, labels: Any, sample_weight: Any, noise: str) -> Any:
     from wellsep.compute.engine.dask.sampled import ChunkedRows
-    from wellsep.indices.dask_tasks import chunked_task
 
-    task = chunked_task(X, labels, sample_weight, noise, None, [])
+    task: Any = open_task(X, labels, [], sample_weight, noise)
     _refuse_many(len(task.partitions))
     return ChunkedRows(task)
 

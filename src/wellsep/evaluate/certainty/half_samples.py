@@ -125,7 +125,7 @@ def score_and_resample(
     task = _open(X, asked, partitions, job.halves, computing)
     params = INDICES[job.index].in_space(job.params, task.space.own_metric)
     keep = job.full_sample(params)
-    scores, full = evaluate_and_keep(task, asked, keep, coverage=partitions.coverage)
+    scores, full = evaluate_and_keep(task, asked, keep)
     begin = time.perf_counter()
     values = _half_values(task, job.index, params, job.of(space), full)
     return scores, _with_dips(X, values, job, space, computing.n_jobs, begin)
