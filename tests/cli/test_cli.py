@@ -13,9 +13,9 @@ import typer
 import wellsep as ws
 from wellsep._files.arrays import to_json
 from wellsep.cli.main import COMMANDS, build_app, main
-from wellsep.cli.printing import print_columns, print_table, progress
-from wellsep.cli.ranking_answers import with_params
-from wellsep.cli.scoring import parse_index
+from wellsep.cli.parsing import parse_index
+from wellsep.cli.printing import print_columns, print_table, progress_bar
+from wellsep.cli.ranking import with_params
 from wellsep.tables.writing import write_table
 
 
@@ -287,7 +287,7 @@ def test_a_parameter_with_brackets_is_printed_as_it_is(capsys):
 
 
 def test_progress_is_silent_without_a_terminal(capsys):
-    with progress("working", total=3) as advance:
-        advance(1)
+    with progress_bar() as told:
+        told(1, 3, "working")
     captured = capsys.readouterr()
     assert captured.out + captured.err == ""

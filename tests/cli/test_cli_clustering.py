@@ -10,8 +10,9 @@ from sklearn.datasets import make_blobs
 from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
-from wellsep.cli.clustering import METHODS, parse_range
 from wellsep.cli.main import main
+from wellsep.cli.options import METHODS
+from wellsep.cli.parsing import parse_range
 from wellsep.records import ChosenK
 from wellsep.tables.reading import read_labels
 from wellsep.tables.writing import write_table
@@ -108,7 +109,7 @@ def test_cluster_is_the_estimator_with_the_seed(files, capsys):
     folder, X = files
     shown = run_json(
         capsys, "cluster", folder / "data.npy", "-k", 4, "--method", "lof-k-means",
-        "--neighbors", 7, "--restarts", 2, "--seed", 3,
+        "--set", "n_neighbors=7", "--set", "n_init=2", "--seed", 3,
     )  # fmt: skip
     model = ws.LOFKMeans(4, n_neighbors=7, n_init=2, random_state=3).fit(X)
     assert shown["labels"] == model.labels_.tolist()

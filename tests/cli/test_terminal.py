@@ -120,7 +120,7 @@ def test_no_word_and_no_number_of_a_table_is_split_at_80_columns(
 
     monkeypatch.chdir(awkward)
     monkeypatch.setattr(output, "_WIDTH_OF_A_PIPE", 80)
-    for room in ("printing", "ranking_answers", "scoring", "clustering"):
+    for room in ("printing", "ranking", "scoring", "clustering"):
         module = importlib.import_module(f"wellsep.cli.{room}")
         if hasattr(module, "print_table"):
             monkeypatch.setattr(module, "print_table", noted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import sys
@@ -66,10 +67,10 @@ class Terminal(io.StringIO):
 def test_the_bar_of_a_ranking_shows_the_time_left(monkeypatch):
     monkeypatch.setattr("sys.stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    told = _show_progress()
-    for done in range(200):
-        told(done, 2000, "a space")
-    told(2000, 2000, "")
+    with _show_progress() as told:
+        for done in range(200):
+            told(done, 2000, "a space")
+        told(2000, 2000, "")
     shown = sys.stderr.getvalue()
     assert "Scoring spaces" in shown
     assert re.search(r"[-\d]:[-\d]{2}:[-\d]{2}", shown)
@@ -108,7 +109,7 @@ def test_nothing_is_said_of_a_few_seconds(runs, two_thousand, recwarn):
 def test_the_command_says_so_first_and_offers_fewer_spaces(runs, tmp_path, capsys, monkeypatch):
     runs.save(tmp_path / "runs")
     monkeypatch.setattr(spaces, "_LONG", 0)
-    monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: _stop)
+    monkeypatch.setattr("wellsep.cli.ranking._show_progress", lambda: contextlib.nullcontext(_stop))
     assert main(["rank", str(tmp_path / "runs"), "--cache", "none"]) == 1
     text = capsys.readouterr().err
     assert text.startswith("Warning: Scoring 8 partitions in 8 spaces can take many minutes.")

@@ -1,35 +1,34 @@
-"""The command that says what is in each cluster."""
+"""The commands that look at clusters: what is in them, how stable they are, how they split."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep.cli.clustering import ScaleOption, _scaled
-from wellsep.cli.printing import (
-    TABLES,
-    JsonOption,
-    check_file,
-    check_folder,
-    print_columns,
-    print_json,
-    print_line,
-    refuse_inputs,
-    wrote,
+from wellsep.cli import options
+from wellsep.cli.clustering import estimator
+from wellsep.cli.deliver import Outputs
+from wellsep.cli.parsing import parse_settings
+from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
+from wellsep.cli.reading import (
+    TableReader,
+    is_anndata,
+    named,
+    read_data_and_labels,
+    scaled,
+    the_only_one,
 )
-from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader
-from wellsep.cli.reading_runs import DataArgument, SpaceOption
-from wellsep.cli.scoring import _read_all
-from wellsep.cli.stability import _of_anndata, _one
+from wellsep.cli.wording import flags_of, in_shell_words
 
 if TYPE_CHECKING:
-    from wellsep.evaluate import ClusterDescription
+    from wellsep.cluster.resampling.result import Stability
+    from wellsep.evaluate import ClusterDescription, ResolutionTree
 
 
 def describe(
-    data: DataArgument,
+    data: options.Data,
     labels: Annotated[
         Path | None, typer.Argument(help="Label file with the clustering to describe.")
     ] = None,
@@ -55,17 +54,14 @@ def describe(
             "cluster. Also cluster, singletons or error."
         ),
     ] = "exclude",
-    space: SpaceOption = None,
-    scale: ScaleOption = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write the table to this csv or parquet file."),
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Save all results in this folder.")] = None,
-    ids: IdsOption = None,
-    no_header: NoHeaderOption = False,
-    columns: ColumnsOption = None,
-    as_json: JsonOption = False,
+    space: options.Space = None,
+    scale: options.Scale = False,
+    output: options.Table = None,
+    save: options.Save = None,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
+    as_json: options.Json = False,
 ) -> None:
     """Say what is in each cluster: size, quality, features that differ, objects to look at.
 
@@ -81,20 +77,23 @@ def describe(
     import wellsep as ws
     from wellsep.cluster.resampling.result import Stability
 
-    refuse_inputs("output", output, data, labels)
-    check_file("output", output, TABLES)
-    check_folder("save", save)
+    outputs = Outputs(as_json, save, output)
+    outputs.check(data, labels)
     record = None if stability is None else Stability.load(stability)
     reader = TableReader()
-    files = [] if labels is None else [labels]
-    # --labels chooses among the columns of the label file, or of AnnData.
-    pattern = partitions if files else None
-    X, found = _read_all(reader, data, files, ids, no_header, columns, pattern, space)
-    if not files:
-        found = _of_anndata(data, partitions, space)
+    X, partitions_read = read_data_and_labels(
+        reader,
+        data,
+        [] if labels is None else [labels],
+        ids=ids,
+        no_header=no_header,
+        columns=columns,
+        partitions=partitions,
+        space=space,
+    )
     result = ws.describe_clusters(
-        _scaled(X, scale),
-        _one(found),
+        scaled(X, scale),
+        the_only_one(partitions_read, data),
         reader.features,
         stability=record,
         features=X,
@@ -102,18 +101,11 @@ def describe(
         noise=noise,
     )
     reader.tell()
-    if as_json:
-        print_json(result.to_dict(n_features))
-    else:
-        print_description(result, n_features)
-    if save is not None:
-        result.save(save)
-        wrote(save)
-    if output is not None:
-        from wellsep.tables.writing import write_table
-
-        write_table(output, result.columns())
-        wrote(output)
+    outputs.deliver(
+        result,
+        lambda result: print_description(result, n_features),
+        findings=result.to_dict(n_features),
+    )
 
 
 def print_description(result: ClusterDescription, n_features: int = 5) -> None:
@@ -125,3 +117,204 @@ def print_description(result: ClusterDescription, n_features: int = 5) -> None:
     if result.features:
         print_columns(result.feature_columns(most=n_features))
     print_line(result.explain())
+
+
+def stability(
+    context: typer.Context,
+    data: options.Data,
+    labels: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Label file with the clustering to judge. By default the method's own clustering."
+        ),
+    ] = None,
+    n_clusters: Annotated[
+        int | None,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters of the method. Without it the labels are judged by "
+            "--stand-in.",
+        ),
+    ] = None,
+    method: options.Method = "k-means",
+    partitions: Annotated[
+        str | None,
+        typer.Option(
+            "--labels",
+            metavar="NAME",
+            help="Column with the clustering to judge, of the label file or of the .h5ad.",
+        ),
+    ] = None,
+    n_draws: Annotated[int, typer.Option("--draws", help="Number of draws.")] = 50,
+    subsample: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the objects to draw without replacement, such as 0.5. By default a "
+            "bootstrap."
+        ),
+    ] = None,
+    n_splits: Annotated[
+        int,
+        typer.Option(
+            "--splits", help="Splits into halves for the prediction strength; 0 leaves it out."
+        ),
+    ] = 10,
+    stand_in: Annotated[
+        str,
+        typer.Option(
+            help="What judges labels without a method: nearest-neighbours or nearest-mean."
+        ),
+    ] = "nearest-neighbours",
+    settings: options.Settings = None,
+    space: options.Space = None,
+    scale: options.Scale = False,
+    seed: options.Seed = 0,
+    n_jobs: options.Jobs = None,
+    output: options.Table = None,
+    report: options.Report = None,
+    save: options.Save = None,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say how often each cluster is found again in random samples of the objects.
+
+    Each draw is a random sample that is clustered again. A cluster dissolves in a draw if its
+    Jaccard similarity to the most similar cluster is at most 0.5, and is recovered if it is above
+    0.75. Labels without -k are judged by a simple classifier (--stand-in) on the objects that were
+    not drawn.
+
+    \b
+    Examples:
+      wellsep stability data.csv -k 3
+      wellsep stability data.csv -k 8 --method ward --draws 100 --scale --json
+      wellsep stability data.csv labels.csv --labels k3 -o stability.csv
+      wellsep stability data.csv -k 3 --report page.html
+      wellsep stability data.h5ad --space X_pca --labels leiden_1.0
+    """
+    import wellsep as ws
+
+    outputs = Outputs(as_json, save, output, report, context=context)
+    outputs.check(data, labels)
+    given = labels is not None or partitions is not None
+    if n_clusters is None and not given:
+        raise ValueError(
+            "n_clusters must be given where there are no labels, got neither; "
+            "say -k 3, or name a label file after the data file."
+        )
+    values = parse_settings(settings)
+    model, neighbors = None, 5
+    if n_clusters is not None:
+        model = estimator(method, n_clusters, settings=values)
+    elif values:
+        neighbors = values.pop("n_neighbors", 5)
+    if model is None and values:
+        raise ValueError(
+            f"settings must be left out without a method, got {', '.join(values)}; say -k 3."
+        )
+    reader = TableReader()
+    X, partitions_read = read_data_and_labels(
+        reader,
+        data,
+        [] if labels is None else [labels],
+        ids=ids,
+        no_header=no_header,
+        columns=columns,
+        partitions=partitions,
+        space=space,
+        labelled=given,
+    )
+    X = scaled(X, scale)
+    with progress_bar() as told:
+        result = ws.stability(
+            model,
+            X,
+            the_only_one(partitions_read, data) if given else None,
+            n_draws=n_draws,
+            subsample=subsample,
+            n_splits=n_splits,
+            stand_in=stand_in,
+            n_neighbors=neighbors,
+            random_state=seed,
+            n_jobs=n_jobs,
+            progress=lambda done, total, what: told(done, total, "Clustering draws"),
+        )
+    reader.tell()
+    outputs.deliver(result, print_stability, runs=named(reader, X))
+
+
+def print_stability(result: Stability) -> None:
+    """Print the answer first, then the table, then a sentence for each cluster."""
+    flags = flags_of("stability")
+    answer, *others = (in_shell_words(line, flags) for line in result.sentences())
+    print_line(answer)
+    table = result.columns()
+    if len(set(table["draws"])) == 1:
+        table.pop("draws")
+    print_columns(table)
+    for line in others:
+        print_line(line)
+
+
+def resolutions(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Clusterings of the same objects: a table of labels, an .h5ad file, a folder of "
+            "runs, or a folder written by choose-k --save."
+        ),
+    ],
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels", metavar="PATTERN", help="Use only these clusterings: 'leiden_*' or k2,k3,k4"
+        ),
+    ] = None,
+    output: options.Table = None,
+    save: options.Save = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show which clusters split into which as K grows: the resolution tree.
+
+    Clusterings are put in the order of their number of clusters. No data is needed, only labels.
+
+    \b
+    Examples:
+      wellsep resolutions labels.csv
+      wellsep resolutions data.h5ad --labels 'leiden_*' -o links.csv
+      wellsep resolutions chosen/ --json
+    """
+    import wellsep as ws
+
+    outputs = Outputs(as_json, save, output)
+    outputs.check(source)
+    tree = ws.resolution_tree(_clusterings(source, labels), None if is_anndata(source) else labels)
+    outputs.deliver(tree, print_tree)
+
+
+def print_tree(tree: ResolutionTree) -> None:
+    """Print every link of the tree, then what happens from level to level."""
+    print_columns(tree.columns())
+    print_line(tree.explain())
+
+
+def _clusterings(source: str, labels: str | None) -> Any:
+    """The clusterings of a source; a saved choice of K is one."""
+    from wellsep._files.records import MANIFEST
+    from wellsep.adapters import load_any
+
+    if (Path(source) / MANIFEST).is_file():
+        from wellsep.cluster.k_choice.result import ChosenK
+
+        return ChosenK.load(source)
+    if is_anndata(source):
+        from wellsep.adapters.anndata import clusterings_of
+
+        runs = clusterings_of(source, labels)
+    else:
+        runs = load_any(source)
+    for note in runs.notes:
+        print_error(note)
+    return runs

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.printing import JsonOption, check_folder, print_json, print_line, progress
+from wellsep.cli import options
+from wellsep.cli.deliver import check_folder
+from wellsep.cli.printing import print_json, print_line, progress_bar
 
 CLUSTERS = (6, 10, 14)
 INDICES = ["silhouette", "calinski_harabasz", "cfq"]
@@ -19,7 +21,7 @@ def demo(
     folder: Annotated[
         Path, typer.Argument(help="Folder to write the runs and the page to.")
     ] = Path("wellsep-demo"),
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Cluster handwritten digits in seven embeddings, rank the runs, write a page.
 
@@ -31,7 +33,7 @@ def demo(
     import numpy as np
 
     import wellsep as ws
-    from wellsep.cli.ranking_answers import print_agreement, print_judgement
+    from wellsep.cli.ranking import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
     check_folder("folder", folder)
@@ -82,10 +84,8 @@ def make_runs(X: Any, folder: Path) -> Any:
 
     import wellsep as ws
 
-    with (
-        progress("Clustering the digits", 7 * len(CLUSTERS)) as advance,
-        threadpool_limits(limits=1),
-    ):
+    done, total = 0, 7 * len(CLUSTERS)
+    with progress_bar() as told, threadpool_limits(limits=1):
         for name, Z in _spaces(X):
             ws.save_run(folder, Z, name=name, overwrite=True)
             for k in CLUSTERS:
@@ -99,7 +99,8 @@ def make_runs(X: Any, folder: Path) -> Any:
                     params={"space": name, "K": k},
                     overwrite=True,
                 )
-                advance(1)
+                done += 1
+                told(done, total, "Clustering the digits")
     return ws.load_runs(folder)
 
 

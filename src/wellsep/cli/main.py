@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import importlib
 import importlib.util
 import os
@@ -29,11 +30,11 @@ COMMANDS = {  # by job, then what reads or shows
     "choose-k": "clustering",
     "cluster": "clustering",
     "describe": "clusters",
-    "stability": "stability",
-    "resolutions": "resolutions",
+    "stability": "clusters",
+    "resolutions": "clusters",
     "train": "training",
     "report": "saved",
-    "explain": "ranking",
+    "explain": "saved",
     "indices": "scoring",
     "demo": "demo",
 }
@@ -88,6 +89,7 @@ def _flags_plain(parameters: Any) -> Any:
     return parameters
 
 
+@functools.cache
 def build_app(only: str | None = None) -> typer.Typer:
     """Build the app with all commands, or with one; then only its module is imported."""
     app = typer.Typer(

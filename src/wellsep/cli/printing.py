@@ -5,24 +5,11 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print JSON and nothing else on stdout, in place of a table.")
-]
-TABLES = (".csv", ".tsv", ".parquet")
-PAGES = (".html", ".htm")
-
-AllOption = Annotated[
-    bool, typer.Option("--all", help="Print every row; by default the first 40 of a long table.")
-]
 MOST_ROWS = 40
 ALL_ROWS = "--all prints every row."
 
@@ -210,57 +197,6 @@ def console(*, stderr: bool = False) -> Any:
     return Console(file=stream, width=width)
 
 
-def refuse_inputs(option: str, target: Path | None, *inputs: Path | str | None) -> None:
-    """Refuse to write a result over a file that the command reads."""
-    for given in inputs:
-        if target is None or given is None or not (target.exists() and Path(given).exists()):
-            continue
-        if target.samefile(given):
-            raise ValueError(
-                f"{option} must be another file than the input, got {target}, which would be lost; "
-                "choose another name."
-            )
-
-
-def check_file(option: str, target: Path | None, endings: Sequence[str]) -> None:
-    """Refuse a file that cannot be written, before the work; no folder is made for it."""
-    if target is None:
-        return
-    _check_place(option, target)
-    if target.suffix not in endings:
-        raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
-    if target.is_dir():
-        raise ValueError(f"{option} must be a file, got the folder {target}.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise ValueError(f"{option} must be a file that can be written, got {target}.")
-
-
-def check_folder(option: str, target: Path | None) -> None:
-    """Refuse a folder that cannot be made or written, before the work."""
-    if target is None:
-        return
-    _check_place(option, target)
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"{option} must be a folder, got the file {target}.")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise ValueError(f"{option} must be a folder that can be written, got {target}.")
-
-
-def _check_place(option: str, target: Path) -> None:
-    parent = target.absolute().parent
-    if not parent.is_dir():
-        raise ValueError(
-            f"{option} must lie in a folder that exists, got {target}; make the folder first."
-        )
-    if not target.exists() and not os.access(parent, os.W_OK):
-        raise ValueError(f"{option} must lie in a folder that can be written, got {target}.")
-
-
-def wrote(target: Path) -> None:
-    """Say on stderr what was written."""
-    print_error(f"wrote {target}")
-
-
 @contextlib.contextmanager
 def told_when_interrupted(what_is_kept: Callable[[], str]) -> Iterator[None]:
     """When Ctrl-C ends the block, give `main` the sentences that say what was kept."""
@@ -271,31 +207,24 @@ def told_when_interrupted(what_is_kept: Callable[[], str]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress(description: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr if that is a terminal; yield ``advance(steps)``."""
+def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+    """Yield ``told(done, total, what)``; it shows a bar on stderr if that is a terminal."""
     if not sys.stderr.isatty():
-        yield lambda steps: None
+        yield lambda done, total, what: None
         return
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda steps: bar.advance(task, steps)
+        task = bar.add_task("", total=None, visible=False)
+        reached = 0
 
+        def told(done: int, total: int, what: str) -> None:
+            nonlocal reached
+            if done < reached:  # something else has begun: its time left is its own
+                bar.reset(task)
+            reached = done
+            shown = {"completed": done, "total": total, "description": escape(what)}
+            bar.update(task, visible=True, **shown)
 
-def show_progress() -> Callable[[int, int, str], None]:
-    """A function ``(done, total, what)`` that shows one bar after another on stderr."""
-    bar = contextlib.ExitStack()
-    state: dict[str, Any] = {"what": None, "advance": None, "done": 0}
-
-    def told(done: int, total: int, what: str) -> None:
-        if state["what"] != what:
-            bar.close()
-            state.update(what=what, advance=bar.enter_context(progress(what, total)), done=0)
-        state["advance"](done - state["done"])
-        state["done"] = done
-        if done == total:
-            bar.close()
-            state["what"] = None
-
-    return told
+        yield told

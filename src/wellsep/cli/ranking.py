@@ -8,29 +8,26 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wellsep._text.glossary import WORDS
+from wellsep._text.sentences import cell, printable
+from wellsep.cli import options
+from wellsep.cli.deliver import Outputs, check_file, wrote
+from wellsep.cli.parsing import parse_ace, parse_index
 from wellsep.cli.printing import (
-    PAGES,
-    JsonOption,
-    check_file,
-    check_folder,
-    print_json,
+    ALL_ROWS,
+    MOST_ROWS,
+    print_columns,
     print_line,
-    refuse_inputs,
-    show_progress,
+    print_table,
+    progress_bar,
+    that_fit,
     told_when_interrupted,
-    wrote,
+    with_short_names,
 )
-from wellsep.cli.ranking_answers import print_agreement, print_judgement
 from wellsep.cli.reading import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    ObjectsOption,
     TableReader,
     choices,
     named,
@@ -38,13 +35,30 @@ from wellsep.cli.reading import (
     read_truth,
     truth_file,
 )
-from wellsep.cli.reading_runs import parse_ace
-from wellsep.cli.wording import command_of, flags_of, in_shell_words
+from wellsep.cli.wording import flags_of, in_shell_words
+
+if TYPE_CHECKING:
+    from wellsep.evaluate import Agreement, Judgement
 
 Pattern = str | None
 # Panels of the help; the flags that matter most stand before them.
 RUNS, JUDGING, WRITING = "Which runs", "How to judge", "What to write"
 COMPUTING = "Computing"
+MOST_EMBEDDINGS = 10  # rows of the second table
+EMBEDDING_COLUMNS = (
+    "rank",
+    "embedding",
+    "agreement",
+    "favourite",
+    "score",
+    "coverage",
+    "admitted",
+    "weight",
+    "own_vote",
+    "dims",
+    "rankme",
+    "alpha_req",
+)
 
 
 def rank(
@@ -61,21 +75,13 @@ def rank(
             help="Validity index. Repeat for more: the first decides.",
         ),
     ] = None,
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN",
-            help="True classes to compare with: a file, or a column of the .h5ad.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the result as one HTML page to this file.")
-    ] = None,
+    truth: options.Truth = None,
+    report: options.Report = None,
     save: Annotated[
         Path | None,
         typer.Option(help="Save all results in this folder, for wellsep explain and report."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
     spaces: Annotated[
         Pattern, typer.Option(help="Use only these embeddings: X_pca,X_scvi", rich_help_panel=RUNS)
     ] = None,
@@ -161,10 +167,10 @@ def rank(
             rich_help_panel=WRITING,
         ),
     ] = False,
-    objects: ObjectsOption = None,
-    ids: IdsOption = None,
-    no_header: NoHeaderOption = False,
-    columns: ColumnsOption = None,
+    objects: options.Objects = None,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
     cache: Annotated[
         str | None,
         typer.Option(
@@ -208,15 +214,12 @@ def rank(
     """
     import wellsep as ws
     from wellsep.adapters import load_any
-    from wellsep.cli.scoring import parse_index
 
     kept = default_cache() if cache is None else None if cache == "none" else Path(cache)
-    dip, switches = parse_ace(ace or [])
+    dip, switches = parse_ace(ace)
     with told_when_interrupted(lambda: _what_is_kept(kept)), _cluster(scheduler) as client:
-        for option, target in (("report", report), ("save", save)):
-            refuse_inputs(option, target, *source, truth, input_data)
-        check_file("report", report, PAGES)
-        check_folder("save", save)
+        outputs = Outputs(as_json, save, report=report, context=context)
+        outputs.check(*source, truth, input_data)
         if write_back:
             if len(source) > 1:
                 raise ValueError(f"write_back must have one source, got {len(source)}.")
@@ -231,86 +234,46 @@ def rank(
         X = None
         if input_data is not None:
             X = named(reader, reader.data(input_data, said[input_data])[0])
-        judgement = ws.judge(
-            runs,
-            [parse_index(text) for text in index or ["silhouette"]],
-            judge=judge,
-            noise=noise,
-            X=X,
-            n_draws=n_draws,
-            dip=dip,
-            # What a page or a saved result is drawn with; a table on the screen needs none.
-            layout=layout if report is not None or save is not None else None,
-            max_spaces=max_spaces,
-            ace=switches,
-            cache=kept,
-            device=device,
-            n_jobs=n_jobs,
-            scheduler=client,
-            progress=_show_progress(),
-            random_state=random_state,
-        )
+        with _show_progress() as told:
+            judgement = ws.judge(
+                runs,
+                [parse_index(text) for text in index or ["silhouette"]],
+                judge=judge,
+                noise=noise,
+                X=X,
+                n_draws=n_draws,
+                dip=dip,
+                # What a page or a saved result is drawn with; a table on the screen needs none.
+                layout=layout if report is not None or save is not None else None,
+                max_spaces=max_spaces,
+                ace=switches,
+                cache=kept,
+                device=device,
+                n_jobs=n_jobs,
+                scheduler=client,
+                progress=told,
+                random_state=random_state,
+            )
         reader.tell()
         known = None if classes is None else ws.agreement(judgement.ranking, runs, classes)
-        findings = judgement.to_dict() | (
-            {} if known is None else {"agreement_with_truth": known.columns()}
-        )
-        # Printed first: whatever happens to the files, the ranking is not lost.
-        if as_json:
-            print_json(findings)
-        else:
+        beside = {} if known is None else {"agreement_with_truth": known.columns()}
+
+        def show(judgement: Judgement) -> None:
             print_judgement(judgement, all_rows=all_rows)
             if known is not None:
                 print_agreement(known)
-        sys.stdout.flush()
-        if save is not None:
-            judgement.save(save)
-            wrote(save)
-        if report is not None:
-            ws.render_report(
-                judgement,
-                report,
-                runs=runs,
-                truth=classes,
-                objects=about,
-                command=command_of(context),
-            )
-            wrote(report)
+
+        outputs.deliver(
+            judgement,
+            show,
+            findings=judgement.to_dict() | beside,
+            runs=runs,
+            truth=classes,
+            objects=about,
+        )
         if write_back:
             ws.adapters.write_anndata(judgement, source[0])
             wrote(Path(source[0]))
-
-
-def explain(
-    result: Annotated[
-        Path | None, typer.Argument(help="Folder written by wellsep rank --save.")
-    ] = None,
-    words: Annotated[
-        bool, typer.Option("--words", help="Say what the words of a ranking mean.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Explain a saved ranking: what was left out and why, what decided, how certain it is.
-
-    \b
-    Examples:
-      wellsep rank runs/ --save result/
-      wellsep explain result/
-      wellsep explain --words
-    """
-    if words:
-        for word, meaning in WORDS.items():
-            print_line(f"{word}: {meaning}")
-        return
-    if result is None:
-        raise ValueError("result must be a folder that wellsep rank --save wrote, got none.")
-    from wellsep.evaluate import Judgement
-
-    judgement = Judgement.load(result)
-    if as_json:
-        print_json(judgement.to_dict())
-        return
-    print_line(in_shell_words(judgement.explain(), flags_of("rank")))
 
 
 def _what_is_kept(cache: Path | None) -> str:
@@ -343,14 +306,77 @@ def default_cache() -> Path | None:
     return Path(base) / "wellsep" / "scores"
 
 
-_PHASES = {"half-samples": "Judging half-samples", "pairs": "Comparing partitions"}
+@contextlib.contextmanager
+def _show_progress() -> Iterator[Callable[[int, int, str], None]]:
+    """A bar over spaces, pairs of partitions and half-samples, with the time left."""
+    phases = {"half-samples": "Judging half-samples", "pairs": "Comparing partitions"}
+    with progress_bar() as told:
+        yield lambda done, total, name: told(done, total, phases.get(name, "Scoring spaces"))
 
 
-def _show_progress() -> Callable[[int, int, str], None]:
-    """A bar over spaces, pairs of partitions and half-samples, on stderr, with the time left."""
-    bars = show_progress()
+def print_judgement(judgement: Judgement, *, all_rows: bool = False) -> None:
+    """Print the verdict first, then the table, then how it came about."""
+    flags = flags_of("rank")
+    for sentence in judgement.verdict.sentences():
+        print_line(in_shell_words(sentence, flags))
+    table = with_params(judgement.ranking.columns())
+    print_columns(
+        table,
+        title=f"Ranking by {judgement.ranking.title}",
+        most=None if all_rows else MOST_ROWS,
+        rest=ALL_ROWS,
+    )
+    for paragraph in judgement.explanation:
+        print_line(in_shell_words(paragraph, flags))
+    print_embeddings(judgement)
 
-    def told(done: int, total: int, name: str) -> None:
-        bars(done, total, _PHASES.get(name, "Scoring spaces"))
 
-    return told
+def print_embeddings(judgement: Judgement) -> None:
+    """Print the best embeddings, where there are several."""
+    found = judgement.embeddings
+    if found is None or len(found.embeddings) < 2:
+        return
+    for sentence in found.sentences():
+        print_line(sentence)
+    table = {name: values[:MOST_EMBEDDINGS] for name, values in found.columns().items()}
+    chosen = {name: values for name, values in table.items() if name in EMBEDDING_COLUMNS}
+    shown = that_fit(with_short_names(chosen), over=True)
+    left = len(found.embeddings) - MOST_EMBEDDINGS
+    more = f" {left} more are in --json and --report." if left > 0 else ""
+    print_table(
+        list(zip(*shown.values(), strict=True)),
+        list(shown),
+        title="Embeddings",
+        caption="agreement: rank correlation of its scores with the vote of the clusterings. "
+        f"favourite, score: the clustering that it scores best.{more}",
+    )
+
+
+def with_params(table: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Put the parameters that differ beside the names, where the names do not tell them.
+
+    >>> with_params({"rank": [1, 2], "partition": ["trial-1", "trial-0"], "score": [0.5, 0.4],
+    ...              "params": [{"k": 3, "lr": 0.1}, {"k": 2, "lr": 0.1}]})["params"]
+    ['k=3', 'k=2']
+    """
+    rows = table.pop("params", [])
+    names = [key for key in dict.fromkeys(key for row in rows for key in row)]
+    varied = [key for key in names if len({str(row.get(key)) for row in rows}) > 1]
+    told = all(
+        str(row.get(key)) in name
+        for name, row in zip(table["partition"], rows, strict=False)
+        for key in varied
+    )
+    if told:
+        return table
+    text = [cell({key: row[key] for key in varied if key in row}, 5) for row in rows]
+    first = {key: table[key] for key in ("rank", "partition")}
+    return {**first, "params": text, **{k: v for k, v in table.items() if k not in first}}
+
+
+def print_agreement(known: Agreement) -> None:
+    table = known.columns()
+    table["pick"] = [printable(name, 30) for name in table["pick"]]
+    first = ("ranking", *(name for name in table if name.endswith("_of_pick")), "pick")
+    columns = {name: table[name] for name in (*first, *table)}
+    print_columns(columns, title=known.heading)

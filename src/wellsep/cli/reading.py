@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from wellsep.cli.printing import print_error
-from wellsep.cli.reading_runs import is_anndata, read_data
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,38 +16,9 @@ if TYPE_CHECKING:
     from wellsep.runs import Runs
     from wellsep.tables.reading import Table, TableChoice
 
-FILES = "Files"  # panel of the help
-IdsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ids", help="Column of a table that names the objects, or none.", rich_help_panel=FILES
-    ),
-]
-NoHeaderOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        help="The first row of a table is an object, not a header.",
-        rich_help_panel=FILES,
-    ),
-]
-ColumnsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        help="Columns of a table by name, pattern or number from 1: f1,f2 or 'f*'",
-        rich_help_panel=FILES,
-    ),
-]
 
-ObjectsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--objects",
-        help="Table with a row per object, whose columns colour the page.",
-        rich_help_panel=FILES,
-    ),
-]
+def is_anndata(source: str | Path) -> bool:
+    return Path(source).suffix in (".h5ad", ".zarr")
 
 
 def choices(
@@ -103,7 +71,7 @@ class TableReader:
 
         if space is not None or is_anndata(path) or not is_table(path):
             _refuse_columns(path, choice)
-            matrix, ids, more = read_data(path, space), None, []
+            matrix, ids, more = _read_matrix(path, space), None, []
             self.features = None
         else:
             table = read_table(path, None, choice)
@@ -153,6 +121,78 @@ class TableReader:
 
     def _say(self, path: Path, n_objects: int, facts: list[str]) -> None:
         self.said.append(f"{path.name}: {', '.join([_count(n_objects, 'object'), *facts])}.")
+
+
+def read_data_and_labels(
+    reader: TableReader,
+    data: Path,
+    paths: Sequence[Path],
+    *,
+    ids: str | None,
+    no_header: bool,
+    columns: str | None,
+    partitions: str | None,
+    space: str | None,
+    labelled: bool = True,
+) -> tuple[Any, dict[str, Any]]:
+    """Read data and partitions: of label files or else of AnnData, if its labels are wanted.
+
+    A name that occurs in two files gets the file's name before it.
+    """
+    as_said = choices([data, *paths], ids=ids, no_header=no_header, columns=None)
+    (of_data,) = choices([data], ids=as_said[0].ids, no_header=no_header, columns=columns)
+    X, objects = reader.data(data, of_data, space)
+    if labelled and not paths and is_anndata(data):
+        from wellsep.adapters import runs_from_anndata
+
+        runs = runs_from_anndata(data, space, partitions)
+        for note in runs.notes:
+            print_error(note)
+        return X, dict(runs.partitions)
+    of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
+    read = []
+    for path, with_ids, choice in zip(paths, as_said[1:], of_labels, strict=True):
+        try:
+            found, others = reader.partitions(path, dataclasses.replace(choice, ids=with_ids.ids))
+        except ValueError as error:  # of label files --labels names the columns, not --columns
+            if not str(error).startswith("columns must name"):
+                raise
+            raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
+        check_order(objects, others, path)
+        read += [(path, name, vector) for name, vector in found.items()]
+    names = [name for _, name, _ in read]
+    return X, {
+        name if names.count(name) == 1 else f"{path.stem}:{name}": vector
+        for path, name, vector in read
+    }
+
+
+def the_only_one(partitions: Mapping[str, Any], data: Path) -> Any:
+    """The labels of the only clustering; an error where there are more, or none."""
+    from wellsep._text.sentences import quoted
+
+    if not partitions:
+        raise ValueError(
+            f"labels must be a file for data without columns of labels, got {data.name} alone; "
+            "name the file after the data file."
+        )
+    if len(partitions) != 1:
+        raise ValueError(
+            f"labels must be one clustering, got {len(partitions)}: {quoted(partitions, 4)}; "
+            "name one with --labels."
+        )
+    return next(iter(partitions.values()))
+
+
+def scaled(X: Any, scale: bool) -> Any:
+    """The data, with every column scaled to standard deviation 1 where that is asked for."""
+    if not scale:
+        return X
+    from scipy.sparse import issparse
+    from sklearn.preprocessing import StandardScaler
+
+    # Distances do not depend on the mean, and without it sparse data stay sparse.
+    return StandardScaler(with_mean=not issparse(X)).fit_transform(X)
 
 
 def truth_file(truth: str | None, sources: Sequence[str]) -> Path | None:
@@ -232,6 +272,19 @@ def check_order(first: Any, second: Any, path: Path) -> None:
             f"{str(a[where])!r} in row {where + 1} of {path.name}; sort the files alike, or say "
             "--ids none."
         )
+
+
+def _read_matrix(path: Path, space: str | None) -> Any:
+    """Read the objects of a data file, or one embedding of AnnData."""
+    if is_anndata(path):
+        from wellsep.adapters.anndata_entries import read_space
+
+        return read_space(path, space)
+    if space is not None:
+        raise ValueError(f"space must be left out for a file without embeddings, got {path.name}.")
+    from wellsep.tables.reading import read_matrix
+
+    return read_matrix(path)
 
 
 def _labels(

@@ -1,4 +1,4 @@
-"""The command that writes a saved result as an HTML page."""
+"""The commands that show a saved result: as an HTML page, or in words."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from wellsep.cli.printing import PAGES, check_file, refuse_inputs, wrote
+from wellsep._text.glossary import WORDS
+from wellsep.cli import options
+from wellsep.cli.deliver import PAGES, check_file, command_of, wrote
+from wellsep.cli.printing import print_json, print_line
 from wellsep.cli.reading import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    ObjectsOption,
     TableReader,
     choices,
+    is_anndata,
     named,
     read_objects,
     read_truth,
     truth_file,
 )
-from wellsep.cli.reading_runs import SpaceOption, is_anndata
-from wellsep.cli.wording import command_of
+from wellsep.cli.wording import flags_of, in_shell_words
 
 
 def report(
@@ -40,15 +39,8 @@ def report(
             "Repeat for more."
         ),
     ] = None,
-    truth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|COLUMN",
-            help="True classes, to colour objects and compare with the ranking: a file, or a "
-            "column of the .h5ad.",
-        ),
-    ] = None,
-    space: SpaceOption = None,
+    truth: options.Truth = None,
+    space: options.Space = None,
     layout: Annotated[
         str | None,
         typer.Option(
@@ -56,11 +48,11 @@ def report(
             ".h5ad such as X_umap. Default: pca, beside the layout that was saved."
         ),
     ] = None,
-    objects: ObjectsOption = None,
+    objects: options.Objects = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    ids: IdsOption = None,
-    no_header: NoHeaderOption = False,
-    columns: ColumnsOption = None,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
 ) -> None:
     """Write a saved result as one HTML page that works offline.
 
@@ -81,8 +73,7 @@ def report(
     from wellsep.cluster.k_choice.result import ChosenK
     from wellsep.cluster.resampling.result import Stability
 
-    refuse_inputs("output", output, *(runs or ()), truth)
-    check_file("output", output, PAGES)
+    check_file("output", output, PAGES, *(runs or ()), truth)
     if not result.is_dir():
         raise FileNotFoundError(f"result must be a folder that was saved, got {str(result)!r}.")
     found = ws.load(result)
@@ -123,3 +114,35 @@ def _runs(result: Any, sources: list[str]) -> Any:
         return load_any(sources)
     scores = result.scores
     return load_any(sources, spaces=list(scores.spaces) or None, labels=list(scores.partitions))
+
+
+def explain(
+    result: Annotated[
+        Path | None, typer.Argument(help="Folder written by wellsep rank --save.")
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words", help="Say what the words of a ranking mean.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Explain a saved ranking: what was left out and why, what decided, how certain it is.
+
+    \b
+    Examples:
+      wellsep rank runs/ --save result/
+      wellsep explain result/
+      wellsep explain --words
+    """
+    if words:
+        for word, meaning in WORDS.items():
+            print_line(f"{word}: {meaning}")
+        return
+    if result is None:
+        raise ValueError("result must be a folder that wellsep rank --save wrote, got none.")
+    from wellsep.evaluate import Judgement
+
+    judgement = Judgement.load(result)
+    if as_json:
+        print_json(judgement.to_dict())
+        return
+    print_line(in_shell_words(judgement.explain(), flags_of("rank")))

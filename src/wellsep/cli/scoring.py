@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wellsep.cli import options
+from wellsep.cli.deliver import Outputs
+from wellsep.cli.parsing import parse_index
 from wellsep.cli.printing import (
     ALL_ROWS,
     MOST_ROWS,
-    TABLES,
-    AllOption,
-    JsonOption,
-    check_file,
     print_columns,
-    print_error,
     print_in_parts,
     print_json,
     print_line,
-    refuse_inputs,
-    wrote,
 )
-from wellsep.cli.reading import (
-    ColumnsOption,
-    IdsOption,
-    NoHeaderOption,
-    TableReader,
-    check_order,
-    choices,
-)
-from wellsep.cli.reading_runs import DataArgument, SpaceOption, is_anndata, literal
+from wellsep.cli.reading import TableReader, is_anndata, read_data_and_labels
 
 if TYPE_CHECKING:
     from wellsep.indices import Index, PartitionScores
@@ -63,7 +47,7 @@ def indices(
     name: Annotated[
         str | None, typer.Argument(help="Show all that is known of this index.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """List the validity indices that can be computed, or show one of them.
 
@@ -139,7 +123,7 @@ def _print_index(entry: Index) -> None:
 
 
 def score(
-    data: DataArgument,
+    data: options.Data,
     labels: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -155,7 +139,7 @@ def score(
             help="Columns to score, of label tables or of the .h5ad: k2,k3 or 'leiden_*'.",
         ),
     ] = None,
-    space: SpaceOption = None,
+    space: options.Space = None,
     index: Annotated[
         list[str] | None,
         typer.Option(
@@ -174,15 +158,12 @@ def score(
     convention: Annotated[
         str | None, typer.Option(help='With "ace", compute the indices as the ACE paper did.')
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write the scores to this csv or parquet file."),
-    ] = None,
-    ids: IdsOption = None,
-    no_header: NoHeaderOption = False,
-    columns: ColumnsOption = None,
-    all_rows: AllOption = False,
-    as_json: JsonOption = False,
+    output: options.Table = None,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
+    all_rows: options.All = False,
+    as_json: options.Json = False,
 ) -> None:
     """Score clusterings (partitions) of one data set by one or more validity indices.
 
@@ -197,97 +178,27 @@ def score(
     import wellsep as ws
 
     files = labels or []
-    refuse_inputs("output", output, data, *files)
-    check_file("output", output, TABLES)
+    outputs = Outputs(as_json, output=output)
+    outputs.check(data, *files)
     if not files and not is_anndata(data):
         raise ValueError("labels must be at least one file, got none; name it after the data file.")
-    options: dict[str, Any] = {"noise": noise, "convention": convention}
+    computed: dict[str, Any] = {"noise": noise, "convention": convention}
     if index:
-        options["indices"] = [parse_index(text) for text in index]
+        computed["indices"] = [parse_index(text) for text in index]
     reader = TableReader()
-    X, found = _read_all(reader, data, files, ids, no_header, columns, partitions, space)
-    if not files:
-        found = _read_columns(data, partitions, space)
-    scores = ws.score_partitions(X, found, **options)
+    X, found = read_data_and_labels(
+        reader,
+        data,
+        files,
+        ids=ids,
+        no_header=no_header,
+        columns=columns,
+        partitions=partitions,
+        space=space,
+    )
+    scores = ws.score_partitions(X, found, **computed)
     reader.tell()
-    if as_json:
-        print_json(scores.to_dict())
-    else:
-        print_scores(scores, all_rows=all_rows)
-    if output is not None:
-        from wellsep.tables.writing import write_table
-
-        write_table(output, scores.columns())
-        wrote(output)
-
-
-def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
-    """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
-    match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)
-    if match is None:
-        raise ValueError(
-            f"index must read name or name(parameter=value, ...), got {text!r}; for several "
-            "indices repeat --index."
-        )
-    name, inside = match[1].replace("-", "_"), match[2]
-    if not (inside or "").strip():
-        return name
-    params = {}
-    for part in inside.split(","):
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip().isidentifier():
-            raise ValueError(f"index must read name(parameter=value, ...), got {text!r}.")
-        params[key.strip()] = literal(value.strip())
-    return name, params
-
-
-def _read_columns(data: Path, columns: str | None, space: str | None) -> dict[str, Any]:
-    """Read the columns of AnnData that are clusterings."""
-    from wellsep.adapters import runs_from_anndata
-
-    runs = runs_from_anndata(data, space, columns)
-    for note in runs.notes:
-        print_error(note)
-    return dict(runs.partitions)
-
-
-def _read_all(
-    reader: TableReader,
-    data: Path,
-    paths: list[Path],
-    ids: str | None,
-    no_header: bool,
-    columns: str | None,
-    partitions: str | None,
-    space: str | None,
-) -> tuple[Any, dict[str, Any]]:
-    """Read data and partitions; a name that occurs in two files gets the file's name before it."""
-    as_said = choices([data, *paths], ids=ids, no_header=no_header, columns=None)
-    (of_data,) = choices([data], ids=as_said[0].ids, no_header=no_header, columns=columns)
-    X, objects = reader.data(data, of_data, space)
-    of_labels = choices(paths, ids=None, no_header=no_header, columns=partitions)
-    read = []
-    for path, named, said in zip(paths, as_said[1:], of_labels, strict=True):
-        with _called_labels():
-            found, others = reader.partitions(path, dataclasses.replace(said, ids=named.ids))
-        check_order(objects, others, path)
-        read += [(path, name, vector) for name, vector in found.items()]
-    called = [name for _, name, _ in read]
-    return X, {
-        name if called.count(name) == 1 else f"{path.stem}:{name}": vector
-        for path, name, vector in read
-    }
-
-
-@contextlib.contextmanager
-def _called_labels() -> Iterator[None]:
-    """Blame --labels, which names the columns of label files here, and not --columns."""
-    try:
-        yield
-    except ValueError as error:
-        if not str(error).startswith("columns must name"):
-            raise
-        raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
+    outputs.deliver(scores, lambda scores: print_scores(scores, all_rows=all_rows))
 
 
 def print_scores(scores: PartitionScores, *, all_rows: bool = False) -> None:

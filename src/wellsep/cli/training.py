@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from wellsep.cli import options
+from wellsep.cli.deliver import check_folder
+from wellsep.cli.parsing import literal, parse_settings, split_setting
 from wellsep.cli.printing import (
-    JsonOption,
-    check_folder,
-    console,
     print_error,
     print_json,
     print_line,
     print_table,
+    progress_bar,
     told_when_interrupted,
 )
-from wellsep.cli.reading import ColumnsOption, IdsOption, NoHeaderOption, TableReader, choices
-from wellsep.cli.reading_runs import literal
+from wellsep.cli.reading import TableReader, choices
 from wellsep.cli.wording import flags_of, in_shell_words
 
 METHODS = {
@@ -34,7 +34,8 @@ METHODS = {
     "deepcluster": "DeepCluster",
 }
 _COMMA = r",(?![^()]*\))"  # not those inside parentheses
-SHORT_NAMES = {"lr": "learning_rate", "k": "n_clusters", "batch": "batch_size"}
+# Parameters of the estimator that are no part of a run's name.
+UNNAMED = ("preset", "checkpoint_dir", "checkpoint_every")
 
 
 def train(
@@ -60,7 +61,11 @@ def train(
     ] = None,
     fixed: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", help="Set one value for all trainings: epochs=50."),
+        typer.Option(
+            "--set",
+            "-s",
+            help="Set one value for all trainings: epochs=50, preset=small, checkpoint_dir=FOLDER.",
+        ),
     ] = None,
     trials: Annotated[
         int | None,
@@ -72,32 +77,20 @@ def train(
         str | None,
         typer.Option(help="URL of the Optuna storage. The default is a SQLite file in --out."),
     ] = None,
-    preset: Annotated[
-        str, typer.Option(help="Values of all other settings: auto, paper or small.")
-    ] = "auto",
     device: Annotated[
         str, typer.Option(help="Device to train on: auto, cpu, cuda or cuda:N.")
     ] = "auto",
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Number of trainings to run at the same time.")
     ] = 1,
-    checkpoints: Annotated[
-        Path | None,
-        typer.Option(help="Folder for checkpoints. An interrupted training continues from it."),
-    ] = None,
-    checkpoint_every: Annotated[
-        int | None, typer.Option(help="Save a checkpoint as a run every so many epochs.")
-    ] = None,
     retry_failed: Annotated[
         bool, typer.Option(help="Train settings again that failed before, unchanged.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option(help="Random seed. The same seed gives the same result.")
-    ] = 0,
-    ids: IdsOption = None,
-    no_header: NoHeaderOption = False,
-    columns: ColumnsOption = None,
-    as_json: JsonOption = False,
+    seed: options.Seed = 0,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
+    as_json: options.Json = False,
 ) -> None:
     """Train a deep clusterer with one setting or many, and write each result as a run.
 
@@ -117,9 +110,9 @@ def train(
     check_folder("out", out)
     from wellsep import deep
 
-    options: dict[str, Any] = {"device": device, "preset": preset, "random_state": seed}
-    options |= {"checkpoint_dir": checkpoints, "checkpoint_every": checkpoint_every}
-    model: Any = deep.METHODS[METHODS[method]](k, **options)
+    for_all = parse_settings(fixed)
+    unnamed = {name: for_all.pop(name) for name in UNNAMED if name in for_all}
+    model: Any = deep.METHODS[METHODS[method]](k, device=device, random_state=seed, **unnamed)
     words = [*(grid or []), *(more or [])]
     settings = parse_grid(words)
     if trials is None:
@@ -127,7 +120,8 @@ def train(
     total = trials if trials is not None else _product(settings)
     reader = TableReader()
     X, names = _read(reader, data, ids, no_header, columns)
-    with told_when_interrupted(lambda: _what_is_kept(out)), _progress(method, total) as seen:
+    with told_when_interrupted(lambda: _what_is_kept(out)), progress_bar() as told:
+        seen = _Counter(method, total, told)
         result = deep.sweep(
             model,
             X,
@@ -138,7 +132,7 @@ def train(
             storage=storage,
             n_jobs=jobs,
             ids=names,
-            fixed=parse_settings(fixed or []),
+            fixed=for_all,
             retry_failed=retry_failed,
             on_trial=seen.ended,
             on_start=seen.began,
@@ -165,22 +159,19 @@ def _what_is_kept(folder: Path) -> str:
     return f"Interrupted. {done} finished {runs} kept in {folder}. Repeat the command to continue."
 
 
-class _Bar:
-    """Counts runs: a bar in a terminal, else a line of stderr for each run."""
+class _Counter:
+    """Counts runs: in the bar of a terminal, else by a line of stderr for each run."""
 
-    def __init__(self, method: str, total: int, bar: Any = None) -> None:
-        self.method, self.total, self.done = method, total, 0
-        self.bar = bar
-        self.task = None if bar is None else bar.add_task(self._title(), total=total)
-        self.name = ""
+    def __init__(self, method: str, total: int, told: Callable[[int, int, str], None]) -> None:
+        self.method, self.total, self.told = method, total, told
+        self.done = 0
 
     def began(self, name: str) -> None:
-        self.name = name
-        self._show()
+        self._show(name)
 
     def ended(self, trial: Any) -> None:
         self.done += 1
-        if self.bar is None:
+        if not sys.stderr.isatty():
             why = f": {_why(trial)}" if trial.error else ""
             print_error(
                 f"{self.done} of {self.total} runs: {trial.name} {trial.status} "
@@ -188,33 +179,15 @@ class _Bar:
             )
         self._show()
 
-    def _title(self) -> str:
-        return f"Training {self.method}: {self.done} of {self.total} runs"
-
-    def _show(self) -> None:
-        if self.bar is not None:
-            from rich.markup import escape
-
-            now = f", now {escape(self.name)}" if self.done < self.total and self.name else ""
-            self.bar.update(self.task, completed=self.done, description=self._title() + now)
-
-
-@contextlib.contextmanager
-def _progress(method: str, total: int) -> Iterator[_Bar]:
-    stderr = console(stderr=True)
-    if not stderr.is_terminal:
-        yield _Bar(method, total)
-        return
-    from rich.progress import Progress
-
-    with Progress(console=stderr, transient=True) as bar:
-        yield _Bar(method, total, bar)
+    def _show(self, name: str = "") -> None:
+        title = f"Training {self.method}: {self.done} of {self.total} runs"
+        self.told(self.done, self.total, title + (f", now {name}" if name else ""))
 
 
 def refuse_ranges(words: list[str], settings: dict[str, Any]) -> None:
     """Refuse ranges without --trials, which only draws from them."""
     for word in words:
-        if isinstance(settings[_split(word)[0]], tuple):
+        if isinstance(settings[split_setting(word)[0]], tuple):
             raise ValueError(
                 f"grid must list values such as lr=1e-4,1e-3 without --trials, got the range "
                 f"{word!r}; add --trials 20 to draw 20 settings from it."
@@ -234,7 +207,7 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
     """
     grid: dict[str, Any] = {}
     for word in words:
-        name, text = _split(word)
+        name, text = split_setting(word)
         parts = text.split(":")
         values: Any = [literal(part) for part in re.split(_COMMA, text)]
         if len(parts) > 1:
@@ -246,20 +219,6 @@ def parse_grid(words: list[str]) -> dict[str, Any]:
                 )
         grid[name] = values
     return grid
-
-
-def parse_settings(words: list[str]) -> dict[str, Any]:
-    """Read ``["epochs=50", "hidden=(64,32)"]`` as {"epochs": 50, "hidden": (64, 32)}."""
-    return {name: literal(text) for name, text in map(_split, words)}
-
-
-def _split(word: str) -> tuple[str, str]:
-    name, equals, text = word.partition("=")
-    if not equals or not name or not text:
-        raise ValueError(
-            f"a setting must read like lr=1e-4, a grid like lr=1e-4,1e-3, got {word!r}."
-        )
-    return SHORT_NAMES.get(name, name), text
 
 
 def _read(

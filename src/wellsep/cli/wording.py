@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 PHRASES = {
     "(rank_confidence, or --draws)": "(--draws)",
@@ -28,9 +27,13 @@ SYNONYMS = {
     "column": "truth",
     "name": "data",
 }
-# noise='priced', 'exclude' or 'cluster'; not inside a quoted name
-_TEXTS = r"(?<!['\"\w=,.])(\w+)=('[^']*'(?:(?:, | or | and )'[^']*')*)"
-_FLAGS = r"(?<!['\"\w=,.])(\w+)=(True|False)\b"
+# An argument of the library, not inside a quoted name: "n_draws must …", "(max_spaces)",
+# "noise='priced' or 'exclude'", "dip=False".
+_ARGUMENT = re.compile(
+    r"(?:^|(?<=: )|(?<=\. ))(?P<subject>\w+)(?= must )|(?<=\()(?P<aside>\w+_\w+)(?=\))"
+    r"|(?<!['\"\w=,.])(?P<name>\w+)="
+    r"(?P<value>(?:True|False)\b|'[^']*'(?:(?:, | or | and )'[^']*')*)"
+)
 
 
 class Flag(NamedTuple):
@@ -105,48 +108,20 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
         text = text.replace(phrase, other)
     text = re.sub(r" n_samples=\d+ should be >= n_clusters=\d+\.", "", text)  # said before
 
-    def choice(match: re.Match[str]) -> str:
-        name, values = match.groups()
-        if name not in flags:
+    def as_flag(match: re.Match[str]) -> str:
+        flag, value = flags.get(match["subject"] or match["aside"] or match["name"]), match["value"]
+        if flag is None or (flag.no is None and value in ("True", "False")):
             return match[0]
+        if value == "False":
+            return str(flag.no)
+        if value == "True":
+            return flag.yes + ("=yes" if flag.joint == "=" else "")
         # What the shell would expand or split stays in quotation marks.
-        return flags[name].yes + flags[name].joint + re.sub(r"'([^'*?\[{ ]*)'", r"\1", values)
-
-    def switch(match: re.Match[str]) -> str:
-        flag = flags.get(match[1])
-        if flag is None or flag.no is None:
-            return match[0]
-        yes = flag.yes + ("=yes" if flag.joint == "=" else "")
-        return yes if match[2] == "True" else flag.no
-
-    def bare(match: re.Match[str]) -> str:
-        name = match[1]
-        return match[0].replace(name, flags[name].yes) if name in flags else match[0]
+        shown = "" if value is None else flag.joint + re.sub(r"'([^'*?\[{ ]*)'", r"\1", value)
+        return flag.yes + shown
 
     def shell_only(match: re.Match[str]) -> str:
         return "" if match[1] in text[: match.start()] else f" ({match[1]})"
 
-    text = re.sub(_TEXTS, choice, text)
-    text = re.sub(_FLAGS, switch, text)
-    text = re.sub(r"\((\w+_\w+)\)", bare, text)
-    text = re.sub(r"(?:^|(?<=: )|(?<=\. ))(\w+)(?= must )", bare, text)
+    text = _ARGUMENT.sub(as_flag, text)
     return re.sub(r" \(in the shell: ([^)]*)\)", shell_only, text)
-
-
-def command_of(context: Any) -> str:
-    """The command line of a context again: its arguments, and every option that was given."""
-    words = context.command_path.split()
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name)
-        source = context.get_parameter_source(parameter.name)
-        if value is None or source is None or source.name != "COMMANDLINE":
-            continue
-        if parameter.param_type_name == "argument":
-            words += map(str, value if isinstance(value, list | tuple) else [value])
-        elif isinstance(value, bool):
-            off = parameter.secondary_opts or parameter.opts
-            words.append((parameter.opts if value else off)[0])
-        else:
-            for one in value if isinstance(value, list | tuple) else [value]:
-                words += [max(parameter.opts, key=len), str(one)]
-    return shlex.join(words)

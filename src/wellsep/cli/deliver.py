@@ -1,0 +1,154 @@
+"""Where the results of a command go: checked before the work, written after it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wellsep.cli.printing import print_error, print_json
+
+TABLES = (".csv", ".tsv", ".parquet")
+PAGES = (".html", ".htm")
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What ``--json``, ``--save``, ``--output`` and ``--report`` of a command ask for.
+
+    ``labels`` says that ``--output`` takes labels, which may be an npy file, not a table. The page
+    shows the command line of ``context``.
+    """
+
+    as_json: bool = False
+    save: Path | None = None
+    output: Path | None = None
+    report: Path | None = None
+    labels: bool = False
+    context: Any = None
+
+    def check(self, *inputs: Path | str | None) -> None:
+        """Refuse what cannot be written, or would be written over an input."""
+        check_file("output", self.output, (*TABLES, ".npy") if self.labels else TABLES, *inputs)
+        check_file("report", self.report, PAGES, *inputs)
+        check_folder("save", self.save, *inputs)
+
+    def deliver(
+        self,
+        result: Any,
+        show: Callable[[Any], None],
+        *,
+        findings: Mapping[str, Any] | None = None,
+        table: Mapping[str, Any] | None = None,
+        **page: Any,
+    ) -> None:
+        """Print the result, then write it: whatever happens to the files, the answer is not lost.
+
+        ``findings`` are printed with ``--json``, by default ``result.to_dict()``; ``table`` is
+        written to ``--output``, by default ``result.columns()``; ``page`` are options of
+        ``render_report``.
+        """
+        if self.as_json:
+            print_json(result.to_dict() if findings is None else findings)
+        else:
+            show(result)
+        sys.stdout.flush()
+        if self.save is not None:
+            result.save(self.save)
+            wrote(self.save)
+        if self.output is not None:
+            write_columns(self.output, result.columns() if table is None else table)
+        if self.report is not None:
+            import wellsep as ws
+
+            ws.render_report(result, self.report, command=command_of(self.context), **page)
+            wrote(self.report)
+
+
+def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write columns as a table; to an npy file the last one."""
+
+    from wellsep.tables.writing import write_array, write_table
+
+    if path.suffix == ".npy":
+        write_array(path, list(columns.values())[-1])
+    else:
+        write_table(
+            path, {name: getattr(v, "tolist", lambda v=v: v)() for name, v in columns.items()}
+        )
+    wrote(path)
+
+
+def wrote(target: Path) -> None:
+    """Say on stderr what was written."""
+    print_error(f"wrote {target}")
+
+
+def check_file(
+    option: str, target: Path | None, endings: Sequence[str], *inputs: Path | str | None
+) -> None:
+    """Refuse a file that cannot be written or that is an input; no folder is made for it."""
+    if target is None:
+        return
+    _refuse_inputs(option, target, inputs)
+    _check_place(option, target)
+    if target.suffix not in endings:
+        raise ValueError(f"{option} must end in {' or '.join(endings)}, got {target.name!r}.")
+    if target.is_dir():
+        raise ValueError(f"{option} must be a file, got the folder {target}.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise ValueError(f"{option} must be a file that can be written, got {target}.")
+
+
+def check_folder(option: str, target: Path | None, *inputs: Path | str | None) -> None:
+    """Refuse a folder that cannot be made or written, or that is an input."""
+    if target is None:
+        return
+    _check_place(option, target)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{option} must be a folder, got the file {target}.")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise ValueError(f"{option} must be a folder that can be written, got {target}.")
+    _refuse_inputs(option, target, inputs)
+
+
+def _refuse_inputs(option: str, target: Path, inputs: Sequence[Path | str | None]) -> None:
+    for path in inputs:
+        if path is not None and target.exists() and Path(path).exists() and target.samefile(path):
+            raise ValueError(
+                f"{option} must be another file than the input, got {target}, which would be lost; "
+                "choose another name."
+            )
+
+
+def _check_place(option: str, target: Path) -> None:
+    parent = target.absolute().parent
+    if not parent.is_dir():
+        raise ValueError(
+            f"{option} must lie in a folder that exists, got {target}; make the folder first."
+        )
+    if not target.exists() and not os.access(parent, os.W_OK):
+        raise ValueError(f"{option} must lie in a folder that can be written, got {target}.")
+
+
+def command_of(context: Any) -> str:
+    """The command line of a context again: its arguments, and every option that was given."""
+    words = context.command_path.split()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        source = context.get_parameter_source(parameter.name)
+        if value is None or source is None or source.name != "COMMANDLINE":
+            continue
+        if parameter.param_type_name == "argument":
+            words += map(str, value if isinstance(value, list | tuple) else [value])
+        elif isinstance(value, bool):
+            off = parameter.secondary_opts or parameter.opts
+            words.append((parameter.opts if value else off)[0])
+        else:
+            for one in value if isinstance(value, list | tuple) else [value]:
+                words += [max(parameter.opts, key=len), str(one)]
+    return shlex.join(words)
