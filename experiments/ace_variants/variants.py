@@ -64,17 +64,17 @@ def reweighed(
     With `rows` (other values of the same spaces) the winner is chosen by the scores, and its
     answer is read from the rows.
     """
-    if answer.won_by != "group":
-        inside = list(answer.winning_spaces)
-        return answer.scores if rows is None else answer.weights @ rows[inside]
-    place = {space: i for i, space in enumerate(answer.retained)}
+    if answer.winner.won_by != "group":
+        inside = list(answer.winner.spaces)
+        return answer.scores if rows is None else answer.winner.weights @ rows[inside]
+    place = {space: i for i, space in enumerate(answer.screen.retained)}
     graph = (
-        answer.edges
+        answer.groups.edges
         if tested
-        else np.clip(answer.agreement, 0, None) * (1 - np.eye(len(answer.agreement)))
+        else np.clip(answer.groups.agreement, 0, None) * (1 - np.eye(len(answer.groups.agreement)))
     )
     found = []
-    for group in answer.subgroups:
+    for group in answer.groups.subgroups:
         at = [place[space] for space in group.members]
         weights = weigh(graph[np.ix_(at, at)])
         members = list(group.members)
@@ -85,13 +85,15 @@ def reweighed(
 
 def chosen_by(answer: AceResult, merit: Callable[[Any, np.ndarray], float]) -> np.ndarray:
     """ACE's groups and weights, but another group answers: the one with the largest merit."""
-    if answer.won_by != "group":
+    if answer.winner.won_by != "group":
         return answer.scores
-    place = {space: i for i, space in enumerate(answer.retained)}
+    place = {space: i for i, space in enumerate(answer.screen.retained)}
     found = []
-    for group in answer.subgroups:
+    for group in answer.groups.subgroups:
         at = [place[space] for space in group.members]
-        found.append((merit(group, answer.agreement[np.ix_(at, at)]), group.mean, group.scores))
+        found.append(
+            (merit(group, answer.groups.agreement[np.ix_(at, at)]), group.mean, group.scores)
+        )
     return max(found, key=lambda one: one[:2])[2]
 
 
@@ -160,9 +162,11 @@ def variants(case: Case, index: str) -> Iterable[tuple[str, str, np.ndarray]]:
     yield "pooling", "median ranks", np.median(ranks[stay], axis=0)
     yield "pooling", "ACE's spaces, ranks", reweighed(answer, matrix, uniform, rows=ranks)
     by_agreement = ranks[stay].mean(axis=0)
-    if answer.agreement is not None:
-        graph = np.clip(answer.agreement, 0, None) * (1 - np.eye(len(answer.agreement)))
-        by_agreement = degree(graph) @ ranks[list(answer.retained)]
+    if answer.groups.agreement is not None:
+        graph = np.clip(answer.groups.agreement, 0, None) * (
+            1 - np.eye(len(answer.groups.agreement))
+        )
+        by_agreement = degree(graph) @ ranks[list(answer.screen.retained)]
     yield "pooling", "ranks by agreement", by_agreement
 
 

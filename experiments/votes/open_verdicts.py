@@ -31,6 +31,7 @@ from experiments.votes.study import Judged, distinct_spaces, subset, write
 from experiments.votes.train import EMPTY
 from experiments.votes.verdict_tables import WHOLE
 from wellsep.evaluate import Structure
+from wellsep.partitions import Classes
 from wellsep.records import Judgement, RankConfidence
 
 DRAWS, DRAWS_OF_WHOLE = 100, 40
@@ -44,7 +45,7 @@ def judgement_of(some: Judged, gain: float | None = None) -> Judgement:
 
     It is of the distinct runs in the distinct spaces: copies change no verdict.
     """
-    first = np.unique(some.plain.class_of, return_index=True)[1]
+    first = some.plain.classes.first
     labels = dict(zip((some.scores.partitions[i] for i in first), some.labels[first], strict=True))
     scores = subset(some.scores, distinct_spaces(some.scores), first)
     answer = ws.ace(scores)
@@ -89,7 +90,7 @@ def ace_in_draw(
         return None
     matrix = scores.values[told.index][spaces]
     matrix = np.where(np.isnan(matrix), np.nanmin(matrix), matrix)
-    return told.weights @ matrix[list(told.winning_spaces)]
+    return told.winner.weights @ matrix[list(told.winner.spaces)]
 
 
 def vote_in_draw(
@@ -107,7 +108,7 @@ def vote_in_draw(
     except ws.NothingToRank:
         return None
     weights = np.zeros(n)  # runs that are equal on this half share a vote
-    weights[voters] = (vote.weights / np.bincount(vote.class_of))[vote.class_of]
+    weights[voters] = (vote.weights / vote.classes.sizes)[vote.classes.of]
     shares = np.tile(weights, (n, 1))
     np.fill_diagonal(shares, 0.0)
     return np.average(agreement, axis=1, weights=shares)
@@ -128,7 +129,8 @@ def summary(found: np.ndarray, full: np.ndarray, partitions: tuple[str, ...]) ->
         n_draws=len(found),
         n_groups=2,
         spaces_left_out=1,
-        partitions=partitions,
+        classes=Classes.all_differ(partitions),
+        first_in_draw=places.argmin(axis=1),
         gap_sd=gaps.std(axis=0),
     )
 

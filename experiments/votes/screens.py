@@ -46,8 +46,7 @@ def ace_without(judged: Judged, liked: np.ndarray | None) -> tuple[float, float]
     if liked is not None:
         order = places[np.argsort(liked[places], kind="stable")]
         places = np.sort(order[len(order) // 4 :])
-    class_of = judged.plain.class_of
-    first = np.unique(class_of, return_index=True)[1]
+    class_of, first = judged.plain.classes.of, judged.plain.classes.first
     scores = ws.ace(subset(judged.scores, places, first)).scores[class_of]
     ari = judged.truth["ari"]
     return float(np.nan_to_num(correlation(scores, ari)[0])), regret(scores, ari)

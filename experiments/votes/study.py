@@ -91,7 +91,7 @@ class Judged:
     @property
     def varies(self) -> bool:
         """Whether K varies, by the proposed rule."""
-        first = np.unique(self.plain.class_of, return_index=True)[1]
+        first = self.plain.classes.first
         counts = self.counts[first]
         counts = counts[counts >= 2]
         low, high = np.quantile(counts, [0.1, 0.9])
@@ -121,15 +121,14 @@ class Judged:
         own = np.where(np.isfinite(matrix), matrix, worst[:, None])
         first = first_equal(self.scores)[self.scores.made_in]
         found = np.empty(len(self.labels))
-        for number in np.unique(self.plain.class_of):
-            mine = np.flatnonzero(self.plain.class_of == number)
+        for number in np.unique(self.plain.classes.of):
+            mine = np.flatnonzero(self.plain.classes.of == number)
             found[mine] = np.mean([own[i, mine[0]] for i in np.unique(first[mine])])
         return found
 
     def judges(self) -> dict[str, np.ndarray]:
         """Scores of every run by every judge; larger is better."""
-        class_of = self.plain.class_of
-        first = np.unique(class_of, return_index=True)[1]
+        class_of, first = self.plain.classes.of, self.plain.classes.first
         distinct = subset(self.scores, distinct_spaces(self.scores), first)
         by_ace = ws.ace(distinct)
         ace, plain = by_ace.scores[class_of], self.plain.scores

@@ -19,10 +19,67 @@ from wellsep._checks.arrays import (
     to_numpy,
 )
 from wellsep._checks.labels import NOISE, as_labels, merge_noise
+from wellsep._files.records import Record, freeze
 from wellsep._text.sentences import count, listing, shown
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
 NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Record):
+    """Which of M named partitions are equal: judges see D distinct ones, tables show all M.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The M partitions.
+    of : ndarray of shape (M,)
+        Which distinct partition each one is, numbered as they appear.
+
+    Examples
+    --------
+    >>> classes = Partitions.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [2, 2, 0]}).distinct
+    >>> len(classes), classes.of.tolist(), classes.members
+    (2, [0, 1, 0], (('a', 'c'), ('b',)))
+    """
+
+    names: tuple[str, ...]
+    of: np.ndarray
+
+    @classmethod
+    def from_equal(cls, names: tuple[str, ...], first_equal: np.ndarray) -> Classes:
+        """Number the classes; ``first_equal`` is the first partition that each one equals."""
+        return cls(names, freeze(np.unique(first_equal, return_inverse=True)[1].reshape(-1)))
+
+    @classmethod
+    def all_differ(cls, names: tuple[str, ...]) -> Classes:
+        """Each partition is a class of its own."""
+        return cls(names, freeze(np.arange(len(names))))
+
+    def __len__(self) -> int:
+        return int(self.of.max(initial=-1)) + 1
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """(D,) position of the first partition of each class."""
+        return np.unique(self.of, return_index=True)[1]
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(D,) number of partitions of each class."""
+        return np.bincount(self.of)
+
+    @property
+    def members(self) -> tuple[tuple[str, ...], ...]:
+        """The names of equal partitions, class by class."""
+        names = np.array(self.names, dtype=object)
+        return tuple(tuple(names[self.of == c]) for c in range(len(self)))
+
+    def equal_to(self, m: int) -> np.ndarray:
+        """(M,) which partitions equal the m-th, itself included."""
+        equal: np.ndarray = self.of == self.of[m]
+        return equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,21 +182,21 @@ class Partitions:
         return _count(self.codes)
 
     @cached_property
-    def first_equal(self) -> np.ndarray:
-        """(M,) the first partition that each one equals, whatever its clusters are called.
+    def distinct(self) -> Classes:
+        """Which partitions are equal, whatever their clusters are called.
 
         Objects that are not counted must be the same.
 
         Examples
         --------
-        >>> Partitions.from_labels([[0, 0, 1], ["y", "y", "x"], [0, 1, 1]]).first_equal.tolist()
-        [0, 0, 2]
+        >>> Partitions.from_labels([[0, 0, 1], ["y", "y", "x"], [0, 1, 1]]).distinct.of.tolist()
+        [0, 0, 1]
         """
-        seen: dict[bytes, int] = {}
-        found = np.empty(len(self), dtype=np.intp)
-        for m, codes in enumerate(self.codes):
-            found[m] = seen.setdefault(by_appearance(codes).tobytes(), m)
-        return found
+        numbers: dict[bytes, int] = {}
+        of = [
+            numbers.setdefault(by_appearance(codes).tobytes(), len(numbers)) for codes in self.codes
+        ]
+        return Classes(self.names, freeze(of, np.intp))
 
     def noise_as_cluster(self) -> Partitions:
         """The same partitions with all objects counted: those that are noise are one cluster."""

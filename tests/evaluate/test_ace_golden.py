@@ -73,7 +73,7 @@ def test_paired_and_pooled_scores_equal_the_authors(case, part, index):
 @pytest.mark.parametrize("cell", PLAIN, ids=str)
 def test_a_robust_cell_has_the_same_winner_and_scores(cell):
     result = ace(filled(*cell[:3]), **cell.options)
-    assert sorted(result.winning_spaces) == sorted(cell.stored["winner"]["members"])
+    assert sorted(result.winner.spaces) == sorted(cell.stored["winner"]["members"])
     assert close(result.scores, exact_scores(cell))
 
 
@@ -82,15 +82,15 @@ def test_scores_that_differ_in_the_last_digit_count_only_without_tolerance(cell)
     with pytest.raises(NothingToRank, match="identical"):
         ace(filled(*cell[:3]), **cell.options)
     result = ace(filled(*cell[:3]), tie_tolerance=0.0, **cell.options)
-    assert sorted(result.winning_spaces) == sorted(cell.stored["winner"]["members"])
+    assert sorted(result.winner.spaces) == sorted(cell.stored["winner"]["members"])
     assert close(result.scores, exact_scores(cell))
 
 
 @pytest.mark.parametrize("cell", [c for c in ROBUST if str(c) in TWO_OUTLIERS], ids=str)
 def test_outliers_that_tie_share_the_win_of_either(cell):
     result = ace(filled(*cell[:3]), **cell.options)
-    assert result.won_by == "outlier"
-    assert result.winning_spaces == (0, 8)
+    assert result.winner.won_by == "outlier"
+    assert result.winner.spaces == (0, 8)
     assert cell.stored["winner"]["members"] == [8]
     assert close(result.scores, exact_scores(cell))
 
@@ -100,7 +100,7 @@ def test_outliers_that_tie_share_the_win_of_either(cell):
 )
 def test_a_single_space_answers_with_its_own_row(cell):
     result = ace(filled(*cell[:3]), **cell.options)
-    assert result.won_by == "single space"
+    assert result.winner.won_by == "single space"
     np.testing.assert_array_equal(result.scores, cell.stored["ace"])
 
 
@@ -115,7 +115,7 @@ def test_weights_and_edges_of_the_winning_subgroup_equal_the_authors(cell):
     result = ace(filled(*cell[:3]))
     theirs = {tuple(s["members"]): s for s in cell.stored["subgroups"]}
     winner = tuple(sorted(cell.stored["winner"]["members"]))
-    ours = {s.members: s for s in result.subgroups}
+    ours = {s.members: s for s in result.groups.subgroups}
     # a subgroup of one space has no second set of weights
     expected = theirs[winner].get("weights_exact", theirs[winner]["weights"])
     np.testing.assert_allclose(ours[winner].weights, expected, atol=1e-9)
@@ -128,7 +128,7 @@ def test_weights_and_edges_of_the_winning_subgroup_equal_the_authors(cell):
 def test_the_outlier_test_has_the_authors_statistic_and_pvalue(cell):
     result = ace(filled(*cell[:3]), **cell.options)
     expected = cell.stored["ttest"]
-    assert result.outlier_test is not None
+    assert result.winner.test is not None
     # the authors' group scores carry the error of an iterated PageRank
-    assert result.outlier_test["statistic"] == pytest.approx(expected["statistic"], rel=1e-4)
-    assert result.outlier_test["pvalue"] == pytest.approx(expected["pvalue"], rel=1e-3)
+    assert result.winner.test["statistic"] == pytest.approx(expected["statistic"], rel=1e-4)
+    assert result.winner.test["pvalue"] == pytest.approx(expected["pvalue"], rel=1e-3)

@@ -38,8 +38,8 @@ def differences(first: dict, second: dict) -> list:
         a, b = first[index], second[index]
         if (a is None) != (b is None):
             wrong.append((index, a, b))
-        elif a is not None and a.winning_spaces != b.winning_spaces:
-            wrong.append((index, a.winning_spaces, b.winning_spaces))
+        elif a is not None and a.winner.spaces != b.winner.spaces:
+            wrong.append((index, a.winner.spaces, b.winner.spaces))
         elif a is not None and np.abs(a.scores - b.scores).max() > 1e-8 * np.abs(a.scores).max():
             wrong.append((index, a.scores, b.scores))
     return wrong

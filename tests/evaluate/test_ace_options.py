@@ -58,14 +58,14 @@ def test_spaces_that_fail_the_dip_test_are_dropped_by_name():
     result = ace(table)
     assert [(d.space, d.step) for d in result.dropped] == [("flat", "dip")]
     assert "0.8" in result.dropped[0].reason
-    assert 3 not in result.winning_spaces
+    assert 3 not in result.winner.spaces
 
 
 def test_when_no_space_passes_all_stay_and_it_is_said():
     table = scores(*[noisy(UP, i) for i in range(4)], dip_pvalues=[0.5] * 4)
     result = ace(table)
-    assert result.no_space_admitted
-    assert result.retained == (0, 1, 2, 3)
+    assert result.screen.none_passed
+    assert result.screen.retained == (0, 1, 2, 3)
     assert "No space passes the dip test" in result.explain()
     assert "mean scores" in result.explain().lower()
 
@@ -73,7 +73,7 @@ def test_when_no_space_passes_all_stay_and_it_is_said():
 def test_one_space_left_answers_alone():
     table = scores(UP, UP[::-1], dip_pvalues=[0.0, 0.9])
     result = ace(table)
-    assert result.won_by == "single space"
+    assert result.winner.won_by == "single space"
     assert result.scores.tolist() == UP
 
 
@@ -100,8 +100,8 @@ def test_scores_undefined_everywhere_leave_nothing_to_rank():
 
 def test_two_partitions_are_ranked_and_the_edge_stays_without_a_test():
     result = ace(scores([0.1, 0.2], [0.3, 0.5], [0.2, 0.9]), dip=False)
-    assert result.adjusted is None
-    assert (result.edges > 0).sum() == 6
+    assert result.groups.adjusted is None
+    assert (result.groups.edges > 0).sum() == 6
     assert result.scores.argmax() == 1
 
 
@@ -116,9 +116,9 @@ def test_groups_whose_means_tie_share_the_answer():
     rows = list(up + moved)
     rows += [row[::-1] for row in rows]
     result = ace(scores(*rows), dip=False)
-    assert len(result.groups) == 2
-    assert result.winners == (0, 1)
-    assert result.winning_spaces == (0, 1, 2, 3, 4, 5)
+    assert len(result.groups.members) == 2
+    assert result.winner.subgroups == (0, 1)
+    assert result.winner.spaces == (0, 1, 2, 3, 4, 5)
     np.testing.assert_allclose(result.scores, result.scores[::-1])
     assert result.scores.mean() == pytest.approx((up + down).mean() / 2)
 
@@ -126,9 +126,9 @@ def test_groups_whose_means_tie_share_the_answer():
 def test_no_edge_test_keeps_every_positive_correlation():
     rows = [noisy(UP, i, scale=0.3) for i in range(5)]
     free, strict = ace(scores(*rows), dip=False, alpha=None), ace(scores(*rows), dip=False)
-    positive = np.triu(free.agreement > 0, 1).sum()
-    assert np.count_nonzero(np.triu(free.edges, 1)) == positive
-    assert np.count_nonzero(strict.edges) < np.count_nonzero(free.edges)
+    positive = np.triu(free.groups.agreement > 0, 1).sum()
+    assert np.count_nonzero(np.triu(free.groups.edges, 1)) == positive
+    assert np.count_nonzero(strict.groups.edges) < np.count_nonzero(free.groups.edges)
 
 
 def test_kendall_stands_in_for_spearman():
@@ -136,8 +136,8 @@ def test_kendall_stands_in_for_spearman():
     by_rank, by_pairs = (
         ace(scores(*rows), dip=False, correlation=c) for c in ("spearman", "kendall")
     )
-    assert (np.abs(by_pairs.agreement) <= np.abs(by_rank.agreement) + 1e-12).all()
-    assert not np.allclose(by_pairs.agreement, by_rank.agreement)
+    assert (np.abs(by_pairs.groups.agreement) <= np.abs(by_rank.groups.agreement) + 1e-12).all()
+    assert not np.allclose(by_pairs.groups.agreement, by_rank.groups.agreement)
 
 
 def test_an_outlier_wins_only_if_it_competes_and_is_significantly_better():
@@ -145,23 +145,23 @@ def test_an_outlier_wins_only_if_it_competes_and_is_significantly_better():
     better = np.array([0.9, 0.7, 0.95, 0.8, 0.72, 0.85])
     options = {"dip": False, "grouping": "dbscan"}
     table = scores(*group, better)
-    assert ace(table, **options).won_by == "group"
+    assert ace(table, **options).winner.won_by == "group"
     winner = ace(table, outliers="compete", **options)
-    assert winner.won_by == "outlier"
-    assert winner.winning_spaces == (4,)
+    assert winner.winner.won_by == "outlier"
+    assert winner.winner.spaces == (4,)
     barely = scores(*group, np.array([0.9, 0.2, 0.1, 0.3, 0.2, 0.45]))
     kept = ace(barely, outliers="compete", **options)
-    assert kept.won_by == "group"
-    assert kept.outlier_test["pvalue"] > 0.05
+    assert kept.winner.won_by == "group"
+    assert kept.winner.test["pvalue"] > 0.05
     assert "not significantly" in kept.explain()
 
 
 def test_without_any_group_the_best_space_answers():
     rows = [[0.1, 0.5, 0.2, 0.3], [0.9, 0.2, 0.8, 0.7], [0.3, 0.1, 0.2, 0.4]]
     result = ace(scores(*rows), dip=False, grouping="dbscan", eps=0.01)
-    assert result.groups == ()
-    assert result.won_by == "outlier"
-    assert result.winning_spaces == (1,)
+    assert result.groups.members == ()
+    assert result.winner.won_by == "outlier"
+    assert result.winner.spaces == (1,)
 
 
 def test_paired_needs_to_know_the_spaces_and_says_so():
@@ -203,7 +203,9 @@ def test_the_result_survives_the_disk(tmp_path):
     again = AceResult.load(tmp_path / "ace")
     assert again.explain() == first.explain()
     np.testing.assert_array_equal(again.scores, first.scores)
-    np.testing.assert_array_equal(again.subgroups[0].weights, first.subgroups[0].weights)
+    np.testing.assert_array_equal(
+        again.groups.subgroups[0].weights, first.groups.subgroups[0].weights
+    )
     assert again.dropped[0].space == first.dropped[0].space
     assert again.options == first.options
 

@@ -24,7 +24,7 @@ def outcome(scores: Scores, options: dict) -> tuple[list[int], np.ndarray] | Non
         result = ace(scores, **options)
     except NothingToRank:
         return None
-    return sorted(result.winning_spaces), result.scores
+    return sorted(result.winner.spaces), result.scores
 
 
 def shuffled(scores: Scores, rng: np.random.Generator) -> tuple[Scores, np.ndarray, np.ndarray]:

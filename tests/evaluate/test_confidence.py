@@ -19,7 +19,7 @@ from wellsep.evaluate import (
 from wellsep.evaluate.certainty.confidence import summarise
 from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
 from wellsep.evaluate.vote import weights
-from wellsep.partitions import Partitions
+from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 from wellsep.spaces.dip_half_samples import half_dips
 
@@ -260,7 +260,7 @@ def test_in_each_draw_half_of_the_runs_choose_the_spaces_that_score_all():
             ]
         )
         told = ace(Scores.from_matrix(values[:, panels[draw]], paired=False), dip=False)
-        expected = told.weights @ values[list(told.winning_spaces)]
+        expected = told.winner.weights @ values[list(told.winner.spaces)]
         assert found.ranks[draw].tolist() == ranks(expected).tolist()
 
 
@@ -367,3 +367,12 @@ def test_a_run_that_comes_first_more_often_than_the_best_is_not_called_next():
     table = ws.Scores.from_matrix([[0.9, 0.1], [0.8, 0.2]], partitions=["a", "b"], paired=False)
     ranking = rank(ws.ace(table, dip=False), confidence=summarise(places, 0.9, 12, 0))
     assert "'b' is best more often, in 75%." in ranking.explain()
+
+
+def test_the_first_of_each_draw_is_kept_and_ties_go_to_the_first_by_name():
+    classes = Classes(("k10", "k2", "copy of k10", "a"), np.array([0, 1, 0, 2]))
+    places = np.array([[1, 1, 3], [3, 1, 2], [2, 3, 1]])  # of the three distinct partitions
+    sure = summarise(places, 0.9, 12, 0, classes=classes)
+    assert sure.first_in_draw.tolist() == [1, 1, 2]
+    assert sure.ranks.tolist() == [[1, 1, 1, 3], [3, 1, 3, 2], [2, 3, 2, 1]]
+    np.testing.assert_allclose(sure.probability_best, [1 / 6, 1 / 2, 1 / 6, 1 / 3])

@@ -62,7 +62,7 @@ def test_three_partitions_and_a_copy_by_hand(agreement, pairs, scores):
     found = consensus(SIX, agreement=agreement)
     np.testing.assert_allclose(found.agreement[PAIRS], pairs, atol=1e-6)
     np.testing.assert_allclose(found.scores, scores, atol=1e-6)
-    assert found.classes == (("a", "d"), ("b",), ("c",))
+    assert found.classes.members == (("a", "d"), ("b",), ("c",))
 
 
 def test_ranks_of_a_first_judge_weigh_the_votes():

@@ -46,9 +46,11 @@ def same_answer(found, expected):
     for name, scores in expected.ranking.baselines.items():
         np.testing.assert_allclose(found.ranking.baselines[name][at], scores, rtol=1e-9)
     assert len(found.scores.spaces) == len(expected.scores.spaces)
-    dips = found.answer.dip_adjusted, expected.answer.dip_adjusted
+    dips = found.answer.screen.adjusted, expected.answer.screen.adjusted
     np.testing.assert_allclose(*map(np.sort, dips))  # Holm pays for no copy
-    np.testing.assert_allclose(np.sort(found.answer.weights), np.sort(expected.answer.weights))
+    np.testing.assert_allclose(
+        np.sort(found.answer.winner.weights), np.sort(expected.answer.winner.weights)
+    )
 
 
 @pytest.mark.parametrize("copies", [1, 10])
@@ -119,7 +121,7 @@ def test_ace_itself_judges_the_scores_as_they_are():
     scores = ws.score_runs(Runs([*runs, copy]))
     assert len(scores.spaces) == 5
     assert len(ws.ace(scores).spaces) == 5
-    assert ws.ace(scores).class_of is None
+    assert len(ws.ace(scores).classes) == len(scores.partitions)
 
 
 def test_spaces_that_differ_in_one_value_are_no_copies():

@@ -71,8 +71,8 @@ def test_a_space_without_a_first_component_stays(projection, undefined):
     result = judgement.answer
     assert result.untested == ("undefined",)
     assert [d.space for d in result.dropped if d.step == "dip"] == ["one mode"]
-    assert {result.spaces[i] for i in result.retained} == {"undefined", "groups"}
-    assert np.isnan(result.dip_adjusted[0])
+    assert {result.spaces[i] for i in result.screen.retained} == {"undefined", "groups"}
+    assert np.isnan(result.screen.adjusted[0])
 
 
 def test_an_undefined_space_stays_in_every_half_sample():
@@ -84,7 +84,7 @@ def test_an_undefined_space_stays_in_every_half_sample():
 def test_an_undefined_space_pays_for_nobody_in_holms_correction():
     pvalues = [np.nan, 0.02, 0.04]
     scores = ws.Scores.from_matrix(np.arange(6.0).reshape(3, 2), dip_pvalues=pvalues, paired=False)
-    np.testing.assert_allclose(ws.ace(scores).dip_adjusted, [np.nan, 0.04, 0.04])
+    np.testing.assert_allclose(ws.ace(scores).screen.adjusted, [np.nan, 0.04, 0.04])
 
 
 def test_the_note_stands_before_the_answer(tmp_path, capsys):
@@ -101,15 +101,15 @@ def test_the_note_stands_before_the_answer(tmp_path, capsys):
 def test_if_no_tested_space_has_two_modes_all_stay():
     spaces = {"white": whitened(groups()), "one mode": one_mode(), "another": one_mode(6)}
     result = ws.judge(runs_of(spaces), n_draws=0).answer
-    assert result.no_space_admitted
-    assert len(result.retained) == 3
+    assert result.screen.none_passed
+    assert len(result.screen.retained) == 3
 
 
 def test_if_no_space_can_be_tested_all_stay():
     spaces = {f"white {i}": whitened(groups(seed=i)) for i in range(3)}
     judgement = ws.judge(runs_of(spaces), n_draws=10)
-    assert len(judgement.answer.retained) == 3
-    assert not judgement.answer.no_space_admitted
+    assert len(judgement.answer.screen.retained) == 3
+    assert not judgement.answer.screen.none_passed
     assert "The dip test is undefined in every space" in judgement.explain()
 
 

@@ -89,7 +89,7 @@ def test_a_judgement_has_one_order_everywhere(seed, judge):
     runs = tied_runs(seed)
     judgement = ws.judge(runs, judge=judge, n_draws=4, dip=False)
     ranking, embeddings = judgement.ranking, judgement.embeddings
-    assert len(set(ranking.class_of[ranking.rank == 1])) > 1  # different runs tie
+    assert len(set(ranking.classes.of[ranking.rank == 1])) > 1  # different runs tie
     in_one_order(ranking, ranking.names, ranking.rank, "partition")
     in_one_order(embeddings, embeddings.embeddings, embeddings.rank, "embedding")
     for vote in judgement.answers["plain_consensus"].values():
@@ -108,7 +108,7 @@ def test_equal_runs_stand_together_in_the_table_of_the_page(seed):
     judgement = ws.judge(tied_runs(seed % 4), n_draws=0, dip=False)
     ranking = judgement.ranking
     named = next(c for c in ranking_table(ranking).columns if c.key == "name").values
-    classes = [int(ranking.class_of[ranking.names.index(name)]) for name in named]
+    classes = [int(ranking.classes.of[ranking.names.index(name)]) for name in named]
     runs = [c for i, c in enumerate(classes) if i == 0 or c != classes[i - 1]]
     assert len(runs) == len(set(runs))
 
@@ -132,10 +132,10 @@ def test_a_group_of_embeddings_has_one_number_in_every_table(seed):
         judgement, scores=scores, answers={**judgement.answers, "ace": {"silhouette": result}}
     )
     data = build_ranking_page(made, runs=None, truth=None, title=None, layout="pca").data
-    assert len(result.groups) == 2
+    assert len(result.groups.members) == 2
     numbers = made.embeddings.group
     assert [g + 1 for g in data["steps"]["group"]] == numbers.tolist()
-    assert set(numbers[list(result.winning_spaces)]) == {1}
-    for members in result.groups:
+    assert set(numbers[list(result.winner.spaces)]) == {1}
+    for members in result.groups.members:
         assert len(set(numbers[list(members)])) == 1
-    assert (numbers > 0).sum() == sum(map(len, result.groups))
+    assert (numbers > 0).sum() == sum(map(len, result.groups.members))

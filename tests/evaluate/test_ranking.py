@@ -140,7 +140,7 @@ def test_the_chosen_partition_is_described_object_by_object():
     result = ace(ws.score_runs(runs))
     choice = partition_details(runs, result)
     assert choice.partition == "good"
-    heaviest = result.winning_spaces[int(np.argmax(result.weights))]
+    heaviest = result.winner.spaces[int(np.argmax(result.winner.weights))]
     assert choice.space == result.spaces[heaviest]
     X = runs.spaces[choice.space]
     np.testing.assert_allclose(choice.widths, ws.silhouette_samples(X, runs.partitions["good"]))

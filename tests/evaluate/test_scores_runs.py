@@ -175,7 +175,7 @@ def test_more_partitions_than_spaces_are_welcome():
     scores = score_runs(Runs.from_parts({"only": runs.spaces["run 0"]}, parts))
     assert scores.values["silhouette"].shape == (1, 4)
     assert not scores.is_paired
-    assert ws.ace(scores, dip=False).won_by == "single space"
+    assert ws.ace(scores, dip=False).winner.won_by == "single space"
 
 
 def test_a_partition_of_one_cluster_is_undefined_with_its_reason():

@@ -82,7 +82,7 @@ def test_little_structure_is_a_remark_and_much_is_none():
 def test_the_dip_test_is_a_remark_and_never_a_headline():
     judgement = judged(crowd(0.10))
     ace = judgement.by_ace
-    quiet = replace(ace, no_space_admitted=True)
+    quiet = replace(ace, screen=replace(ace.screen, none_passed=True))
     made = replace(judgement, answers={**judgement.answers, "ace": {ace.index: quiet}})
     assert made.verdict.kind == "clear"
     assert "No embedding passes the dip test for more than one mode." in made.verdict.second
@@ -124,7 +124,7 @@ def test_the_share_and_the_count_of_a_verdict_are_those_of_the_rows_it_names(see
     for name, share in alone:
         assert f"{rows[name.strip(chr(39))]:.0%}" == f"{share}%"
     best = ranking.names.index(ranking.best)
-    n_equal = int((ranking.class_of == ranking.class_of[best]).sum())
+    n_equal = int((ranking.classes.of == ranking.classes.of[best]).sum())
     assert verdict.facts["found_by"] == n_equal
     for count in re.findall(r"(\d+) runs found it\.|found by (\d+) runs", said):
         assert int("".join(count)) == n_equal
@@ -238,7 +238,7 @@ def test_the_best_at_the_edge_of_k_is_pointed_out():
         (6, "largest K tried (6); agreement sees none beyond: try more."),
     ):
         scores = np.where(judgement.ranking.n_clusters == best, 1.0, 0.0)
-        vote = replace(judgement.vote, scores=scores)
+        vote = replace(judgement.vote, distinct_scores=scores[judgement.vote.classes.first])
         made = replace(judgement, answers={**judgement.answers, "consensus": {"silhouette": vote}})
         edge = [s for s in made.verdict.second if "The best has" in s]
         assert edge == ([] if said is None else [f"The best has the {said}"])

@@ -133,7 +133,7 @@ def heirs(kind):
 
 def test_no_result_is_left_out():
     kinds = {c.__name__ for c in heirs(Views) if c.__module__.startswith("wellsep.")}
-    assert kinds - {"Views", "Result"} == set(RESULTS)
+    assert kinds - {"Views", "Result", "Answer"} == set(RESULTS)  # what these share
 
 
 @pytest.mark.parametrize("name", RESULTS)

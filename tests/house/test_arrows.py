@@ -52,7 +52,7 @@ BELOW = {
         "_text.sentences",
     },
     "_checks.labels": {"_checks.arrays", "_text.sentences"},
-    "partitions": {"_checks.arrays", "_checks.labels", "_text.sentences"},
+    "partitions": {"_checks.arrays", "_checks.labels", "_files.records", "_text.sentences"},
     "distances.matrix": {"_checks.arrays", "_text.sentences", "distances.base"},
     "tables.reading": {
         "_checks.arrays",

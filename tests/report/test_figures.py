@@ -77,11 +77,11 @@ def test_where_no_space_passes_the_step_counts_none_and_all_stay():
 
 def test_the_heat_map_is_the_agreement_in_the_order_of_the_groups(result):
     heat = heat_map(result)
-    place = {space: i for i, space in enumerate(result.retained)}
+    place = {space: i for i, space in enumerate(result.screen.retained)}
     for i, a in enumerate(heat.places):
         for j, b in enumerate(heat.places):
-            assert heat.values[i, j] == result.agreement[place[a], place[b]]
-            assert heat.linked[i, j] == (result.edges[place[a], place[b]] > 0)
+            assert heat.values[i, j] == result.groups.agreement[place[a], place[b]]
+            assert heat.linked[i, j] == (result.groups.edges[place[a], place[b]] > 0)
     assert heat.names[0].startswith("good")
     assert heat.wins.tolist() == [True] * 3 + [False] * 3
 
@@ -148,7 +148,7 @@ def test_index_columns_are_weighted_means_over_the_winning_spaces_without_gaps()
     scores = ws.Scores.from_matrix(matrix)
     result = ws.ace(scores, dip=False)
     weights = np.zeros(2)
-    weights[list(result.winning_spaces)] = result.weights
+    weights[list(result.winner.spaces)] = result.winner.weights
     expected = [weights @ matrix[:, 0], 0.1 if weights[1] else np.nan]
     np.testing.assert_allclose(winning_means(result, scores)["score"], expected)
 

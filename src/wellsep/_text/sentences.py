@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
+from operator import attrgetter
 from typing import Any, ClassVar
 
 # blue, orange, green, magenta, violet, sky, brown, mauve
@@ -286,6 +287,8 @@ def printable_lines(text: str) -> str:
 class Shown:
     """Base of result dataclasses: a repr of at most ten lines, and a table for notebooks."""
 
+    _facts: ClassVar[tuple[str, ...]] = ()  # attributes that a repr shows; all fields if empty
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # dataclass writes a repr of its own only where the class has none.
@@ -391,8 +394,9 @@ MOST_FACTS = 8  # lines between the name of a result and the count of what is le
 
 
 def facts_of(result: Any) -> dict[str, str]:
-    """Each field of a result that holds something, in a few words."""
-    values = {field.name: getattr(result, field.name) for field in fields(result) if field.repr}
+    """Each fact of a result, by default each field, that holds something, in a few words."""
+    names = result._facts or [field.name for field in fields(result) if field.repr]
+    values = {name: attrgetter(name)(result) for name in names}
     return {
         name: in_short(value)
         for name, value in values.items()

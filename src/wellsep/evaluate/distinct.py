@@ -1,7 +1,4 @@
-"""Copies count once: equal embeddings, embeddings that score alike, and equal partitions.
-
-They leave before ACE is asked, and every run then gets the score of the partition it equals.
-"""
+"""Copies of embeddings count once: those that are equal, and those that score alike."""
 
 from __future__ import annotations
 
@@ -13,13 +10,8 @@ from typing import Any
 import numpy as np
 
 from wellsep._files.records import freeze
-from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.ace_method.baselines import fill_undefined
-from wellsep.evaluate.ace_method.steps import judge_by_ace
-from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranks import tied_classes
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum
-from wellsep.evaluate.vote.weights import first_of_class, number_classes
+from wellsep.evaluate.scores import Coordinates, Dip, Scores, Spectrum
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
 from wellsep.runs.space_files import digest_space
@@ -128,74 +120,3 @@ def _of_spaces(scores: Scores, kept: list[int]) -> Scores:
         plot_coordinates=drawn,
         spectrum=seen,
     )
-
-
-def of_partitions(scores: Scores, which: np.ndarray) -> Scores:
-    """The scores of some of the partitions."""
-    return replace(
-        scores,
-        values={name: matrix[:, which] for name, matrix in scores.values.items()},
-        partitions=tuple(scores.partitions[m] for m in which),
-        made_in=scores.made_in[which],
-        coverage=None if scores.coverage is None else scores.coverage[which],
-        n_clusters=None if scores.n_clusters is None else scores.n_clusters[which],
-        class_of=None,
-    )
-
-
-def judge_distinct(
-    scores: Scores, options: Ace, index: str | None = None, *, dip: bool
-) -> AceResult:
-    """ACE's answer on the distinct partitions; every run gets the score of its own.
-
-    ``scores.class_of`` says which partitions are equal.
-    """
-    class_of = scores.class_of
-    if class_of is None:
-        return judge_by_ace(scores, options, index, dip=dip)
-    first = first_of_class(class_of)
-    if len(first) == 1 and len(class_of) > 1:
-        raise NothingToRank(
-            f"The partitions are identical: all {len(class_of)} runs are the same partition, "
-            "whatever their clusters are called; add runs that differ."
-        )
-    result = judge_by_ace(of_partitions(scores, first), options, index, dip=dip)
-    baselines = {name: freeze(values[class_of]) for name, values in result.baselines.items()}
-    baselines.pop("own_space", None)
-    if scores.is_paired:
-        own = own_space_by_class(scores, result.index, options.undefined)
-        baselines = {"own_space": freeze(own), **baselines}
-    members = {
-        scores.partitions[m]: [scores.partitions[i] for i in np.flatnonzero(class_of == c)]
-        for c, m in enumerate(first)
-    }
-    return replace(
-        result,
-        partitions=scores.partitions,
-        scores=freeze(result.scores[class_of]),
-        baselines=baselines,
-        subgroups=tuple(replace(s, scores=freeze(s.scores[class_of])) for s in result.subgroups),
-        n_clusters=scores.n_clusters,
-        coverage=scores.coverage,
-        undefined=tuple(
-            (space, name, why) for space, m, why in result.undefined for name in members[m]
-        ),
-        class_of=class_of,
-    )
-
-
-def own_space_by_class(scores: Scores, index: str, undefined: str) -> np.ndarray:
-    """(M,) mean score of equal partitions over the spaces they were made in, each space once."""
-    matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    class_of = np.arange(len(scores.partitions)) if scores.class_of is None else scores.class_of
-    pairs = np.unique(np.stack([class_of, scores.made_in]), axis=1)
-    first = first_of_class(class_of)
-    values = matrix[pairs[1], first[pairs[0]]]
-    means: np.ndarray = np.bincount(pairs[0], values) / np.bincount(pairs[0])
-    return means[class_of]
-
-
-def class_numbers(first_equal: np.ndarray) -> np.ndarray | None:
-    """(M,) which distinct partition each one is, numbered as they appear; None if all differ."""
-    class_of = number_classes(first_equal)
-    return None if class_of.max() + 1 == len(class_of) else freeze(class_of)

@@ -13,13 +13,13 @@ from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count, listing, rows_of
 from wellsep.evaluate.ranks import rank_correlation, ranks
-from wellsep.evaluate.vote.weights import first_of_class
 from wellsep.runs.folder_names import best_first
 
 if TYPE_CHECKING:
     from wellsep.evaluate.ace_method.answer import AceResult
     from wellsep.evaluate.judgement import Judgement
     from wellsep.evaluate.scores import Scores
+    from wellsep.partitions import Classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,8 +228,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
         raise ValueError(
             "judgement must have embeddings, got labels only; judge runs with their embeddings."
         )
-    class_of = scores.class_of
-    first = np.arange(len(scores.partitions)) if class_of is None else first_of_class(class_of)
+    first = result.classes.first
     matrix = scores.oriented(result.index)[:, first]
     kind = result.options.correlation
     plain = judgement.answers.get("plain_consensus", {}).get("ari")
@@ -240,7 +239,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
     liked = np.where(known, matrix, -np.inf).argmax(axis=1)
     own = scores.values[result.index][:, first]
     rows = np.arange(len(scores.spaces))
-    own_runs, own_vote = _own_votes(scores, vote)
+    own_runs, own_vote = _own_votes(scores, result.classes, vote)
     dip, spectrum = scores.dip, scores.spectrum
     unknown = np.full(len(rows), np.nan)
     admitted, why = _admissions(scores, result)
@@ -260,7 +259,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
         why=why,
         dip=freeze(unknown if dip is None else dip.statistic),
         dip_pvalue=freeze(unknown if dip is None else dip.pvalue),
-        dip_adjusted=freeze(unknown if result.dip_adjusted is None else result.dip_adjusted),
+        dip_adjusted=freeze(unknown if result.screen.adjusted is None else result.screen.adjusted),
         group=freeze(result.group_of),
         weight=freeze(_weights(result)),
         favourite=tuple(
@@ -280,7 +279,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
 def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[str, ...]]:
     """(L,) whether each space takes part in ACE, and why."""
     out = {d.space: d.reason for d in result.dropped if d.step in ("dip", "constant")}
-    adjusted = result.dip_adjusted
+    adjusted = result.screen.adjusted
     why = []
     for i, name in enumerate(scores.spaces):
         if name in out:
@@ -289,7 +288,7 @@ def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[st
             why.append("the dip test was not run")
         elif np.isnan(adjusted[i]):
             why.append("the dip test is undefined, and the embedding stays")
-        elif result.no_space_admitted:
+        elif result.screen.none_passed:
             why.append("no embedding passes the dip test, so all stay")
         else:
             why.append(f"the dip test finds more than one mode (adjusted p = {adjusted[i]:.3g})")
@@ -298,18 +297,18 @@ def _admissions(scores: Scores, result: AceResult) -> tuple[np.ndarray, tuple[st
 
 def _weights(result: AceResult) -> np.ndarray:
     weight = np.zeros(len(result.spaces))
-    weight[list(result.winning_spaces)] = result.weights
+    weight[list(result.winner.spaces)] = result.winner.weights
     return weight
 
 
-def _own_votes(scores: Scores, vote: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _own_votes(
+    scores: Scores, classes: Classes, vote: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """(L,) distinct clusterings that were made in each space, and their mean vote."""
-    m = len(scores.partitions)
-    class_of = np.arange(m) if scores.class_of is None else scores.class_of
     made = scores.made_in >= 0
-    pairs = np.unique(np.stack([scores.made_in[made], class_of[made]]), axis=1)
+    pairs = np.unique(np.stack([scores.made_in[made], classes.of[made]]), axis=1)
     runs = np.bincount(pairs[0], minlength=len(scores.spaces))
     if vote is None:
         return runs, np.full(len(runs), np.nan)
-    total = np.bincount(pairs[0], vote[first_of_class(class_of)][pairs[1]], len(scores.spaces))
+    total = np.bincount(pairs[0], vote[classes.first][pairs[1]], len(scores.spaces))
     return runs, np.divide(total, runs, out=np.full(len(runs), np.nan), where=runs > 0)

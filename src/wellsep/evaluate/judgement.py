@@ -142,7 +142,7 @@ class Judgement(Result):
     @property
     def why_this_judge(self) -> str:
         """A sentence on who decides, and why."""
-        if not np.any(self.ranking.class_of):
+        if len(self.ranking.classes) == 1:
             return "No judge had to decide: all runs are the same clustering."
         if self.by_ace is None:
             return "The consensus decides, with all votes alike: there are labels only."
@@ -206,20 +206,20 @@ def _ace_findings(scores: Scores, result: AceResult) -> dict[str, Any]:
     names = result.spaces
     return {
         "winning_spaces": dict(
-            zip((names[i] for i in result.winning_spaces), result.weights, strict=True)
+            zip((names[i] for i in result.winner.spaces), result.winner.weights, strict=True)
         ),
-        "won_by": result.won_by,
-        "groups": [[names[i] for i in group] for group in result.groups],
-        "outliers": [names[i] for i in result.outliers],
+        "won_by": result.winner.won_by,
+        "groups": [[names[i] for i in group] for group in result.groups.members],
+        "outliers": [names[i] for i in result.groups.outliers],
         "dropped": [{"space": d.space, "step": d.step, "why": d.reason} for d in result.dropped],
         "undefined": [{"space": s, "partition": p, "why": why} for s, p, why in result.undefined],
         "dip": _dip_table(scores, result),
-        "agreement": None if result.agreement is None else {
-            "spaces": [names[i] for i in result.retained],
-            "correlation": result.agreement,
-            "pvalue": result.pvalue,
-            "adjusted": result.adjusted,
-            "edges": result.edges,
+        "agreement": None if result.groups.agreement is None else {
+            "spaces": [names[i] for i in result.screen.retained],
+            "correlation": result.groups.agreement,
+            "pvalue": result.groups.pvalue,
+            "adjusted": result.groups.adjusted,
+            "edges": result.groups.edges,
         },
         "options": {"dip": result.dip} | {
             k: v for k, v in asdict(result.options).items() if k not in ("projection", "convention")
@@ -236,9 +236,9 @@ def _settings(scores: Scores) -> dict[str, Any]:
 
 
 def _dip_table(scores: Scores, result: AceResult) -> list[dict[str, Any]]:
-    if scores.dip is None or result.dip_adjusted is None:
+    if scores.dip is None or result.screen.adjusted is None:
         return []
-    columns = (scores.spaces, scores.dip.statistic, scores.dip.pvalue, result.dip_adjusted)
+    columns = (scores.spaces, scores.dip.statistic, scores.dip.pvalue, result.screen.adjusted)
     return [
         {"space": s, "statistic": float(d), "pvalue": float(p), "adjusted": float(a), "note": note}
         for s, d, p, a, note in zip(*columns, scores.dip.notes, strict=True)

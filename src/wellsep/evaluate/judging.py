@@ -14,6 +14,7 @@ from wellsep._files.records import freeze
 from wellsep.compute.statistics.contingency import Counted, count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import oriented_scores
+from wellsep.evaluate.ace_method.steps import judge_by_ace
 from wellsep.evaluate.certainty.confidence import RankConfidence, ace_draws, rank_draws
 from wellsep.evaluate.certainty.draws import Plan, draw_plan
 from wellsep.evaluate.certainty.half_samples import Resampled, Resampling
@@ -21,9 +22,9 @@ from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
 from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import details_of_best, leading_space, object_details
-from wellsep.evaluate.distinct import class_numbers, judge_distinct, rows_once, spaces_once
+from wellsep.evaluate.distinct import rows_once, spaces_once
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.options import Ace, Options, Progress, as_ace
+from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
 from wellsep.evaluate.problem import open_runs
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import (
@@ -36,8 +37,8 @@ from wellsep.evaluate.scoring.spaces import (
 from wellsep.evaluate.scoring.workers import tell
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.ballot import plain_votes, refuse_too_few, unanimous_vote, vote_by_ace
-from wellsep.evaluate.vote.weights import all_equal, first_of_class, k_varies, number_classes
+from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
+from wellsep.evaluate.vote.weights import k_varies
 from wellsep.indices.index_names import IndexSpec
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs
@@ -206,7 +207,8 @@ def _judge(runs: Runs, options: Options) -> Judgement:
     if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
         return _judge_labels(runs, options)
     partitions = encode_runs(runs, options)
-    if all_equal(partitions.first_equal):
+    classes = partitions.distinct
+    if 1 == len(classes) < len(partitions):
         return _judge_equal(runs, partitions, options)
     n_spaces = len(runs.spaces)
     runs = with_drawn_spaces(runs, options)
@@ -218,8 +220,8 @@ def _judge(runs: Runs, options: Options) -> Judgement:
         plan = draw_plan(partitions, spaces, options.n_draws, options.random_state, first)
         job = plan.resampling(*first, spaces, options.projection, test=options.dip)
     scores, resampled = score_spaces(once, partitions, options, job)
-    scores = replace(rows_once(scores, copies), class_of=class_numbers(partitions.first_equal))
-    answer = judge_distinct(scores, options.ace, dip=options.dip)
+    scores = rows_once(scores, copies)
+    answer = judge_by_ace(scores, options.ace, dip=options.dip, classes=classes)
     answers = {answer.index: answer}
     notes = runs.notes
     if len(runs.spaces) < n_spaces:
@@ -231,12 +233,14 @@ def _judge(runs: Runs, options: Options) -> Judgement:
         if index_name == answer.index:
             continue
         try:
-            answers[index_name] = judge_distinct(scores, options.ace, index_name, dip=options.dip)
+            answers[index_name] = judge_by_ace(
+                scores, options.ace, index_name, dip=options.dip, classes=classes
+            )
         except NothingToRank as reason:
             notes += (f"{index_name} could not rank the runs: {reason}",)
     counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
     by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if plain := plain_votes(counted):
+    if plain := plain_votes(counted, classes):
         votes = {k: vote_by_ace(counted, own) for k, own in answers.items()}
         by_judge |= {"consensus": votes, "plain_consensus": plain}
     decides = _who_decides(options.judge, counted, by_judge)
@@ -304,8 +308,8 @@ def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> s
         return "ace"
     if asked != "auto":
         return asked
-    class_of = next(iter(by_judge["consensus"].values())).class_of
-    varies = k_varies(counted.n_clusters[first_of_class(class_of)])
+    classes = next(iter(by_judge["consensus"].values())).classes
+    varies = k_varies(counted.n_clusters[classes.first])
     return "consensus" if varies else "ace"
 
 
@@ -321,10 +325,9 @@ def _confidence(
 ) -> RankConfidence:
     """How sure the deciding answer is: ACE's, or that of the vote."""
     if vote is None:
-        class_of = number_classes(partitions.first_equal)
-        codes = partitions.codes[first_of_class(class_of)]
+        codes = partitions.codes[answer.classes.first]
         return rank_draws(plan, job, scores, answer, resampled, codes, progress=options.progress)
-    draws = ace_draws(plan, job, scores, answer, resampled, vote.class_of, options.progress)
+    draws = ace_draws(plan, job, scores, answer, resampled, options.progress)
     return confidence_of_vote(
         vote,
         partitions,
@@ -350,12 +353,12 @@ def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgem
     if k < 2:
         found = "find one cluster only" if k else "call every object noise (-1)"
         raise NothingToRank(f"All {n} runs {found}; add runs that find two clusters or more.")
-    vote = unanimous_vote(count_labels(partitions, n_jobs=options.n_jobs))
+    counted = count_labels(partitions, n_jobs=options.n_jobs)
+    vote = hold_vote(counted, partitions.distinct, VoteOptions())
     structure = details = None
     if runs.spaces:
         once, copies = spaces_once(with_drawn_spaces(runs, options))
         scores = rows_once(score_spaces(once, partitions, options)[0], copies)
-        scores = replace(scores, class_of=class_numbers(partitions.first_equal))
         structure = structure_of(once, scores, partitions, options)
         if options.details:
             space = scores.spaces[max(0, int(scores.made_in[0]))]
@@ -386,11 +389,11 @@ def _judge_labels(runs: Runs, options: Options) -> Judgement:
             "runs with their embeddings."
         )
     partitions = encode_labels(runs, options)
-    if all_equal(partitions.first_equal):
+    if 1 == len(partitions.distinct) < len(partitions):
         return _judge_equal(runs, partitions, options)
     counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
-    refuse_too_few(counted.names, number_classes(counted.counts.first_equal))
-    plain = plain_votes(counted)
+    refuse_too_few(partitions.distinct)
+    plain = plain_votes(counted, partitions.distinct)
     vote = plain["ari"]
     confidence = None
     if options.n_draws:

@@ -21,7 +21,7 @@ from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
 from wellsep.evaluate.words.explanation import explain_ace, explain_vote
-from wellsep.runs.folder_names import best_first
+from wellsep.partitions import Classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +105,14 @@ class Ranking(Result):
         return float(self.result.options.tie_tolerance)
 
     @property
-    def class_of(self) -> np.ndarray:
-        """(M,) which distinct partition each one is."""
-        found = self.result.class_of
-        return np.arange(len(self.names)) if found is None else found
+    def classes(self) -> Classes:
+        """Which partitions are equal."""
+        return self.result.classes
 
-    @cached_property
+    @property
     def rank(self) -> np.ndarray:
         """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
-        return freeze(self.result.ranks_by(self.score))
+        return self.result.rank
 
     @cached_property
     def baselines(self) -> Mapping[str, np.ndarray]:
@@ -134,25 +133,22 @@ class Ranking(Result):
     @property
     def best(self) -> str:
         """The best partition; of several that tie, the first by name."""
-        return self.winners[0]
+        return self.result.best
 
     @property
     def winners(self) -> tuple[str, ...]:
         """All partitions on rank 1, by name."""
-        return tuple(self.names[i] for i in self.order if self.rank[i] == 1)
+        return self.result.winners
 
     @property
     def order(self) -> np.ndarray:
         """Positions, best first; ties by name."""
-        return best_first(self.rank, self.names)
+        return self.result.order
 
     @property
     def first_of_each(self) -> np.ndarray:
         """(D,) positions of the distinct partitions, best first; of equal ones the first."""
-        found: dict[int, int] = {}
-        for at in self.order:
-            found.setdefault(int(self.class_of[at]), int(at))
-        return np.array(list(found.values()), dtype=np.intp)
+        return self.result.first_of_each
 
     @property
     def interval(self) -> np.ndarray | None:

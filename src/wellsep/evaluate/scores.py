@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,8 +86,6 @@ class Scores(Result):
         The options that the values depend on; None where they were computed elsewhere.
     version : str
         The version of wellsep that computed them.
-    class_of : ndarray of shape (M,) or None
-        Which distinct partition each one is; None where all differ, or it was not looked for.
     copies : dict of str to str
         Spaces that were left out because they equal another one, and which.
     """
@@ -109,7 +107,6 @@ class Scores(Result):
     index_specs: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     settings: Settings | None = None
     version: str = ""
-    class_of: np.ndarray | None = None
     copies: Mapping[str, str] = field(default_factory=dict)
     spectrum: Spectrum | None = None
 
@@ -213,6 +210,17 @@ class Scores(Result):
     def is_paired(self) -> bool:
         """Whether every partition was made in one of the spaces."""
         return bool((self.made_in >= 0).all())
+
+    def some(self, partitions: np.ndarray) -> Scores:
+        """The scores of some of the partitions, by their positions."""
+        return replace(
+            self,
+            values={name: matrix[:, partitions] for name, matrix in self.values.items()},
+            partitions=tuple(self.partitions[m] for m in partitions),
+            made_in=self.made_in[partitions],
+            coverage=None if self.coverage is None else self.coverage[partitions],
+            n_clusters=None if self.n_clusters is None else self.n_clusters[partitions],
+        )
 
     def check_index(self, index: str | None) -> str:
         """The index to use: the named one, or the first."""

@@ -126,7 +126,8 @@ def agreement(ranking: Ranking, runs: Any, truth: Any) -> Agreement:
     known_classes(truth)  # refused before the votes are counted
     rankings = scores_by_ranking(ranking)
     if not ranking.votes:
-        found = plain_votes(count_labels(labels))
+        counted = count_labels(labels)
+        found = plain_votes(counted, counted.distinct)
         rankings |= {name: found[m].scores for name, m in VOTES.items() if m in found}
     rankings |= trivial_rules(labels)
     return compare_with_truth(rankings, labels, truth, tolerance=ranking.tie_tolerance)

@@ -15,7 +15,7 @@ from scipy.special import gammaln, xlogy
 from wellsep._checks.arrays import is_dask
 from wellsep.compute.data.opening import device_of
 from wellsep.compute.engine.threads import effective_jobs, in_threads
-from wellsep.partitions import Partitions, is_noise
+from wellsep.partitions import Classes, Partitions, is_noise
 
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told
@@ -57,6 +57,11 @@ class Counted(NamedTuple):
     n_clusters: np.ndarray  # (M,) without noise
     coverage: np.ndarray  # (M,) share of the objects that are no noise
     counts: PairCounts
+
+    @property
+    def distinct(self) -> Classes:
+        """Which partitions are equal by their tables."""
+        return Classes.from_equal(self.names, self.counts.first_equal)
 
 
 def count_labels(

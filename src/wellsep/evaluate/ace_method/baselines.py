@@ -18,9 +18,11 @@ from wellsep._checks.values import check_flag, check_kind
 from wellsep._text.sentences import shown
 from wellsep.evaluate.options import UNDEFINED
 from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.indices import score_partitions
 from wellsep.indices.index_names import parse_indices
-from wellsep.partitions import Partitions
+from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
+from wellsep.spaces import holm
 
 
 class Filled(NamedTuple):
@@ -85,8 +87,6 @@ def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> 
             "scores must carry dip p-values for dip=True, got none; "
             "score the runs with dip=True or choose dip=False."
         )
-    from wellsep.spaces import holm
-
     pvalue = np.asarray(scores.dip.pvalue, dtype=float)
     tested = ~np.isnan(pvalue)
     adjusted = np.full(len(pvalue), np.nan)
@@ -134,8 +134,17 @@ def own_space_scores(
             "Use mean_scores or ace."
         )
     matrix = fill_undefined(scores, index, undefined=undefined).matrix
-    own: np.ndarray = matrix[scores.made_in, np.arange(matrix.shape[1])]
-    return own
+    return own_space_means(matrix, scores.made_in, Classes.all_differ(scores.partitions))
+
+
+def own_space_means(matrix: np.ndarray, made_in: np.ndarray, classes: Classes) -> np.ndarray:
+    """(D,) mean score of each distinct partition over the spaces it was made in, each once.
+
+    ``matrix`` has the (L, D) scores of the distinct partitions.
+    """
+    of, spaces = np.unique(np.stack([classes.of, made_in]), axis=1)
+    means: np.ndarray = np.bincount(of, matrix[spaces, of]) / np.bincount(of)
+    return means
 
 
 def mean_scores(
@@ -241,8 +250,6 @@ def _one_index(index: Any) -> Any:
 
 def oriented_scores(X: Any, partitions: Partitions, index: Any, **options: Any) -> np.ndarray:
     """(M,) scores of encoded partitions in one space, larger is better."""
-    from wellsep.indices import score_partitions
-
     result = score_partitions(X, partitions, (index,), **options)
     turned: np.ndarray = np.asarray(result.values[:, 0], dtype=float) * result.directions[0]
     return turned

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,11 @@ from scipy import stats
 from wellsep._checks.values import check_flag
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
-from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
+from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Groups, Screen, Subgroup, Winner
 from wellsep.evaluate.ace_method.baselines import (
     Passed,
     fill_undefined,
-    own_space_scores,
+    own_space_means,
     passing_spaces,
 )
 from wellsep.evaluate.ace_method.groups import (
@@ -36,18 +36,11 @@ from wellsep.evaluate.ace_method.links import LINKS
 from wellsep.evaluate.options import Ace, Settings
 from wellsep.evaluate.ranks import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.partitions import Classes
+from wellsep.spaces import holm
 
 SPLIT_ABOVE = 5  # groups with more spaces than this are split further (phase 2)
 OUTLIER_LEVEL = 0.05  # of the t-test that lets an outlying space win
-
-
-class _Winner(NamedTuple):
-    won_by: str
-    winners: tuple[int, ...]
-    spaces: tuple[int, ...]
-    weights: np.ndarray
-    scores: np.ndarray
-    test: dict[str, float] | None
 
 
 def ace(
@@ -126,7 +119,7 @@ def ace(
     ...     [0.4, 0.1, 0.2, 0.0, 0.3], [0.5, 0.2, 0.3, 0.1, 0.3], [0.5, 0.2, 0.1, 0.0, 0.4]],
     ...     paired=False)
     >>> result = ws.ace(scores, dip=False)
-    >>> result.winning_spaces
+    >>> result.winner.spaces
     (0, 1, 2)
     >>> result.scores.argmax()
     np.int64(1)
@@ -151,10 +144,21 @@ def ace(
     return judge_by_ace(scores, options, index, dip=dip)
 
 
-def judge_by_ace(scores: Scores, options: Ace, index: str | None = None, *, dip: bool) -> AceResult:
-    """ACE's answer, step by step as in the paper."""
+def judge_by_ace(
+    scores: Scores,
+    options: Ace,
+    index: str | None = None,
+    *,
+    dip: bool,
+    classes: Classes | None = None,
+) -> AceResult:
+    """ACE's answer, step by step as in the paper; partitions that ``classes`` calls equal are one.
+
+    Without ``classes`` all partitions differ.
+    """
     tolerance = options.tie_tolerance
     index = scores.check_index(index)
+    classes = Classes.all_differ(scores.partitions) if classes is None else classes
     if len(scores.partitions) < 2:
         raise NothingToRank(
             f"There must be at least 2 partitions to rank, got 1 ({scores.partitions[0]!r}); "
@@ -162,35 +166,40 @@ def judge_by_ace(scores: Scores, options: Ace, index: str | None = None, *, dip:
         )
 
     # step 1: scores, larger is better, without gaps
-    matrix, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
+    whole, gaps, fill = fill_undefined(scores, index, undefined=options.undefined)
+    matrix = np.take(whole, classes.first, axis=1)  # (L, D)
     # step 2: multimodality
     passed = passing_spaces(scores, dip=dip, alpha=options.dip_alpha)
     varying = passed.kept[tied_rows(matrix[passed.kept], tolerance).any(axis=1)].tolist()
     if not varying:
         raise NothingToRank(
-            f"No space tells the {len(scores.partitions)} partitions apart: each gives all of them "
+            f"No space tells the {matrix.shape[1]} partitions apart: each gives all of them "
             f"the same {index}; are the partitions identical?"
         )
+    # steps 3 to 7: rank agreement, grouping, link analysis, winner
+    groups, winner, answer = _group_and_choose(matrix, varying, options)
     dropped = _dropped_spaces(scores, passed, varying)
-    base: dict[str, np.ndarray] = {}
+    if winner.won_by == "group":
+        why = _why_outside(options.grouping, options.eps)
+        dropped += tuple(Dropped(scores.spaces[i], "grouping", why) for i in groups.outliers)
+    means = {"mean_admitted": matrix[passed.kept].mean(axis=0), "mean_all": matrix.mean(axis=0)}
     if scores.is_paired:
-        base["own_space"] = freeze(
-            own_space_scores(scores, index=index, undefined=options.undefined)
-        )
-    base["mean_admitted"] = freeze(matrix[passed.kept].mean(axis=0))
-    base["mean_all"] = freeze(matrix.mean(axis=0))
-    common: dict[str, Any] = dict(
+        means = {"own_space": own_space_means(matrix, scores.made_in, classes), **means}
+    pvalue = scores.dip.pvalue if dip and scores.dip is not None else None
+    adjusted = None if passed.adjusted is None else freeze(passed.adjusted)
+    return AceResult(
+        classes=classes,
+        distinct_scores=freeze(answer),
+        options=options,
         index=index,
         direction=int(scores.directions[index]),
-        options=options,
         dip=dip,
         spaces=scores.spaces,
-        partitions=scores.partitions,
-        retained=tuple(varying),
-        baselines=base,
-        dip_pvalue=scores.dip.pvalue if dip and scores.dip is not None else None,
-        dip_adjusted=None if passed.adjusted is None else freeze(passed.adjusted),
-        no_space_admitted=passed.none_passed,
+        screen=Screen(tuple(varying), pvalue, adjusted, passed.none_passed),
+        groups=groups,
+        winner=winner,
+        dropped=dropped,
+        baselines={name: freeze(values[classes.of]) for name, values in means.items()},
         n_clusters=scores.n_clusters,
         coverage=scores.coverage,
         noise=None if scores.settings is None else scores.settings.noise,
@@ -198,16 +207,16 @@ def judge_by_ace(scores: Scores, options: Ace, index: str | None = None, *, dip:
         undefined_value=fill,
         notes=_notes(scores, dip),
     )
-    if len(varying) == 1:
-        return AceResult(
-            **common,
-            dropped=dropped,
-            scores=freeze(matrix[varying[0]]),
-            won_by="single space",
-            winning_spaces=tuple(varying),
-            weights=freeze([1.0]),
-        )
 
+
+def _group_and_choose(
+    matrix: np.ndarray, varying: list[int], options: Ace
+) -> tuple[Groups, Winner, np.ndarray]:
+    """Steps 3 to 7: groups of the varying spaces, the spaces that answer, and (D,) the answer."""
+    if len(varying) == 1:
+        winner = Winner("single space", tuple(varying), freeze([1.0]))
+        return Groups(), winner, matrix[varying[0]]
+    tolerance = options.tie_tolerance
     # step 3: rank agreement
     rows = matrix[varying]
     agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
@@ -224,37 +233,25 @@ def judge_by_ace(scores: Scores, options: Ace, index: str | None = None, *, dip:
         for label in range(labels.max(initial=-1) + 1)
     )
     outside = np.flatnonzero(first.labels < 0)
-    winner = _choose(subgroups, outside, rows, options.outliers == "compete", tolerance)
-    place = np.array(varying)
-    if winner.won_by == "group":
-        names = (scores.spaces[place[i]] for i in outside)
-        dropped += tuple(
-            Dropped(n, "grouping", _why_outside(options.grouping, options.eps)) for n in names
-        )
-    return AceResult(
-        **common,
-        dropped=dropped,
-        scores=freeze(winner.scores),
-        won_by=winner.won_by,
-        winning_spaces=_positions(place, winner.spaces),
-        weights=freeze(winner.weights),
+    winner, answer = _choose(subgroups, outside, rows, options.outliers == "compete", tolerance)
+
+    def positions(local: Iterable[int]) -> tuple[int, ...]:
+        return tuple(varying[i] for i in local)
+
+    groups = Groups(
         agreement=freeze(agreement.correlation),
         pvalue=freeze(agreement.pvalue),
         adjusted=None if adjusted is None else freeze(adjusted),
         edges=freeze(edges),
-        groups=tuple(
-            _positions(place, np.flatnonzero(first.labels == g))
+        members=tuple(
+            positions(np.flatnonzero(first.labels == g))
             for g in range(first.labels.max(initial=-1) + 1)
         ),
-        outliers=_positions(place, outside),
-        subgroups=tuple(
-            Subgroup(_positions(place, s.members), s.group, s.weights, s.n_edges, s.mean, s.scores)
-            for s in subgroups
-        ),
-        winners=winner.winners,
+        outliers=positions(outside),
+        subgroups=tuple(replace(s, members=positions(s.members)) for s in subgroups),
         fallback=first.fallback,
-        outlier_test=winner.test,
     )
+    return groups, replace(winner, spaces=positions(winner.spaces)), answer
 
 
 def edge_weights(
@@ -270,8 +267,6 @@ def edge_weights(
     pvalues = agreement.pvalue[pair]
     if alpha is None or np.isnan(pvalues).all():
         return positive, None
-    from wellsep.spaces import holm
-
     tested = holm(pvalues, alpha)
     significant = np.zeros(positive.shape, dtype=bool)
     significant[pair] = tested.reject
@@ -324,30 +319,30 @@ def _choose(
     rows: np.ndarray,
     compete: bool,
     tolerance: float,
-) -> _Winner:
+) -> tuple[Winner, np.ndarray]:
     """The subgroup with the largest mean; those that tie share the win. No group: best outlier."""
     test = None
     if subgroups:
         best = _largest([s.mean for s in subgroups], tolerance)
         members = np.concatenate([subgroups[i].members for i in best])
         weights = np.concatenate([subgroups[i].weights for i in best]) / len(best)
-        answer = np.mean([subgroups[i].scores for i in best], axis=0)
-        group = _Winner("group", best, _sorted(members), weights[np.argsort(members)], answer, None)
+        of_group = np.mean([subgroups[i].scores for i in best], axis=0)
+        group = Winner("group", _sorted(members), freeze(weights[np.argsort(members)]), best)
         if not compete or len(outside) == 0:
-            return group
+            return group, of_group
     alone = outside[list(_largest(rows[outside].mean(axis=1), tolerance))]
     answer = rows[alone].mean(axis=0)
     if subgroups:
-        gain = answer.mean() - group.scores.mean()
-        if gain < -tolerance * np.abs([answer.mean(), group.scores.mean()]).max():
-            return group
+        gain = answer.mean() - of_group.mean()
+        if gain < -tolerance * np.abs([answer.mean(), of_group.mean()]).max():
+            return group, of_group
         with np.errstate(divide="ignore", invalid="ignore"):
-            outcome = stats.ttest_rel(answer, group.scores, alternative="greater")
+            outcome = stats.ttest_rel(answer, of_group, alternative="greater")
         test = {"statistic": float(outcome.statistic), "pvalue": float(outcome.pvalue)}
         if not outcome.pvalue < OUTLIER_LEVEL:
-            return group._replace(test=test)
-    weights = np.full(len(alone), 1.0 / len(alone))
-    return _Winner("outlier", (), _sorted(alone), weights, answer, test)
+            return replace(group, test=test), of_group
+    weights = freeze(np.full(len(alone), 1.0 / len(alone)))
+    return Winner("outlier", _sorted(alone), weights, test=test), answer
 
 
 def _largest(values: npt.ArrayLike, tolerance: float) -> tuple[int, ...]:
@@ -357,10 +352,6 @@ def _largest(values: npt.ArrayLike, tolerance: float) -> tuple[int, ...]:
 
 def _sorted(positions: np.ndarray) -> tuple[int, ...]:
     return tuple(np.sort(positions).tolist())
-
-
-def _positions(place: np.ndarray, local: Iterable[int]) -> tuple[int, ...]:
-    return tuple(int(place[i]) for i in local)
 
 
 def _dropped_spaces(

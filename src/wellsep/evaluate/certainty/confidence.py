@@ -19,6 +19,8 @@ from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import fill_undefined
+from wellsep.evaluate.ace_method.steps import judge_by_ace
+from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.certainty.draws import LEVEL, Plan, draw_panels, draw_plan
 from wellsep.evaluate.certainty.half_samples import (
     MOST_TREE_DRAWS,
@@ -31,9 +33,9 @@ from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import Dip, NothingToRank, Scores
 from wellsep.evaluate.scoring.spaces import resample_spaces
 from wellsep.evaluate.scoring.workers import tell
-from wellsep.evaluate.vote.weights import first_of_class
-from wellsep.partitions import Partitions
+from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
+from wellsep.runs.folder_names import best_first
 
 FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree significantly
 
@@ -54,7 +56,9 @@ class RankConfidence(Result, row_names="partition"):
         keep those of the full sample
     seconds : float, spent on the half-samples; those of spaces worked on at once are added
     notes : sentences
-    partitions : tuple of str, names of the M partitions
+    classes : Classes, the M partitions by name (``partitions``), and which of them are equal
+    first_in_draw : ndarray of shape (B,), the distinct partition that comes first in each draw; of
+        several that tie, the first by name
     gap_sd : ndarray of shape (M,) or None, standard deviation over the draws of the gap between the
         score of the best partition and that of each one
     runs_per_draw : int, distinct partitions that take part in each draw: where ACE decides, they
@@ -68,12 +72,18 @@ class RankConfidence(Result, row_names="partition"):
     n_draws: int
     n_groups: int
     spaces_left_out: int
+    classes: Classes
+    first_in_draw: np.ndarray
     objects_per_draw: int = 0
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
-    partitions: tuple[str, ...] = ()
     gap_sd: np.ndarray | None = None
     runs_per_draw: int = 0
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Names of the M partitions."""
+        return self.classes.names
 
     def columns(self) -> dict[str, list[Any]]:
         """Return each partition's chance of being best, its lowest and its highest rank."""
@@ -187,12 +197,11 @@ def rank_confidence(
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
     spec = scores.index_specs[result.index]
-    class_of = _classes(result)
     plan = draw_plan(partitions, scores.spaces, n_draws, random_state, spec)
     test = result.dip and scores.dip is not None
     job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
     resampled = dict(resample_spaces(runs, partitions, job, calling))
-    codes = partitions.codes[first_of_class(class_of)]
+    codes = partitions.codes[result.classes.first]
     return rank_draws(plan, job, scores, result, resampled, codes, begin=begin, progress=progress)
 
 
@@ -212,20 +221,16 @@ def rank_draws(
     ``codes`` are those of the distinct partitions; half of them choose the spaces in each draw.
     """
     start = time.perf_counter()
-    class_of = _classes(result)
     drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
     panels = drawn if drawn.shape[1] < len(codes) else None
-    found = list(ace_draws(plan, job, scores, result, resampled, class_of, progress, panels))
+    found = list(ace_draws(plan, job, scores, result, resampled, progress, panels))
     spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
     return summarise_scores(
         [None if one is None else one.scores for one in found],
-        result.scores[first_of_class(class_of)],
-        class_of,
+        result,
         plan,
         job,
-        tolerance=result.options.tie_tolerance,
         seconds=spent if begin is None else time.perf_counter() - begin,
-        partitions=scores.partitions,
         runs_per_draw=0 if panels is None else panels.shape[1],
         without=[one.without for one in found if one is not None],
     )
@@ -238,19 +243,12 @@ class AceDraw(NamedTuple):
     without: np.ndarray  # (D,) bool: no score in any space of the answer
 
 
-def _classes(result: AceResult) -> np.ndarray:
-    """(M,) which distinct partition each one is; equal ones may have been judged as one."""
-    found = result.class_of
-    return np.arange(len(result.partitions)) if found is None else found
-
-
 def ace_draws(
     plan: Plan,
     job: Resampling,
     scores: Scores,
     result: AceResult,
     resampled: Mapping[str, Resampled],
-    class_of: np.ndarray,
     progress: Progress | None = None,
     panels: np.ndarray | None = None,
 ) -> Iterator[AceDraw | None]:
@@ -258,12 +256,9 @@ def ace_draws(
 
     With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
     """
-    from wellsep.evaluate.ace_method.steps import judge_by_ace
-    from wellsep.evaluate.distinct import of_partitions
-
     n_draws, n_spaces = len(plan.halves.chosen), len(scores.spaces)
-    first = first_of_class(class_of)
-    distinct = of_partitions(scores, first)
+    first = result.classes.first
+    distinct = scores.some(first)
     kept = np.zeros((n_draws, n_spaces), dtype=bool)
     values = np.full((n_draws, n_spaces, len(first)), np.nan)
     pvalues = np.ones((n_draws, n_spaces))
@@ -281,38 +276,35 @@ def ace_draws(
         spaces = np.flatnonzero(kept[draw])
         part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
         try:
-            panel = part if panels is None else of_partitions(part, panels[draw])
+            panel = part if panels is None else part.some(panels[draw])
             told = judge_by_ace(panel, result.options, dip=result.dip)
         except NothingToRank:
             yield None
             continue
-        answering = list(told.winning_spaces)
+        answering = list(told.winner.spaces)
         without = np.isnan(part.oriented(told.index)[answering]).all(axis=0)
         if panels is None:
             yield AceDraw(told.scores, without)
             continue
         matrix = fill_undefined(part, told.index, undefined=result.options.undefined).matrix
-        yield AceDraw(told.weights @ matrix[answering], without)
+        yield AceDraw(told.winner.weights @ matrix[answering], without)
     tell(progress, n_draws, n_draws, "half-samples")
 
 
 def summarise_scores(
     found: Sequence[np.ndarray | None],
-    full: np.ndarray,
-    class_of: np.ndarray,
+    answer: Answer,
     plan: Plan,
     job: Resampling | None,
     *,
-    tolerance: float,
     seconds: float,
-    partitions: tuple[str, ...],
     notes: tuple[str, ...] = (),
     runs_per_draw: int = 0,
     without: Sequence[np.ndarray] | None = None,
 ) -> RankConfidence:
     """Summarise the scores of the distinct partitions in all draws.
 
-    ``full`` are their scores in the full sample; a draw without scores (None) is left out.
+    ``answer`` is that of the full sample; a draw without scores (None) is left out.
     ``without`` says which partitions have no score in each draw that is left: they come last.
     """
     told = np.array([scores for scores in found if scores is not None])
@@ -329,22 +321,21 @@ def summarise_scores(
             f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "
             "were computed anew; the others keep their widths among all objects.",
         )
-    gaps = told[:, [int(np.argmax(full))]] - told
+    gaps = told[:, [int(np.argmax(answer.distinct_scores))]] - told
     ranked = told if without is None else np.where(without, np.nan, told)
     summary = summarise(
-        np.stack([ranks_with_gaps(one, tolerance) for one in ranked]),
+        np.stack([ranks_with_gaps(one, answer.options.tie_tolerance) for one in ranked]),
         LEVEL,
         n_groups,
         plan.left_out,
         objects_per_draw=size if job is None else job.objects_per_draw,
         seconds=seconds,
         notes=notes,
-        partitions=partitions,
-        class_of=class_of,
+        classes=answer.classes,
     )
     return dataclasses.replace(
         summary,
-        gap_sd=freeze(gaps.std(axis=0)[class_of]),
+        gap_sd=freeze(gaps.std(axis=0)[answer.classes.of]),
         runs_per_draw=runs_per_draw,
     )
 
@@ -358,13 +349,11 @@ def summarise(
     objects_per_draw: int = 0,
     seconds: float = 0.0,
     notes: tuple[str, ...] = (),
-    partitions: tuple[str, ...] = (),
-    class_of: np.ndarray | None = None,
+    classes: Classes | None = None,
 ) -> RankConfidence:
-    """Intervals and probabilities from the ranks of all draws.
+    """Intervals and probabilities from the ranks of the distinct partitions in all draws.
 
-    With ``class_of`` the ranks are those of the distinct partitions, and each of M partitions gets
-    what its own has.
+    Without ``classes`` all partitions differ, and have no names.
 
     Examples
     --------
@@ -374,15 +363,17 @@ def summarise(
     array([0.625, 0.375])
     """
     best = places == 1
-    if class_of is None:
-        class_of = np.arange(places.shape[1])
+    if classes is None:
+        classes = Classes.all_differ(tuple(f"partition {m}" for m in range(places.shape[1])))
+    names = [classes.names[m] for m in classes.first]
+    by_name = best_first([0] * len(names), names)
     tail = (1 - level) / 2
     low = np.quantile(places, tail, axis=0, method="inverted_cdf")
     high = np.quantile(places, 1 - tail, axis=0, method="inverted_cdf")
     return RankConfidence(
-        ranks=freeze(places[:, class_of]),
-        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[class_of]),
-        interval=freeze(np.column_stack([low, high])[class_of]),
+        ranks=freeze(places[:, classes.of]),
+        probability_best=freeze((best / best.sum(axis=1, keepdims=True)).mean(axis=0)[classes.of]),
+        interval=freeze(np.column_stack([low, high])[classes.of]),
         level=level,
         n_draws=len(places),
         n_groups=n_groups,
@@ -390,7 +381,8 @@ def summarise(
         objects_per_draw=objects_per_draw,
         seconds=seconds,
         notes=notes,
-        partitions=partitions or tuple(f"partition {m}" for m in range(len(class_of))),
+        classes=classes,
+        first_in_draw=freeze(by_name[best[:, by_name].argmax(axis=1)]),
     )
 
 

@@ -17,11 +17,7 @@ from wellsep.evaluate.certainty.draws import Plan, draw_panels
 from wellsep.evaluate.certainty.half_samples import Resampling
 from wellsep.evaluate.options import Progress
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.weights import (
-    first_of_class,
-    mean_agreement,
-    vote_weights,
-)
+from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Partitions
 
@@ -47,7 +43,7 @@ def confidence_of_vote(
     Every partition is a candidate in every draw. Half of them vote, drawn anew each time.
     """
     begin = time.perf_counter()
-    first = first_of_class(vote.class_of)
+    first = vote.classes.first
     whole = partitions.subset(first.tolist()).noise_as_cluster()
     objects, notes = _counted_objects(whole, plan)
     n_groups = plan.halves.chosen.shape[1]
@@ -67,13 +63,10 @@ def confidence_of_vote(
         found.append(mean_agreement(agreement, weights))
     return summarise_scores(
         found,
-        vote.scores[first],
-        vote.class_of,
+        vote,
         plan,
         job,
-        tolerance=tolerance,
         seconds=spent + time.perf_counter() - begin,
-        partitions=vote.partitions,
         notes=notes,
         runs_per_draw=panels.shape[1] if panels.shape[1] < len(first) else 0,
     )

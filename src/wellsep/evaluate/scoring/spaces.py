@@ -207,7 +207,6 @@ def scores_of_labels(runs: Runs, partitions: Partitions, options: ScoreOptions) 
         spaces=(),
         partitions=partitions.names,
         made_in=freeze(np.full(len(partitions), -1)),
-        class_of=None,
         **_facts(runs, partitions, options),
     )
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from wellsep._files.records import Result, freeze
+from wellsep._files.records import freeze
 from wellsep._text.sentences import count, listing
+from wellsep.evaluate.answer import Answer
 from wellsep.evaluate.options import VoteOptions
-from wellsep.evaluate.ranks import ranks_with_gaps
-from wellsep.evaluate.vote.weights import (
-    first_of_class,
-    mean_agreement,
-    vote_weights,
-)
-from wellsep.runs.folder_names import best_first
+from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
 
 MEASURES = {
     "ari": "adjusted Rand index",
@@ -27,8 +22,8 @@ MEASURES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Consensus(Result):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Consensus(Answer):
     """Partitions ranked by their agreement with the others. Larger scores are better.
 
     Equal partitions are one: they form a class, have one vote, and each run has the score of its
@@ -36,12 +31,11 @@ class Consensus(Result):
 
     Attributes
     ----------
-    partitions : tuple of str
+    classes : Classes
+        The M partitions by name (``partitions``), and which of the D distinct ones each is.
     scores : ndarray of shape (M,)
         Weighted mean agreement with the other distinct partitions.
     options : VoteOptions
-    class_of : ndarray of shape (M,)
-        Which of the D distinct partitions each one is, numbered as they appear.
     agreement : ndarray of shape (D, D)
         Agreement of every two distinct partitions; 1 on the diagonal.
     weights : ndarray of shape (D,)
@@ -60,67 +54,30 @@ class Consensus(Result):
     notes : sentences on what was unusual
     """
 
-    partitions: tuple[str, ...]
-    scores: np.ndarray
+    _facts: ClassVar[tuple[str, ...]] = (
+        "partitions",
+        "scores",
+        "n_clusters",
+        "coverage",
+        "agreement",
+        "weights",
+        "first_judge",
+        "n_objects",
+        "options",
+    )
+
     options: VoteOptions
-    class_of: np.ndarray
     agreement: np.ndarray
     weights: np.ndarray
     first_judge: str = "none"
     first_scores: np.ndarray | None = None
     n_objects: int = 0
-    n_clusters: np.ndarray | None = None
-    coverage: np.ndarray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    @cached_property
-    def rank(self) -> np.ndarray:
-        """(M,) ranks among the distinct partitions, 1 = best; ties share the better rank."""
-        return freeze(self.ranks_by(self.scores))
-
-    @property
-    def defined_scores(self) -> np.ndarray:
-        """(M,) scores; every partition has one."""
-        return self.scores
-
-    def ranks_by(self, scores: np.ndarray) -> np.ndarray:
-        """(M,) ranks among the distinct partitions by other scores; ties share the better rank."""
-        first = scores[first_of_class(self.class_of)]
-        places = ranks_with_gaps(first, self.options.tie_tolerance)
-        found: np.ndarray = places[self.class_of]
-        return found
-
-    def equals(self, m: int) -> np.ndarray:
-        """(M,) which partitions equal the m-th, itself included."""
-        found: np.ndarray = self.class_of == self.class_of[m]
-        return found
-
-    @property
-    def order(self) -> np.ndarray:
-        """Positions, best first; ties by name."""
-        return best_first(self.rank, self.partitions)
-
-    @property
-    def winners(self) -> tuple[str, ...]:
-        """All partitions on rank 1, by name."""
-        return tuple(self.partitions[i] for i in self.order if self.rank[i] == 1)
-
-    @property
-    def best(self) -> str:
-        """The best partition; of several that tie, the first by name."""
-        return self.winners[0]
 
     @property
     def n_distinct(self) -> int:
         """Number of distinct partitions."""
-        return len(self.agreement)
-
-    @property
-    def classes(self) -> tuple[tuple[str, ...], ...]:
-        """The names of equal partitions, class by class."""
-        names = np.array(self.partitions, dtype=object)
-        return tuple(tuple(names[self.class_of == c]) for c in range(self.n_distinct))
+        return len(self.classes)
 
     @cached_property
     def support(self) -> np.ndarray:
@@ -133,17 +90,17 @@ class Consensus(Result):
         plain = mean_agreement(self.agreement, alike)
         largest = plain.max()
         share = plain / largest if largest > 0 else np.full(len(plain), np.nan)
-        return freeze(share[self.class_of])
+        return freeze(share[self.classes.of])
 
     def matrix(self) -> np.ndarray:
         """(M, M) agreement of every two runs."""
-        found: np.ndarray = self.agreement[np.ix_(self.class_of, self.class_of)]
-        return found
+        of = self.classes.of
+        agreement: np.ndarray = self.agreement[np.ix_(of, of)]
+        return agreement
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the ranking as named columns, best first."""
         order = self.order
-        sizes = np.bincount(self.class_of)[self.class_of]
         columns: dict[str, list[Any]] = {
             "rank": self.rank[order].tolist(),
             "partition": [self.partitions[i] for i in order],
@@ -155,7 +112,7 @@ class Consensus(Result):
         if self.coverage is not None and (self.coverage < 1).any():
             columns["coverage"] = self.coverage[order].tolist()
         if self.n_distinct < len(self.partitions):
-            columns["equal_runs"] = sizes[order].tolist()
+            columns["equal_runs"] = self.classes.sizes[self.classes.of[order]].tolist()
         return columns
 
     def sentences(self) -> Iterator[str]:
@@ -200,13 +157,14 @@ def _question(found: Consensus) -> Iterator[str]:
 
 
 def _answer(found: Consensus) -> Iterator[str]:
-    place, own = found.rank, first_of_class(found.class_of)
+    place, own = found.rank, found.classes.first
     best = [i for i in own if place[i] == 1]
     score = float(found.scores[best[0]])
     if len(best) > 1:
         yield f"Best, tied: {listing(repr(found.partitions[i]) for i in best)} (score {score:.4g})."
     else:
-        copies = [n for n in found.classes[found.class_of[best[0]]] if n != found.best]
+        equal = found.classes.members[found.classes.of[best[0]]]
+        copies = [name for name in equal if name != found.best]
         same = f"; the same partition: {listing(map(repr, copies))}" if copies else ""
         yield f"Best: {found.best!r} (score {score:.4g}{same})."
     if len(best) < len(own):

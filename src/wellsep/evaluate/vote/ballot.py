@@ -17,14 +17,9 @@ from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote import weights as weighing
 from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.weights import (
-    first_of_class,
-    mean_agreement,
-    number_classes,
-    vote_weights,
-)
+from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
 from wellsep.indices.external import AGREEMENTS
-from wellsep.partitions import Partitions
+from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 
 # Plain consensus beside other judges: name → agreement.
@@ -93,7 +88,7 @@ def consensus(
     ...                       "c": [0, 0, 0, 0, 1, 1], "copy of a": [5, 5, 5, 2, 2, 2]})
     >>> found.best, found.scores.round(4).tolist()
     ('c', [0.2834, 0.3434, 0.3844, 0.2834])
-    >>> found.classes
+    >>> found.classes.members
     (('a', 'copy of a'), ('b',), ('c',))
     """
     options = VoteOptions(agreement=agreement, noise=noise, tie_tolerance=tie_tolerance)
@@ -101,68 +96,48 @@ def consensus(
     counted = count_labels(
         labels_of(runs), noise=noise, device=computing.device, n_jobs=computing.n_jobs
     )
-    class_of = number_classes(counted.counts.first_equal)
-    refuse_too_few(counted.names, class_of)
+    classes = counted.distinct
+    refuse_too_few(classes)
     if first_judge is None:
-        return hold_vote(counted, class_of, options)
+        return hold_vote(counted, classes, options)
     given = _first_scores(first_judge, counted.names)
-    return hold_vote(counted, class_of, options, "given", given)
+    return hold_vote(counted, classes, options, "given", given)
 
 
-def plain_votes(counted: Counted) -> dict[str, Consensus]:
+def plain_votes(counted: Counted, classes: Classes) -> dict[str, Consensus]:
     """Consensus without a first judge, by agreement; none if there is one partition only.
 
     Equal partitions count once, and near copies share a vote.
     """
-    class_of = number_classes(counted.counts.first_equal)
-    if not class_of.any():
+    if len(classes) == 1:
         return {}
-    return {m: hold_vote(counted, class_of, VoteOptions(agreement=m)) for m in VOTES.values()}
-
-
-def unanimous_vote(counted: Counted) -> Consensus:
-    """What equal partitions come to without any vote: each run agrees wholly with all others."""
-    n = len(counted.names)
-    return Consensus(
-        partitions=counted.names,
-        scores=freeze(np.ones(n)),
-        options=VoteOptions(),
-        class_of=freeze(np.zeros(n, dtype=np.intp)),
-        agreement=freeze(np.ones((1, 1))),
-        weights=freeze(np.ones(1)),
-        n_objects=counted.counts.n,
-        n_clusters=freeze(counted.n_clusters),
-        coverage=freeze(counted.coverage),
-    )
+    return {m: hold_vote(counted, classes, VoteOptions(agreement=m)) for m in VOTES.values()}
 
 
 def vote_by_ace(counted: Counted, by_ace: AceResult) -> Consensus:
     """The vote that ACE weighs: agreement by ARI, squared ranks, near copies share a vote."""
     options = VoteOptions(tie_tolerance=by_ace.options.tie_tolerance)
-    class_of = number_classes(counted.counts.first_equal)
-    return hold_vote(counted, class_of, options, "ace", by_ace.scores)
+    return hold_vote(counted, by_ace.classes, options, "ace", by_ace.scores)
 
 
 def hold_vote(
     counted: Counted,
-    class_of: np.ndarray,
+    classes: Classes,
     options: VoteOptions,
     first_judge: str = "none",
     first_scores: np.ndarray | None = None,
 ) -> Consensus:
-    """Let counted partitions vote; ``class_of`` numbers the distinct ones."""
-    own = first_of_class(class_of)
-    agreement = AGREEMENTS[options.agreement](counted.counts.subset(own))
+    """Let counted partitions vote; a single distinct one agrees wholly with itself."""
+    agreement = AGREEMENTS[options.agreement](counted.counts.subset(classes.first))
     liked = None
     if first_scores is not None:
-        liked = np.bincount(class_of, first_scores) / np.bincount(class_of)
+        liked = np.bincount(classes.of, first_scores) / classes.sizes
     weights = vote_weights(liked, agreement, options.tie_tolerance)
-    scores = mean_agreement(agreement, weights)
+    several = len(classes) > 1
     return Consensus(
-        partitions=counted.names,
-        scores=freeze(scores[class_of]),
+        classes=classes,
+        distinct_scores=freeze(mean_agreement(agreement, weights) if several else np.ones(1)),
         options=options,
-        class_of=freeze(class_of),
         agreement=freeze(agreement),
         weights=freeze(weights),
         first_judge=first_judge,
@@ -170,8 +145,8 @@ def hold_vote(
         n_objects=counted.counts.n,
         n_clusters=freeze(counted.n_clusters),
         coverage=freeze(counted.coverage),
-        reasons=_reasons(counted, class_of, weights),
-        notes=tuple(_notes(class_of, agreement)),
+        reasons=_reasons(counted, classes, weights) if several else {},
+        notes=tuple(_notes(classes, agreement)) if several else (),
     )
 
 
@@ -198,14 +173,15 @@ def labels_of(runs: Any) -> Any:
     return dict(runs) if isinstance(runs, Mapping) else runs
 
 
-def refuse_too_few(names: tuple[str, ...], class_of: np.ndarray) -> None:
+def refuse_too_few(classes: Classes) -> None:
     """Refuse one partition, also if there are copies of it."""
-    n = len(class_of)
+    n = len(classes.names)
     if n == 1:
         raise NothingToRank(
-            f"There must be at least 2 partitions to compare, got 1 ({names[0]!r}); add runs."
+            "There must be at least 2 partitions to compare, got 1 "
+            f"({classes.names[0]!r}); add runs."
         )
-    if not class_of.any():
+    if len(classes) == 1:
         raise NothingToRank(
             f"The partitions are identical: all {n} runs are the same partition, "
             "whatever their clusters are called; add runs that differ."
@@ -233,20 +209,20 @@ def _first_scores(given: Any, names: tuple[str, ...]) -> np.ndarray:
     return freeze(scores, float)
 
 
-def _reasons(counted: Counted, class_of: np.ndarray, weights: np.ndarray) -> dict[str, str]:
+def _reasons(counted: Counted, classes: Classes, weights: np.ndarray) -> dict[str, str]:
     found = {}
     for m, name in enumerate(counted.names):
         if counted.coverage[m] == 0:
             found[name] = "It calls every object noise, so it tells no objects apart."
         elif len(counted.counts.sizes[m]) == 1:
             found[name] = "It has one cluster, so it tells no objects apart."
-        elif not np.delete(weights, class_of[m]).any():
+        elif not np.delete(weights, classes.of[m]).any():
             found[name] = "No other partition has a vote."
     return found
 
 
-def _notes(class_of: np.ndarray, agreement: np.ndarray) -> Iterator[str]:
-    n, distinct = len(class_of), len(agreement)
+def _notes(classes: Classes, agreement: np.ndarray) -> Iterator[str]:
+    n, distinct = len(classes.names), len(classes)
     if distinct < n:
         yield (
             f"{count(n - distinct, 'run')} of {n} "

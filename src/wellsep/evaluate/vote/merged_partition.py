@@ -12,6 +12,7 @@ from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result
 from wellsep._text.sentences import count
+from wellsep.partitions import Classes
 from wellsep.runs import Run, Runs
 from wellsep.runs.folder_names import best_first
 
@@ -26,12 +27,10 @@ class ConsensusPartition(Result):
     ----------
     labels : ndarray of shape (n,)
         Clusters 0, 1 … from the largest to the smallest; -1: most votes call the object noise.
-    partitions : tuple of str
-        The runs it was made from.
+    classes : Classes
+        The M runs it was made from (``partitions``), and which of the D distinct ones each is.
     agreement : ndarray of shape (M,)
         Adjusted Rand index with each run; noise counts as one cluster.
-    class_of : ndarray of shape (M,)
-        Which of the D distinct partitions each run is, numbered as they appear.
     weights : ndarray of shape (D,)
         What the vote of each distinct partition weighs; they add up to 1.
     run_clusters : ndarray of shape (M,)
@@ -48,9 +47,8 @@ class ConsensusPartition(Result):
     """
 
     labels: np.ndarray
-    partitions: tuple[str, ...]
+    classes: Classes
     agreement: np.ndarray
-    class_of: np.ndarray
     weights: np.ndarray
     run_clusters: np.ndarray
     tried: Mapping[int, float]
@@ -58,6 +56,11 @@ class ConsensusPartition(Result):
     noise: str
     n_profiles: int
     n_compared: int
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The runs it was made from."""
+        return self.classes.names
 
     @property
     def n_objects(self) -> int:
@@ -82,8 +85,7 @@ class ConsensusPartition(Result):
     @property
     def mean_agreement(self) -> float:
         """Mean agreement with the distinct runs, weighted by their votes."""
-        first = np.unique(self.class_of, return_index=True)[1]
-        return float(np.dot(self.weights, self.agreement[first]))
+        return float(np.dot(self.weights, self.agreement[self.classes.first]))
 
     def added_to(self, runs: Runs) -> Runs:
         """The runs, and this partition as one more that is called "consensus".
@@ -115,7 +117,7 @@ class ConsensusPartition(Result):
         return {
             "partition": [self.partitions[m] for m in order],
             "agreement": self.agreement[order].tolist(),
-            "weight": self.weights[self.class_of][order].tolist(),
+            "weight": self.weights[self.classes.of][order].tolist(),
             "clusters": self.run_clusters[order].tolist(),
         }
 

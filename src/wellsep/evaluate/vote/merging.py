@@ -26,9 +26,8 @@ from wellsep.evaluate.scores import NothingToRank
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import labels_of, refuse_too_few
 from wellsep.evaluate.vote.merged_partition import ConsensusPartition
-from wellsep.evaluate.vote.weights import first_of_class, number_classes
 from wellsep.indices.external import adjusted_rand
-from wellsep.partitions import Partitions, is_noise
+from wellsep.partitions import Classes, Partitions, is_noise
 
 LINKAGES = ("average", "single")
 
@@ -105,11 +104,11 @@ def consensus_partition(
     check_choice("noise", noise, ("cluster", "singletons"))
     rng = check_generator(random_state)
     partitions = _encoded(labels_of(runs), noise)
-    class_of = number_classes(partitions.first_equal)
-    refuse_too_few(partitions.names, class_of)
-    weights = _weights(votes, partitions.names, class_of)
-    codes = partitions.codes[first_of_class(class_of)]
-    kept = _not_noise(partitions, class_of, weights)
+    classes = partitions.distinct
+    refuse_too_few(classes)
+    weights = _weights(votes, classes)
+    codes = partitions.codes[classes.first]
+    kept = _not_noise(partitions, weights)
     whole = find_profiles(codes[:, kept], weights)
     most = most_profiles() if max_profiles is None else check_count("max_profiles", max_profiles, 2)
     objects = draw_profiles(whole, most, rng)
@@ -129,9 +128,8 @@ def consensus_partition(
     best = int(np.flatnonzero(means >= means.max() - 1e-12)[0])
     return ConsensusPartition(
         labels=freeze(cuts[best]),
-        partitions=partitions.names,
-        agreement=freeze(agreement[best][class_of]),
-        class_of=freeze(class_of),
+        classes=classes,
+        agreement=freeze(agreement[best][classes.of]),
         weights=freeze(weights / weights.sum()),
         run_clusters=freeze(clusters),
         tried=dict(zip(wanted, means.tolist(), strict=True)),
@@ -150,11 +148,12 @@ def _encoded(labels: Any, noise: str) -> Partitions:
         raise kind(f"runs must hold labels of the same objects: {error}") from None
 
 
-def _weights(votes: Any, names: tuple[str, ...], class_of: np.ndarray) -> np.ndarray:
+def _weights(votes: Any, classes: Classes) -> np.ndarray:
     """(D,) weights of the distinct partitions, 1 where nothing else is known."""
+    names = classes.names
     own = np.ones(len(names))
     if isinstance(votes, Consensus):
-        votes = dict(zip(votes.partitions, votes.weights[votes.class_of].tolist(), strict=True))
+        votes = dict(zip(votes.partitions, votes.weights[votes.classes.of].tolist(), strict=True))
     if isinstance(votes, Mapping):
         missing = [name for name in names if name not in votes]
         if missing:
@@ -172,17 +171,17 @@ def _weights(votes: Any, names: tuple[str, ...], class_of: np.ndarray) -> np.nda
         raise ValueError(
             f"votes must be finite, not negative and not all 0, got {own.min():g} to {own.max():g}."
         )
-    found = np.zeros(int(class_of.max()) + 1)
-    np.maximum.at(found, class_of, own)
-    largest: np.ndarray = found / found.max()
-    return largest
+    largest = np.zeros(len(classes))
+    np.maximum.at(largest, classes.of, own)
+    relative: np.ndarray = largest / largest.max()
+    return relative
 
 
-def _not_noise(partitions: Partitions, class_of: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _not_noise(partitions: Partitions, weights: np.ndarray) -> np.ndarray:
     """Objects that at most half of the votes call noise; equal partitions call so together."""
     by_class = np.ones((len(weights), partitions.n_objects), dtype=bool)
     for m, known in enumerate(partitions.classes):
-        by_class[class_of[m]] &= is_noise(known)[partitions.codes[m]]
+        by_class[partitions.distinct.of[m]] &= is_noise(known)[partitions.codes[m]]
     kept = np.flatnonzero(weights @ by_class <= weights.sum() / 2)
     if not len(kept):
         raise NothingToRank(

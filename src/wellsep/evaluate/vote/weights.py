@@ -58,19 +58,3 @@ def k_varies(n_clusters: np.ndarray) -> bool:
         return False
     low, high = np.quantile(ks, [0.1, 0.9])
     return bool(high >= K_RATIO * low)
-
-
-def first_of_class(class_of: np.ndarray) -> np.ndarray:
-    """(D,) the first member of each class."""
-    return np.unique(class_of, return_index=True)[1]
-
-
-def all_equal(first_equal: np.ndarray) -> bool:
-    """Whether several partitions are all the same one."""
-    return len(first_equal) > 1 and not first_equal.any()
-
-
-def number_classes(first_equal: np.ndarray) -> np.ndarray:
-    """Classes numbered from 0 as they appear."""
-    found: np.ndarray = np.unique(first_equal, return_inverse=True)[1].reshape(-1)
-    return found

@@ -90,8 +90,8 @@ def _named(names: Sequence[str], which: Iterable[int]) -> str:
 def _question(result: AceResult) -> Iterator[str]:
     turned = "" if result.direction > 0 else ", negated because smaller is better"
     different = ""
-    if result.class_of is not None:
-        different = f" ({len(np.unique(result.class_of))} different ones, equal ones count once)"
+    if len(result.classes) < len(result.partitions):
+        different = f" ({len(result.classes)} different ones, equal ones count once)"
     yield (
         f"{count(len(result.partitions), 'partition')}{different} were judged in "
         f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
@@ -103,7 +103,7 @@ def _multimodality(result: AceResult) -> Iterator[str]:
         yield "The dip test was left out (dip=False), so every space is used."
     elif len(result.untested) == len(result.spaces):
         yield "The dip test is undefined in every space, so every space is used."
-    elif result.no_space_admitted:
+    elif result.screen.none_passed:
         yield (
             "No space passes the dip test for more than one mode "
             f"(Holm, level {result.options.dip_alpha:g}): either there are no clusters, or they "
@@ -148,14 +148,14 @@ def _undefined(result: AceResult) -> Iterator[str]:
 
 
 def _agreement(result: AceResult) -> Iterator[str]:
-    if result.agreement is None or result.edges is None:
-        last = result.spaces[result.retained[0]]
+    if result.groups.agreement is None or result.groups.edges is None:
+        last = result.spaces[result.screen.retained[0]]
         yield f"One space is left, {last!r}; its scores are ACE's answer."
         return
-    n = len(result.retained)
-    edges = int(np.count_nonzero(np.triu(result.edges, 1)))
+    n = len(result.screen.retained)
+    edges = int(np.count_nonzero(np.triu(result.groups.edges, 1)))
     name = result.options.correlation.capitalize()
-    if result.adjusted is None:
+    if result.groups.adjusted is None:
         rule = "no test" if result.options.alpha is None else "two partitions allow no test"
     else:
         rule = f"one-sided, Holm, level {result.options.alpha:g}"
@@ -166,64 +166,71 @@ def _agreement(result: AceResult) -> Iterator[str]:
 
 
 def _groups(result: AceResult) -> Iterator[str]:
-    if result.agreement is None:
+    if result.groups.agreement is None:
         return
-    if not result.groups:
+    if not result.groups.members:
         yield "No two spaces form a group."
         return
-    sizes = sorted((len(group) for group in result.groups), reverse=True)
+    sizes = sorted((len(group) for group in result.groups.members), reverse=True)
     spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
-    how = "by the outlier rule, since density alone shows none" if result.fallback else ""
+    how = "by the outlier rule, since density alone shows none" if result.groups.fallback else ""
     yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
-    if len(result.subgroups) > len(result.groups):
-        fine = listing(map(str, sorted((len(s.members) for s in result.subgroups), reverse=True)))
+    if len(result.groups.subgroups) > len(result.groups.members):
+        fine = listing(
+            map(str, sorted((len(s.members) for s in result.groups.subgroups), reverse=True))
+        )
         yield f"The scores themselves split large groups further: {fine}."
-    if result.outliers:
-        yield f"In no group: {_named(result.spaces, result.outliers)}."
+    if result.groups.outliers:
+        yield f"In no group: {_named(result.spaces, result.groups.outliers)}."
 
 
 def _winner(result: AceResult) -> Iterator[str]:
-    if result.won_by == "single space":
+    if result.winner.won_by == "single space":
         return
     names, weights = result.heaviest_spaces
     shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
-    if result.won_by == "outlier":
+    if result.winner.won_by == "outlier":
         yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
-        if result.outlier_test:
+        if result.winner.test:
             yield (
                 "its mean score is larger than the best group's "
-                f"(paired t-test, p = {result.outlier_test['pvalue']:.3g})."
+                f"(paired t-test, p = {result.winner.test['pvalue']:.3g})."
             )
         else:
             yield "there is no group, and its mean score is the largest."
         return
-    mean = result.subgroups[result.winners[0]].mean
-    if len(result.winners) > 1:
-        yield f"{len(result.winners)} groups tie with the largest mean score ({mean:.4g}) and share"
+    mean = result.groups.subgroups[result.winner.subgroups[0]].mean
+    if len(result.winner.subgroups) > 1:
+        n = len(result.winner.subgroups)
+        yield f"{n} groups tie with the largest mean score ({mean:.4g}) and share"
         yield f"the answer: {listing(shown)}."
-    elif len(result.subgroups) == 1:
+    elif len(result.groups.subgroups) == 1:
         yield f"ACE's scores are the weighted mean of those in {listing(shown)}."
     else:
-        others = [s.mean for i, s in enumerate(result.subgroups) if i not in result.winners]
+        others = [
+            s.mean
+            for i, s in enumerate(result.groups.subgroups)
+            if i not in result.winner.subgroups
+        ]
         yield (
             f"The group with the largest mean score ({mean:.4g}; next {max(others):.4g}) wins: "
             f"{listing(shown)}."
         )
-    if result.outlier_test:
+    if result.winner.test:
         yield (
             "A space outside has a larger mean, but not significantly "
-            f"(paired t-test, p = {result.outlier_test['pvalue']:.3g})."
+            f"(paired t-test, p = {result.winner.test['pvalue']:.3g})."
         )
 
 
 def best_in_words(result: AceResult) -> Iterator[str]:
     """Say which partition is best, and which is next."""
     scores = result.defined_scores
-    place = result.ranks_by(scores)
+    place = result.rank
     first = np.flatnonzero(place == 1)
     best = _named(result.partitions, first)
     top = scores[first[0]]
-    if len(first) > 1 and result.equals(first[0])[first].all():
+    if len(first) > 1 and result.classes.equal_to(first[0])[first].all():
         yield f"Best: {best}, the same partition (score {top:.4g})."
     else:
         tied = ", tied" if len(first) > 1 else ""
@@ -257,7 +264,7 @@ def _compare(
     answer: AceResult | Consensus, baselines: Mapping[str, np.ndarray], judge: str
 ) -> Iterator[str]:
     """Say what each baseline picks, next to the answer."""
-    place = answer.ranks_by(answer.defined_scores)
+    place = answer.rank
     for name, scores in baselines.items():
         if name == "mean_all" and np.array_equal(scores, baselines["mean_admitted"]):
             continue
@@ -272,19 +279,27 @@ def _compare(
 
 def mean_correlation(result: AceResult) -> float | None:
     """Mean rank correlation of the winning spaces; None if a single space won."""
-    if result.won_by != "group" or len(result.winning_spaces) < 2 or result.agreement is None:
+    if (
+        result.winner.won_by != "group"
+        or len(result.winner.spaces) < 2
+        or result.groups.agreement is None
+    ):
         return None
-    local = [result.retained.index(i) for i in result.winning_spaces]
-    return float(result.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)].mean())
+    local = [result.screen.retained.index(i) for i in result.winner.spaces]
+    return float(
+        result.groups.agreement[np.ix_(local, local)][np.triu_indices(len(local), 1)].mean()
+    )
 
 
 def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[str]:
     mean = mean_correlation(result)
-    if mean is not None and result.edges is not None:
-        local = [result.retained.index(i) for i in result.winning_spaces]
-        linked = int(np.count_nonzero(np.triu(result.edges[np.ix_(local, local)], 1)))
+    if mean is not None and result.groups.edges is not None:
+        local = [result.screen.retained.index(i) for i in result.winner.spaces]
+        linked = int(np.count_nonzero(np.triu(result.groups.edges[np.ix_(local, local)], 1)))
         pairs = count(len(local) * (len(local) - 1) // 2, "pair")
-        tested = "" if result.adjusted is None else f", {linked} of their {pairs} significantly"
+        tested = (
+            "" if result.groups.adjusted is None else f", {linked} of their {pairs} significantly"
+        )
         if mean < 0:
             yield (
                 "How sure: the winning spaces rank the partitions in opposite ways (mean "
@@ -307,7 +322,7 @@ def _how_sure(result: AceResult, confidence: RankConfidence | None) -> Iterator[
 def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensus) -> Iterator[str]:
     """Say how often the best partition stays the best, and which one is best otherwise."""
     chance = confidence.probability_best
-    place = answer.ranks_by(answer.defined_scores)
+    place = answer.rank
     often = best_first(-chance, answer.partitions)
     best = next(i for i in often if place[i] == 1)
     low, high = confidence.interval[best]
@@ -321,7 +336,7 @@ def describe_confidence(confidence: RankConfidence, answer: AceResult | Consensu
         f"{answer.partitions[best]!r} is best in {chance[best]:.0%} of them "
         f"(rank {low:g} to {high:g} in {confidence.level:.0%})."
     )
-    equal = answer.equals(best)
+    equal = answer.classes.equal_to(best)
     rival = next(i for i in often if not equal[i])
     if chance[rival] > chance[best]:
         yield f"{answer.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."

@@ -35,7 +35,7 @@ class Facts:
         self.at = self.ranking.names.index(self.best)
         self.sure = self.ranking.confidence
         self.by_vote = judgement.judge == "consensus"
-        self.n_distinct = len(np.unique(self.ranking.class_of))
+        self.n_distinct = len(self.ranking.classes)
         self.unanimous = self.n_distinct == 1
 
     @property
@@ -55,7 +55,7 @@ class Facts:
         found = {}
         ace = self.judgement.by_ace
         if ace is not None:
-            found["ace"] = tuple(np.flatnonzero(ace.ranks_by(ace.scores) == 1).tolist())
+            found["ace"] = tuple(np.flatnonzero(ace.rank == 1).tolist())
         if self.vote is not None:
             found["consensus"] = tuple(np.flatnonzero(self.vote.rank == 1).tolist())
         return found
@@ -65,7 +65,7 @@ class Facts:
         """ARI of the two judges' picks; the largest where a judge has several."""
         if self.vote is None or len(self.picks) < 2:
             return None
-        own = self.vote.class_of
+        own = self.vote.classes.of
         rows, columns = own[list(self.picks["ace"])], own[list(self.picks["consensus"])]
         return float(self.vote.agreement[np.ix_(rows, columns)].max())
 
@@ -79,7 +79,7 @@ class Facts:
         """(M,) ARI of each partition with the best one."""
         if self.vote is None:
             return np.ones(len(self.ranking.names))
-        own = self.vote.class_of
+        own = self.vote.classes.of
         found: np.ndarray = self.vote.agreement[own[self.at], own]
         return found
 
@@ -92,8 +92,7 @@ class Facts:
     @property
     def equal(self) -> np.ndarray:
         """(M,) whether a partition is the answer itself, whatever its clusters are called."""
-        found: np.ndarray = self.ranking.class_of == self.ranking.class_of[self.at]
-        return found
+        return self.ranking.classes.equal_to(self.at)
 
     @cached_property
     def close(self) -> np.ndarray:
@@ -123,10 +122,7 @@ class Facts:
             often = self.sure.probability_best
             other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
         other = other & ~self.alike
-        found: dict[int, int] = {}
-        for i in self.ranking.order[other[self.ranking.order]]:
-            found.setdefault(int(self.ranking.class_of[i]), int(i))
-        return list(found.values())
+        return [int(i) for i in self.ranking.first_of_each if other[i]]
 
     @cached_property
     def support(self) -> float | None:
@@ -146,7 +142,7 @@ class Facts:
         """Share of the draws in which the best, or a partition much like it, comes first."""
         if self.sure is None:
             return None
-        first = np.unique(self.ranking.class_of, return_index=True)[1]
+        first = self.ranking.classes.first
         return float(min(1.0, self.sure.probability_best[first[self.alike[first]]].sum()))
 
     @property

@@ -262,7 +262,7 @@ class _Words(Facts):
         n, runs = len(ace.spaces), len(ace.partitions)
         if n == 1:
             yield "There is one embedding only, and no other can confirm it."
-        elif not self.by_vote and len(ace.winning_spaces) == 1:
+        elif not self.by_vote and len(ace.winner.spaces) == 1:
             yield "One embedding alone gives the answer, and no other confirms it."
         if self.opposed:
             yield (
@@ -279,7 +279,7 @@ class _Words(Facts):
                 f"The dip test is undefined in {listing(map(repr, ace.untested), most=3)}; no "
                 "embedding was left out for that."
             )
-        if ace.no_space_admitted:
+        if ace.screen.none_passed:
             yield "No embedding passes the dip test for more than one mode."
 
     def _on_runs(self) -> Iterator[str]:

@@ -30,11 +30,11 @@ def steps_figure(result: AceResult) -> Steps:
     n = len(result.spaces)
     fate, group = fates(result), result.group_of - 1
     weight = np.zeros(n)
-    weight[list(result.winning_spaces)] = result.weights
+    weight[list(result.winner.spaces)] = result.winner.weights
     steps = [Step("spaces", n, f"{count(n, 'space')} judge the partitions.", (True,) * n)]
     modal = [f != "dip" for f in fate]
     if result.dip:
-        if result.no_space_admitted:
+        if result.screen.none_passed:
             sentence = "No space passes the dip test, so all stay; read the answer with care."
             steps.append(Step("have more than one mode", 0, sentence, tuple(modal)))
         else:
@@ -52,10 +52,10 @@ def steps_figure(result: AceResult) -> Steps:
     if telling != modal:
         sentence = "The others give every partition the same score."
         steps.append(Step("tell partitions apart", sum(telling), sentence, tuple(telling)))
-    if result.agreement is not None:
+    if result.groups.agreement is not None:
         inside = [bool(g >= 0) for g in group]
-        found = count(len(result.groups), "group") if result.groups else "no group"
-        by = " by the outlier rule" if result.fallback else ""
+        found = count(len(result.groups.members), "group") if result.groups.members else "no group"
+        by = " by the outlier rule" if result.groups.fallback else ""
         sentence = f"By how alike they rank the partitions they form {found}{by}."
         steps.append(Step("in a group", sum(inside), sentence, tuple(inside)))
     winning = [f == "wins" for f in fate]
@@ -74,18 +74,20 @@ def steps_figure(result: AceResult) -> Steps:
 
 def heat_map(result: AceResult) -> HeatMap | None:
     """Rank agreement of the retained spaces, ordered by group; None with fewer than two."""
-    if result.agreement is None or result.edges is None:
+    if result.groups.agreement is None or result.groups.edges is None:
         return None
-    local = {space: i for i, space in enumerate(result.retained)}
+    local = {space: i for i, space in enumerate(result.screen.retained)}
     places = np.array([space for space in space_order(result) if space in local])
     rows = np.array([local[space] for space in places])
     fate = fates(result)
     return HeatMap(
         names=tuple(result.spaces[i] for i in places),
         places=places,
-        values=result.agreement[np.ix_(rows, rows)],
-        adjusted=None if result.adjusted is None else result.adjusted[np.ix_(rows, rows)],
-        linked=result.edges[np.ix_(rows, rows)] > 0,
+        values=result.groups.agreement[np.ix_(rows, rows)],
+        adjusted=None
+        if result.groups.adjusted is None
+        else result.groups.adjusted[np.ix_(rows, rows)],
+        linked=result.groups.edges[np.ix_(rows, rows)] > 0,
         group=result.group_of[places] - 1,
         wins=np.array([fate[i] == "wins" for i in places]),
         correlation=result.options.correlation,
@@ -98,7 +100,7 @@ def agreement_graph(result: AceResult) -> Graph | None:
     if heat is None:
         return None
     weight = np.zeros(len(result.spaces))
-    for subgroup in result.subgroups:
+    for subgroup in result.groups.subgroups:
         weight[list(subgroup.members)] = subgroup.weights
     strength = np.where(heat.linked, heat.values, 0.0)
     edges = np.argwhere(np.triu(heat.linked, 1))
@@ -166,7 +168,7 @@ def _scaling(distance: np.ndarray) -> np.ndarray:
 
 def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
     """Dip tests of all spaces; None where the test was not run."""
-    if result.dip_pvalue is None or result.dip_adjusted is None:
+    if result.screen.pvalue is None or result.screen.adjusted is None:
         return None
     n = len(result.spaces)
     dip = None if scores is None else scores.dip
@@ -174,9 +176,9 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
     return Dips(
         names=result.spaces,
         statistic=np.full(n, np.nan) if dip is None else np.asarray(dip.statistic),
-        pvalue=np.asarray(result.dip_pvalue, float),
-        adjusted=np.asarray(result.dip_adjusted, float),
-        passed=np.array([f != "dip" for f in fates(result)]) & (not result.no_space_admitted),
+        pvalue=np.asarray(result.screen.pvalue, float),
+        adjusted=np.asarray(result.screen.adjusted, float),
+        passed=np.array([f != "dip" for f in fates(result)]) & (not result.screen.none_passed),
         notes=tuple(notes),
         alpha=float(result.options.dip_alpha),
     )
@@ -230,26 +232,26 @@ def fates(result: AceResult) -> tuple[str, ...]:
     """What became of each space."""
     fate = ["group"] * len(result.spaces)
     position = {name: i for i, name in enumerate(result.spaces)}
-    for i in result.outliers:
+    for i in result.groups.outliers:
         fate[i] = "outlier"
     for dropped in result.dropped:
         step = dropped.step
         fate[position[dropped.space]] = "outlier" if step == "grouping" else step
-    for i in result.winning_spaces:
+    for i in result.winner.spaces:
         fate[i] = "wins"
     return tuple(fate)
 
 
 def space_order(result: AceResult) -> np.ndarray:
     """Spaces by group, the winner first, inside by weight; then those in none, then the rest."""
-    last = len(result.subgroups)
+    last = len(result.groups.subgroups)
     fate, group = fates(result), result.group_of
     rank = {"wins": 0, "group": 0, "outlier": 1, "constant": 2, "dip": 3}
     subgroup, weight = np.full(len(result.spaces), last), np.zeros(len(result.spaces))
-    by_mean = sorted(range(last), key=lambda i: -result.subgroups[i].mean)
+    by_mean = sorted(range(last), key=lambda i: -result.groups.subgroups[i].mean)
     for number, i in enumerate(by_mean):
-        members = list(result.subgroups[i].members)
-        subgroup[members], weight[members] = number, result.subgroups[i].weights
+        members = list(result.groups.subgroups[i].members)
+        subgroup[members], weight[members] = number, result.groups.subgroups[i].weights
     keys = [
         (
             rank[fate[i]],
@@ -264,11 +266,11 @@ def space_order(result: AceResult) -> np.ndarray:
 
 
 def _winning(result: AceResult) -> str:
-    n = len(result.winning_spaces)
-    if result.won_by == "single space":
+    n = len(result.winner.spaces)
+    if result.winner.won_by == "single space":
         return "One space is left; its scores are ACE's answer."
-    if result.won_by == "outlier":
+    if result.winner.won_by == "outlier":
         return "A space outside the groups gives the answer: its mean score is the largest."
-    if len(result.subgroups) == 1:
+    if len(result.groups.subgroups) == 1:
         return f"{count(n, 'space')} together give the answer, each by its weight."
     return f"The group with the largest mean score gives the answer: {count(n, 'space')}."

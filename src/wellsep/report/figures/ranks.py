@@ -29,11 +29,11 @@ def rank_intervals(ranking: Ranking, most: int = 30) -> RankIntervals:
             "result must hold rank intervals, got none; judge the runs with n_draws=100."
         )
     rows = ranking.first_of_each
-    counts = np.bincount(ranking.class_of)
+    counts = ranking.classes.sizes
     rows = rows[:most]
     return RankIntervals(
         names=tuple(ranking.names[at] for at in rows),
-        counts=counts[ranking.class_of[rows]],
+        counts=counts[ranking.classes.of[rows]],
         rank=ranking.rank[rows],
         interval=np.asarray(sure.interval)[rows],
         probability=np.asarray(sure.probability_best)[rows],

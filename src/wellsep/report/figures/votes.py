@@ -31,8 +31,8 @@ def run_agreement(vote: Consensus) -> RunAgreement:
             linkage(far, "average", optimal_ordering=vote.n_distinct <= _MOST_SORTED)
         )
     return RunAgreement(
-        names=tuple(vote.classes[i][0] for i in order),
-        counts=np.bincount(vote.class_of)[order],
+        names=tuple(vote.classes.names[vote.classes.first[i]] for i in order),
+        counts=vote.classes.sizes[order],
         values=values[np.ix_(order, order)],
         measure=MEASURES[vote.options.agreement],
     )

@@ -72,14 +72,14 @@ def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
     if judgement.embeddings is not None:
         data["embeddings"] = judgement.embeddings.to_rows()
     steps = None
-    if not np.any(ranking.class_of):
+    if len(ranking.classes) == 1:
         missing["why"] = "No judge had to decide: all runs are the same clustering."
     elif ace is None:
         missing["why"] = "The clusterings alone voted for each other: there is no embedding."
     else:
         steps = steps_figure(ace)
         data |= ace_payload(ace, evidence.judgement.scores, steps)
-        if ace.agreement is None:
+        if ace.groups.agreement is None:
             missing["agreement"] = "There is no agreement to show: one space alone is left."
         if "dips" not in data:
             missing["dips"] = "The dip test was not run."
@@ -248,7 +248,9 @@ def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str
 def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
     """Spaces that give ACE's answer, heaviest first; the others, those that were left out first."""
     own = evidence.made_in[evidence.judgement.ranking.order[0]]
-    weight = dict(zip(result.winning_spaces, np.asarray(result.weights).tolist(), strict=True))
+    weight = dict(
+        zip(result.winner.spaces, np.asarray(result.winner.weights).tolist(), strict=True)
+    )
     # Of equal weights the space that the best run was made in.
     keys = [(-round(weight[s], 9), s != own) for s in weight]
     names = [result.spaces[s] for s in weight]
@@ -270,7 +272,7 @@ def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:
     if ace is not None:
         found += [
             fact(len(ace.spaces), "space"),
-            fact(len(ace.winning_spaces), "winning space"),
+            fact(len(ace.winner.spaces), "winning space"),
         ]
     if evidence.n_objects:
         found.append(fact(evidence.n_objects, "object"))

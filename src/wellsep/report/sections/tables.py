@@ -44,8 +44,8 @@ def ranking_table(
     ('partition 1', 'partition 2', 'partition 0')
     """
     # Equal runs one after the other; the page folds them into one row.
-    place = np.argsort(ranking.class_of[ranking.first_of_each])
-    order = ranking.order[np.argsort(place[ranking.class_of[ranking.order]], kind="stable")]
+    place = np.argsort(ranking.classes.of[ranking.first_of_each])
+    order = ranking.order[np.argsort(place[ranking.classes.of[ranking.order]], kind="stable")]
     columns = [
         Column("rank", "rank", "int", _take(ranking.rank, order), "1 is best; ties share.", -1),
         Column("name", "run", "name", tuple(ranking.names[i] for i in order), WORDS["run"]),
@@ -88,7 +88,7 @@ def ranking_table(
     columns += varied
     columns += _baseline_columns(ranking, order)
     columns += _index_columns(ranking, scores, order)
-    return RankingTable(order, tuple(columns), same, ranking.class_of[order])
+    return RankingTable(order, tuple(columns), same, ranking.classes.of[order])
 
 
 def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
@@ -106,7 +106,7 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     """
     first: dict[int, int] = {}
     for i in ranking.order:
-        first.setdefault(int(ranking.class_of[i]), int(i))
+        first.setdefault(int(ranking.classes.of[i]), int(i))
     ranks = {ranking.title: ranking.rank}
     for name in (*ranking.baselines, *ranking.by_other_index):
         if name == "mean_all" and np.array_equal(
@@ -118,7 +118,7 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for label, values in ranks.items():
         for i in dict.fromkeys(
-            first[int(ranking.class_of[j])] for j in np.flatnonzero(values == 1)
+            first[int(ranking.classes.of[j])] for j in np.flatnonzero(values == 1)
         ):
             found.setdefault(i, []).append(label)
     return found
@@ -213,11 +213,11 @@ def _index_columns(ranking: Ranking, scores: Scores | None, order: np.ndarray) -
 
 def winning_means(result: AceResult, scores: Scores) -> dict[str, np.ndarray]:
     """Index → (M,) weighted mean over the winning spaces, with the index's own sign."""
-    rows = list(result.winning_spaces)
+    rows = list(result.winner.spaces)
     found = {}
     for name, matrix in scores.values.items():
         values = np.where(np.isfinite(matrix[rows]), matrix[rows], np.nan)
-        weight = np.where(np.isnan(values), 0.0, np.asarray(result.weights)[:, None])
+        weight = np.where(np.isnan(values), 0.0, np.asarray(result.winner.weights)[:, None])
         total = weight.sum(axis=0)
         sums = np.nansum(weight * values, axis=0)
         found[name] = np.divide(sums, total, out=np.full(len(total), np.nan), where=total > 0)
