@@ -326,7 +326,8 @@ def _called(name: str) -> str:
 
 def _check_length(got: int, expected: int | None, name: str) -> None:
     if expected is not None and got != expected:
-        raise ValueError(f"{name} must have one entry per object ({expected}), got {got}.")
+        remedy = "; is the first one a header?" if got == expected + 1 else "."
+        raise ValueError(f"{name} must have one entry per object ({expected}), got {got}{remedy}")
 
 
 def _encode(

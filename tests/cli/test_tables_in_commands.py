@@ -181,14 +181,64 @@ def test_a_numpy_file_has_no_columns_to_name(folder, capsys):
     assert "columns must be left out for x.npy, whose columns have no names" in said
 
 
-def test_ids_in_another_order_are_refused(folder, capsys):
+def test_labels_are_put_in_the_order_of_the_data_by_their_ids(folder, capsys):
     (folder / "data.csv").write_text(text_of("id,a,b,c", numbered(X, NAMES)))
+    (folder / "labels.csv").write_text(text_of("id,k3", zip(NAMES, Y, strict=True)))
     turned = [[name, y] for name, y in zip(NAMES, Y, strict=True)][::-1]
-    (folder / "turned.csv").write_text(text_of("id,k3", turned))
-    said = refused(capsys, "score", "data.csv", "turned.csv")
-    assert "ids must come in the same order in all files, got 'cell59' for 'cell0' in row 1" in said
-    run(capsys, "score", "data.csv", "turned.csv", "--ids", "none", "--columns", "a,b,c",
+    (folder / "turned.csv").write_text(text_of("id,k3", [*turned, ["cell99", 0]]))
+    right = run(capsys, "score", "data.csv", "labels.csv", "--json")
+    shown = run(capsys, "score", "data.csv", "turned.csv", "--json")
+    assert shown.out == right.out
+    said = "turned.csv: rows put in the order of data.csv by their ids; 1 other left out."
+    assert said in shown.err
+    run(capsys, "score", "data.csv", "labels.csv", "--ids", "none", "--columns", "a,b,c",
         "--labels", "k3")  # fmt: skip
+
+
+def test_ids_in_one_file_only_are_said_or_refused_where_they_are_out_of_order(folder, capsys):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    rows = [[name, y] for name, y in zip(NAMES, Y, strict=True)]
+    (folder / "named.csv").write_text(text_of("id,k3", rows))
+    shown = run(capsys, "score", "data.csv", "named.csv")
+    assert "ids not compared: data.csv has none, so rows are taken in their order." in shown.err
+    (folder / "turned.csv").write_text(text_of("id,k3", rows[::-1]))
+    said = refused(capsys, "score", "data.csv", "turned.csv")
+    assert "ids must be in both files where the rows of one are out of order" in said
+    (folder / "words.csv").write_text(text_of("id,k3", [[f"{n}x", y] for n, y in rows[::-1]]))
+    assert "ids not compared" in run(capsys, "score", "data.csv", "words.csv").err
+    numbers = [[i, y] for i, y in enumerate(Y)]
+    (folder / "pandas.csv").write_text(text_of(",k3", numbers))
+    assert "not compared" not in run(capsys, "score", "data.csv", "pandas.csv").err
+
+
+def test_ids_of_other_objects_are_refused(folder, capsys):
+    (folder / "data.csv").write_text(text_of("id,a,b,c", numbered(X, NAMES)))
+    others = [[f"sample{i}", y] for i, y in enumerate(Y)]
+    (folder / "others.csv").write_text(text_of("id,k3", others))
+    said = refused(capsys, "score", "data.csv", "others.csv")
+    assert "ids must name the same objects in data.csv and others.csv, got no 'cell0'" in said
+
+
+def test_a_column_of_amounts_is_no_column_of_ids(folder, capsys):
+    rows = [[*row, f"${i},000"] for i, row in enumerate(X.tolist())]
+    text = "a,b,c,income\n" + "".join(f'{a},{b},{c},"{money}"\n' for a, b, c, money in rows)
+    (folder / "money.csv").write_text(text)
+    said = refused(capsys, "cluster", "money.csv", "-k", 2)
+    assert "must be a table of numbers, got '$0,000' in column 'income'" in said
+
+
+def test_a_table_of_data_is_no_table_of_labels(folder, capsys):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    for command in ("rank", "resolutions"):
+        said = refused(capsys, command, "data.csv")
+        assert "data.csv, which looks like data" in said and "wellsep choose-k" in said
+
+
+def test_a_measurement_among_labels_is_left_out_and_named(folder, capsys):
+    rows = [[y, (y + i) % 2, x[0]] for i, (y, x) in enumerate(zip(Y, X, strict=True))]
+    (folder / "table.csv").write_text(text_of("k3,other,spend", rows))
+    shown = run(capsys, "resolutions", "table.csv")
+    assert "table.csv: 'spend' left out as measurements." in shown.err
 
 
 # -- truth -----------------------------------------------------------------------------------------
@@ -249,6 +299,29 @@ def test_a_truth_of_ids_is_refused(runs, capsys, separator):
     rows = [f"{name}{separator}{y}" for name, y in zip(NAMES, Y, strict=True)]
     (runs / "truth.csv").write_text("\n".join([f"id{separator}label", *rows]) + "\n")
     assert "3 classes, ids from column 'id'" in ranked(capsys, "--truth", "truth.csv").err
+
+
+def test_truth_and_data_are_put_in_the_order_of_the_runs_by_their_ids(folder, capsys):
+    for k in (2, 3, 5):
+        labels = ws.KMeans(k, random_state=0).fit_predict(X)
+        ws.save_run("runs", X, labels, name=f"k{k}", ids=NAMES)
+    (folder / "truth.csv").write_text(text_of("id,class", zip(NAMES, Y, strict=True)))
+    turned = [[name, y] for name, y in zip(NAMES, Y, strict=True)][::-1]
+    (folder / "turned.csv").write_text(text_of("id,class", turned))
+    (folder / "data.csv").write_text(text_of("id,a,b,c", numbered(X, NAMES)))
+    (folder / "back.csv").write_text(text_of("id,a,b,c", numbered(X, NAMES)[::-1]))
+    right = ranked(capsys, "--truth", "truth.csv", "--input", "data.csv", "--json")
+    shown = ranked(capsys, "--truth", "turned.csv", "--input", "back.csv", "--json")
+    assert shown.out == right.out
+    assert "turned.csv: rows put in the order of the runs by their ids." in shown.err
+    assert "back.csv: rows put in the order of the runs by their ids." in shown.err
+
+
+def test_ids_of_a_truth_alone_are_refused_where_they_are_out_of_order(runs, capsys):
+    turned = [[name, y] for name, y in zip(NAMES, Y, strict=True)][::-1]
+    (runs / "turned.csv").write_text(text_of("id,class", turned))
+    said = refused(capsys, "rank", "runs", "--truth", "turned.csv", "--draws", 0)
+    assert "got no ids in the runs and numbers that do not rise in turned.csv" in said
 
 
 def test_one_of_several_columns_is_named_as_truth(runs, capsys):

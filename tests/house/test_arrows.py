@@ -28,6 +28,7 @@ LEAVES = {
     "distances.base",
     "runs",
     "datasets",
+    "tables.matching",
     "tables.reading",
     "tables.text",
     "tables.writing",
@@ -63,6 +64,7 @@ BELOW = {
         "tables.text",
     }
     | {"tables.writing"},
+    "tables.matching": {"_text.sentences"},
     "tables.text": {"tables.writing"},
     "tables.writing": {"_files.arrays", "_files.replace"},
     "_text.sentences": set(),
@@ -81,6 +83,7 @@ BELOW = {
         "partitions",
         "distances.matrix",
         "distances.base",
+        "tables.matching",
         "tables.reading",
         "tables.text",
         "_text.sentences",

@@ -166,10 +166,17 @@ def test_tables_may_have_params_beside_them(tmp_path):
     assert load_runs(tmp_path).params == {"a/1": {"k": 2}}
 
 
+def test_labels_of_a_run_are_put_in_the_order_of_its_embedding(tmp_path):
+    (tmp_path / "a.labels.csv").write_text("id,label\nq,1\np,0\n")
+    (tmp_path / "a.embedding.csv").write_text("id,x\np,1\nq,2\n")
+    run = load_runs(tmp_path)["a"]
+    assert (run.labels.tolist(), run.ids.tolist()) == ([0, 1], ["p", "q"])
+
+
 def test_the_two_tables_of_a_run_must_agree_on_ids(tmp_path):
     (tmp_path / "a.labels.csv").write_text("id,label\np,0\nr,1\n")
     (tmp_path / "a.embedding.csv").write_text("id,x\np,1\nq,2\n")
-    with pytest.raises(ValueError, match="ids of run 'a' must be equal .* at position 1"):
+    with pytest.raises(ValueError, match="ids must name the same objects in a.embedding.csv"):
         load_runs(tmp_path)
 
 

@@ -19,6 +19,10 @@ from wellsep.distances.base import PairSpace, looks_like_distances
 
 MOST = 2**63 - 1  # of a count
 _EXACT = 2**53  # the largest integer of which a float knows every digit
+# Names that ids often have: they hold ids if no value comes twice.
+_ID_LIKE = re.compile(
+    r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid|names?)|row[_ .]?names?)|.*[a-z](ID|Id)s?"
+)
 
 
 class UndefinedIndex(ValueError):
@@ -193,15 +197,34 @@ def column_names(X: Any) -> list[str] | None:
     return [str(c) for c in open_frame(X).columns] if is_frame(X) else None
 
 
+def may_name_ids(name: str) -> bool:
+    """Tell whether a column holds ids by its name if no value comes twice: barcode, sample_id."""
+    return _ID_LIKE.fullmatch(name.strip()) is not None
+
+
+def warn_of_ids(X: Any, name: str = "X") -> None:
+    """Say that a column of whole numbers in a frame looks like ids, and is read as a feature."""
+    frame = open_frame(X, name)
+    for column, dtype in frame.schema.items():
+        named = dtype.is_integer() and may_name_ids(str(column)) and len(frame) > 1
+        if named and frame.get_column(column).n_unique() == len(frame):
+            warnings.warn(
+                f"{name} has a column {column!r} that looks like ids (no value comes twice), and "
+                "is read as a feature. Drop it if it names the objects.",
+                stacklevel=4,
+            )
+
+
 def _frame_to_numpy(X: Any, name: str) -> np.ndarray:
     import narwhals.stable.v2 as nw
 
+    warn_of_ids(X, name)
     frame = open_frame(X, name)
     for column, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise TypeError(
                 f"{name} must have numeric columns, got column {column!r} of type {dtype}; "
-                "drop or encode it first."
+                f"drop it, or pass wellsep.MixedTable({name}), which takes words and gaps."
             )
     array: np.ndarray = frame.to_numpy()
     return array.astype(np.float64) if array.dtype.kind in "Ob" else array
@@ -300,7 +323,12 @@ def to_table(X: Any, name: str = "X") -> np.ndarray:
 
 
 def name_x(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a check of scikit-learn's returns; its sentences do not all name X."""
+    """What a check of scikit-learn's returns; its sentences do not all name X.
+
+    Of a frame that is fitted a column of ids is warned of.
+    """
+    if options.get("reset") and is_frame(args[1]):
+        warn_of_ids(args[1])
     try:
         return check(*args, **options)
     except OverflowError:
@@ -308,7 +336,10 @@ def name_x(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     except (TypeError, ValueError) as error:
         if re.search(r"\bX\b", str(error)):
             raise
-        raise type(error)(f"X must be a table of finite numbers. {error}") from None
+        rule = "be a table of finite numbers"
+        if "feature names should match" in str(error):
+            rule = "have the columns of fit in their order; pass X[clusterer.feature_names_in_]"
+        raise type(error)(f"X must {rule}. {error}") from None
 
 
 def _as_array(values: Any, name: str) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,29 @@ def as_labels(values: Any, name: str, start: int = 0) -> np.ndarray:
             f"{vector[where]} at {start + where}; number the clusters from 0 or give them names."
         )
     return vector
+
+
+def in_order_of(X: Any, labels: Any) -> Any:
+    """Put pandas labels in the order of the index of X where both have the same one.
+
+    Labels may be several, in a list or a mapping. That they are moved is warned of.
+    """
+    if not hasattr(X, "iloc") or isinstance(labels, str):
+        return labels
+    if isinstance(labels, Mapping) and not hasattr(labels, "iloc"):
+        return {name: in_order_of(X, one) for name, one in labels.items()}
+    if isinstance(labels, list | tuple) and any(hasattr(one, "iloc") for one in labels):
+        return [in_order_of(X, one) for one in labels]
+    if not hasattr(labels, "iloc") or len(X) != len(labels) or X.index.equals(labels.index):
+        return labels
+    if not labels.index.is_unique or not X.index.isin(labels.index).all():
+        return labels
+    warnings.warn(
+        "labels have the index of X in another order, and were put in that of X. Pass "
+        "labels.to_numpy() if they belong to the rows as they stand.",
+        stacklevel=4,
+    )
+    return labels.loc[X.index]
 
 
 def merge_noise(vector: np.ndarray) -> np.ndarray:

@@ -13,15 +13,15 @@ from typing import Any
 
 from wellsep._checks.values import check_names, check_path, check_text
 from wellsep._plugins import read_plugins, refuse_plugin
-from wellsep._text.sentences import shown
+from wellsep._text.sentences import quoted, shown
 from wellsep.adapters.anndata import opened_anndata, runs_from_anndata
-from wellsep.adapters.columns import made_in
+from wellsep.adapters.columns import made_in, why_no_clustering
 from wellsep.adapters.mlflow import runs_from_mlflow
 from wellsep.adapters.optuna import runs_from_optuna
 from wellsep.adapters.stores import matching, sqlite_file
 from wellsep.runs import Runs, load_runs
 from wellsep.runs.joining import join_runs
-from wellsep.tables.reading import read_labels
+from wellsep.tables.reading import read_table
 
 _GROUP = "wellsep.adapters"
 _DATABASES = (".db", ".sqlite", ".sqlite3")
@@ -44,7 +44,7 @@ def load_any(
     ----------
     source : str, path, AnnData, Study or Runs, or a list of them
         * a folder of runs, with its subfolders, or an ``.npz`` file (see `load_runs`);
-        * a text or Parquet table of labels, each column a partition (see `read_labels`);
+        * a text or Parquet table of labels, each column a partition but measurements;
         * an ``.h5ad`` file, a ``.zarr`` folder or an AnnData object;
         * an MLflow tracking store: ``http://…``, ``sqlite:///mlflow.db``, a folder ``mlruns``;
         * an Optuna study, or its storage: ``sqlite:///study.db``, a journal file ``study.log``.
@@ -108,7 +108,7 @@ def load_any(
     elif kind == "runs":
         runs = place
     elif kind == "labels":
-        runs = Runs.from_parts(None, read_labels(place))
+        runs = _from_table(place, labels is not None)
     elif kind == "folder":
         runs = load_runs(place)
     else:
@@ -119,6 +119,24 @@ def load_any(
             partitions=None if labels is None else matching(labels, runs.partitions, "labels"),
         )
     return _paired(runs, pairs)
+
+
+def _from_table(path: Path, chosen: bool) -> Runs:
+    """The columns of a table as partitions; measurements are left out unless columns are chosen."""
+    table = read_table(path)
+    found = dict(zip(table.names, table.columns, strict=True))
+    measured = [c for c in found if why_no_clustering(found[c]) == "measurements"]
+    if 2 * len(measured) > len(found):
+        name = measured[0]
+        raise ValueError(
+            f"source must be a table of labels, got {path.name}, which looks like data "
+            f"({found[name][0]} in column {name!r}); wellsep choose-k finds clusters in data."
+        )
+    if chosen or not measured:
+        return Runs.from_parts(None, found, ids=table.ids)
+    note = f"{path.name}: {quoted(measured)} left out as measurements."
+    kept = {c: values for c, values in found.items() if c not in measured}
+    return replace(Runs.from_parts(None, kept, ids=table.ids), notes=(note,))
 
 
 def _load_elsewhere(kind: str, place: Any, name: str | None) -> Runs:

@@ -30,7 +30,6 @@ from wellsep.cli.printing import (
 from wellsep.cli.reading import (
     TableReader,
     choices,
-    named,
     read_objects,
     read_truth,
     truth_file,
@@ -230,10 +229,10 @@ def rank(
         said = dict(zip(files, flags, strict=True))
         reader = TableReader()
         classes = None if truth is None else read_truth(reader, truth, source, said, runs)
-        about = None if objects is None else read_objects(objects, runs)
+        about = None if objects is None else read_objects(reader, objects, runs)
         X = None
         if input_data is not None:
-            X = named(reader, reader.data(input_data, said[input_data])[0])
+            X = reader.data_of(runs, input_data, said[input_data])
         with _show_progress() as told:
             judgement = ws.judge(
                 runs,

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from wellsep.tables.reading import Table, TableChoice
 
 
+TAKE_ROWS = "sort their rows alike, or say --ids none and name the columns to take"
+
+
 def is_anndata(source: str | Path) -> bool:
     return Path(source).suffix in (".h5ad", ".zarr")
 
@@ -114,6 +117,23 @@ class TableReader:
         self._say(path, len(classes), [*facts, *more])
         return classes, ids
 
+    def data_of(self, runs: Runs, path: Path, choice: TableChoice) -> Any:
+        """Features in the order of the objects of some runs, with their names."""
+        matrix, ids = self.data(path, choice)
+        X = self.in_order(runs.ids, "the runs", ids, path, matrix)
+        if ids is not None:
+            self.objects = self.in_order(runs.ids, "the runs", ids, path, ids)
+        return named(self, X)
+
+    def in_order(self, ids: Any, first: str, others: Any, path: Path, values: Any) -> Any:
+        """Values of a file in the order of the ids of ``first``; what was done is told."""
+        from wellsep.tables.matching import match_rows
+
+        rows, sentence = match_rows(ids, others, first, path.name, TAKE_ROWS)
+        if sentence is not None and sentence not in self.said:
+            self.said.append(sentence)
+        return values if rows is None else values[rows]
+
     def tell(self) -> None:
         """Say on stderr how each file was read, one line each."""
         for line in self.said:
@@ -158,8 +178,8 @@ def read_data_and_labels(
             if not str(error).startswith("columns must name"):
                 raise
             raise ValueError(f"partitions{str(error).removeprefix('columns')}") from None
-        check_order(objects, others, path)
-        read += [(path, name, vector) for name, vector in found.items()]
+        for name, vector in found.items():
+            read.append((path, name, reader.in_order(objects, data.name, others, path, vector)))
     names = [name for _, name, _ in read]
     return X, {
         name if names.count(name) == 1 else f"{path.stem}:{name}": vector
@@ -218,13 +238,14 @@ def read_truth(
 
         return read_column(sources[0], truth)
     classes, ids = reader.truth(path, said[path])
-    if runs is not None:
-        if len(classes) != runs.n_objects:
-            raise ValueError(
-                f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
-                f"in {path.name}."
-            )
-        check_order(runs.ids, ids, path)
+    if runs is None:
+        return reader.in_order(reader.objects, "the data", ids, path, classes)
+    classes = reader.in_order(runs.ids, "the runs", ids, path, classes)
+    if len(classes) != runs.n_objects:
+        raise ValueError(
+            f"truth must have one class per object ({runs.n_objects}), got {len(classes)} "
+            f"in {path.name}."
+        )
     return classes
 
 
@@ -242,36 +263,22 @@ def named(reader: TableReader, X: Any) -> Any:
     return pd.DataFrame(X, columns=list(reader.features), index=reader.objects)
 
 
-def read_objects(path: Path, runs: Any) -> dict[str, Any]:
+def read_objects(reader: TableReader, path: Path, runs: Any) -> dict[str, Any]:
     """Read what is known about the objects, one row for each object of the runs."""
     from wellsep.tables.reading import read_table
 
     table = read_table(path, gaps=True)
     found = dict(zip(table.names, table.columns, strict=True))
-    for name, values in found.items():
-        if runs is not None and len(values) != runs.n_objects:
+    if runs is None:
+        return found
+    for name, column in found.items():
+        values = found[name] = reader.in_order(runs.ids, "the runs", table.ids, path, column)
+        if len(values) != runs.n_objects:
             raise ValueError(
                 f"objects must have one row per object ({runs.n_objects}), got {len(values)} in "
                 f"{path.name}, column {name!r}."
             )
-    check_order(None if runs is None else runs.ids, table.ids, path)
     return found
-
-
-def check_order(first: Any, second: Any, path: Path) -> None:
-    """Refuse a file that has the same ids as another one in another order."""
-    import numpy as np
-
-    if first is None or second is None or len(first) != len(second):
-        return
-    a, b = np.asarray(first).astype(str), np.asarray(second).astype(str)
-    if (a != b).any() and (np.sort(a) == np.sort(b)).all():
-        where = int(np.flatnonzero(a != b)[0])
-        raise ValueError(
-            f"ids must come in the same order in all files, got {str(b[where])!r} for "
-            f"{str(a[where])!r} in row {where + 1} of {path.name}; sort the files alike, or say "
-            "--ids none."
-        )
 
 
 def _read_matrix(path: Path, space: str | None) -> Any:

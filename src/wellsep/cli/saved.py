@@ -95,10 +95,14 @@ def report(
         found,
         output,
         runs=source,
-        truth=None if truth is None else read_truth(reader, truth, runs or (), said),
+        truth=None
+        if truth is None
+        else read_truth(reader, truth, runs or (), said, source if ranked else None),
         layout=layout,
         title=title,
-        objects=None if objects is None else read_objects(objects, source if ranked else None),
+        objects=None
+        if objects is None
+        else read_objects(reader, objects, source if ranked else None),
         command=command_of(context),
     )
     reader.tell()

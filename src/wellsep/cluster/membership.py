@@ -15,6 +15,7 @@ from wellsep._checks.arrays import (
     check_positions,
     to_numpy,
 )
+from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count, need_pandas
 from wellsep.compute.statistics.cluster_prototypes import Around
@@ -257,6 +258,7 @@ def membership_report(
     """
     if ids is None:
         ids = X.index if hasattr(X, "iloc") else getattr(X, "names", None)
+    labels = in_order_of(X, labels)
     X = checked_objects(X)
     check_jobs(n_jobs)
     names = np.arange(len(X)) if ids is None else to_numpy(ids, "ids")

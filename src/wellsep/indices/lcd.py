@@ -18,7 +18,7 @@ from wellsep._checks.arrays import (
     check_positions,
     to_numpy,
 )
-from wellsep._checks.labels import NOISE
+from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count
 from wellsep.compute.data.opening import device_of, open_space
@@ -159,7 +159,7 @@ def local_connectivity(
     """
     check_choice("noise", noise, VALUE_POLICIES)
     data = checked_objects(X)
-    partition = encode(labels, n_objects=len(data), noise=noise)
+    partition = encode(in_order_of(X, labels), n_objects=len(data), noise=noise)
     around, unit = open_around(data, partition, centers)
     return measure(around, unit, partition, n_neighbors, n_jobs)
 

@@ -19,7 +19,7 @@ from wellsep._checks.arrays import (
     is_torch,
     to_numpy,
 )
-from wellsep._checks.labels import as_labels
+from wellsep._checks.labels import as_labels, in_order_of
 from wellsep._checks.values import check_random_state
 from wellsep._text.sentences import shown
 from wellsep.compute.data.opening import open_space
@@ -116,6 +116,7 @@ def open_task(
     data = open_data(X, asked)
     weights = check_weights(sample_weight, data.shape[0])
     _refuse_weights(asked, weights)
+    labels = in_order_of(X, labels)
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
     counted, weights = drop_weightless(partitions, weights)
     space = open_space(data, device=device, n_jobs=n_jobs)
@@ -355,7 +356,7 @@ def draw_objects(
             f"sample_size must be None where X is on Dask, got {shown(size)}; take the rows "
             "yourself, or use wellsep.silhouette_estimate."
         )
-    entry = find(metric)
+    entry, labels = find(metric), in_order_of(X, labels)
     if entry.opens is not None and not isinstance(X, PairSpace):
         X = entry.opens(X)
     if isinstance(X, PairSpace):

@@ -19,6 +19,7 @@ from wellsep._checks.arrays import (
     is_dask,
     to_numpy,
 )
+from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
 from wellsep.compute.data.safe_units import in_safe_units
@@ -197,6 +198,7 @@ class _Memory:
 def _in_memory(X: Any, labels: Any, sample_weight: Any, noise: str) -> _Memory:
     data = to_numpy(check_data(X))
     weights = check_weights(sample_weight, len(data))
+    labels = in_order_of(X, labels)
     partitions = Partitions.from_labels(labels, n_objects=len(data), noise=noise)
     _refuse_many(len(partitions))
     kept, weights = drop_weightless(partitions, weights)

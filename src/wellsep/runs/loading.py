@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_flag, check_path
 from wellsep._files.arrays import read_json
@@ -23,10 +21,11 @@ from wellsep.runs.folder import FACTS, check_manifest, read_run_folder
 from wellsep.runs.folder_names import check_name, natural_key
 from wellsep.runs.folder_places import FILES, MANIFEST, list_places, may_hold_runs, read_one_version
 from wellsep.runs.joining import below
-from wellsep.runs.parts_of_tables import check_equal_ids, read_part
+from wellsep.runs.parts_of_tables import read_part
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import read_square_table, stored_space
 from wellsep.runs.tables_on_disk import stored_zarr
+from wellsep.tables.matching import match_rows
 
 _DEEPEST = 8  # levels of subfolders
 _TABLES = (".npy", ".csv", ".tsv", ".parquet", ".zarr")
@@ -48,8 +47,9 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
     * pairs ``name.embedding.csv`` and ``name.labels.csv``. In place of the first,
       ``name.distances.csv`` holds distances. ``.tsv``, ``.parquet``, ``.npy`` and arrays of the
       package zarr, ``.zarr``, are read too. A column names the objects if it has no name, is
-      called id or index, or holds words or barcodes that never come twice. A first row of numbers
-      is a header only if it reads 0, 1, 2, …
+      called id, index or barcode, or comes first and holds words that never come twice. Where both
+      files have ids, labels are put in the order of the embedding. A first row of numbers is a
+      header only if it reads 0, 1, 2, …
 
     Anything else, and names that begin with a dot, is left alone. Embeddings stay on disk
     until they are used (``.npy`` memory-mapped) unless they are compressed or in a CSV table.
@@ -225,7 +225,7 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
         what = f"run.json of run {name!r}"
         manifest = check_manifest(read_json(read_bytes(files["manifest"], what), what), what)
     arrays: dict[str, Any] = {}
-    columns: list[np.ndarray] = []
+    ids: dict[str, Any] = {}
     for kind in FILES:
         if kind not in files:
             continue
@@ -233,16 +233,18 @@ def _read_tables(name: str, files: dict[str, Path]) -> Run:
         if files[kind].suffix == ".npy":
             arrays[kind] = stored_space(files[kind], what)
         elif files[kind].stem.endswith(".distances"):
-            arrays[kind], ids = read_square_table(files[kind], what)
-            columns += [] if ids is None else [ids]
+            arrays[kind], ids[kind] = read_square_table(files[kind], what)
         elif files[kind].suffix == ".zarr":
             arrays[kind] = stored_zarr(files[kind], what)
         else:
-            arrays[kind], ids = read_part(files[kind], kind, what)
-            columns += [] if ids is None else [ids]
-    if len(columns) == 2 and len(columns[0]) == len(columns[1]):
-        check_equal_ids(columns[0], columns[1], name)
-    if columns:
-        arrays.setdefault("ids", columns[0])
+            arrays[kind], ids[kind] = read_part(files[kind], kind, what)
+    first, second = ids.get("embedding"), ids.get("labels")
+    if "labels" in files and "embedding" in files:
+        names = (files[kind].name for kind in ("embedding", "labels"))
+        rows, _ = match_rows(first, second, *names)
+        if rows is not None:
+            arrays["labels"] = arrays["labels"][rows]
+    if first is not None or second is not None:
+        arrays.setdefault("ids", second if first is None else first)
     facts = {fact: manifest.get(fact) for fact in FACTS}
     return Run(manifest.get("name", name), **arrays, **facts)

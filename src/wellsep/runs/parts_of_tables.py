@@ -27,14 +27,3 @@ def read_part(path: Path, kind: str, what: str) -> tuple[Any, np.ndarray | None]
             "write one file for each partition."
         )
     return table.columns[0], table.ids
-
-
-def check_equal_ids(first: np.ndarray, second: np.ndarray, name: str) -> None:
-    """Refuse ids that differ between the two files of a run."""
-    differ = np.flatnonzero(first.astype(np.str_) != second.astype(np.str_))
-    if differ.size:
-        where = int(differ[0])
-        raise ValueError(
-            f"ids of run {name!r} must be equal in its two files, got {str(first[where])!r} and "
-            f"{str(second[where])!r} at position {where}; sort the objects alike."
-        )

@@ -207,8 +207,11 @@ class Run:
         sizes = {p.kind: p.shape[0] for p in (self._part(k) for k in _KINDS) if p is not None}
         if len(set(sizes.values())) > 1:
             listed = ", ".join(f"{count} in {kind}" for kind, count in sizes.items())
+            header = sizes.get("labels", 0) == sizes.get("embedding", 0) + 1
+            remedy = "; if a header 0 was read as a label, write the labels under a name"
             raise ValueError(
-                f"run {self.name!r} must have the same number of objects throughout, got {listed}."
+                f"run {self.name!r} must have the same number of objects throughout, got {listed}"
+                f"{remedy if header else ''}."
             )
 
     def _part(self, kind: str) -> Part | None:

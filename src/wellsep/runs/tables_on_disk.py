@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_count,
-)
+from wellsep._checks.arrays import check_count, may_name_ids
 from wellsep._checks.values import check_path
 from wellsep._files.arrays import Stored, stored_npy
-from wellsep.tables.reading import may_name_ids, read_table
+from wellsep.tables.reading import pandas_index, read_table
 from wellsep.tables.text import is_index_name
 
 CHUNK_BYTES = 64 << 20
@@ -107,7 +105,12 @@ def stored_parquet(path: Path, what: str) -> tuple[Stored | np.ndarray, np.ndarr
         # No pyarrow, or not a table: reading it says what is wrong.
         return _read_now(path, what)
     names = schema.names
-    places = [i for i, name in enumerate(names) if is_index_name(name, i == 0 and len(names) > 1)]
+    index = pandas_index(schema)
+    places = [
+        i
+        for i, name in enumerate(names)
+        if name in index or is_index_name(name, i == 0 and len(names) > 1)
+    ]
     columns = [name for i, name in enumerate(names) if i not in places]
     if any(map(may_name_ids, columns)):  # decided by the values
         return _read_now(path, what)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from wellsep._checks.arrays import may_name_ids
 from wellsep._files.arrays import (
     members,
     read_npz,
@@ -25,8 +26,6 @@ from wellsep.tables.writing import is_number
 _MATRIX_KEYS = ("X", "data", "embedding")
 _LABEL_KEYS = ("labels", "y")
 READABLE = ".csv, .tsv, .txt (also .gz), .parquet, .npy, .npz"
-# Names that ids often have: they hold ids if no value comes twice.
-_ID_LIKE = re.compile(r"(?i:(.*[_ .-])?(ids?|barcodes?|uuid)|row[_ .]?names?)|.*[a-z](ID|Id)s?")
 NO_IDS = "none"
 
 
@@ -120,8 +119,8 @@ def read_table(
     * The first row is a header if it holds a name: a word over numbers, or words that do not come
       again below them. A row of numbers is a header only if it reads 0, 1, 2, …
     * Ids are the column without a name that pandas and R write first, one called id or index,
-      one with another name for ids (barcode, sample_id) or of words, if no value comes twice. The
-      first such column gives the ids; the others are left out.
+      one with another name for ids (barcode, sample_id) or a first column of words, if no value
+      comes twice. The first such column gives the ids; the others are left out.
     * A separator other than the file's usual one (comma, semicolon, tab) is recognised.
 
     ``choice`` decides otherwise. With ``gaps`` cells may be empty: NaN, or an empty text.
@@ -129,13 +128,14 @@ def read_table(
     path, kind = _existing(path)
     what = path.name if what is None else what
     if kind == ".parquet":
-        names, columns = _read_parquet(path, what, gaps)
+        names, columns, index = _read_parquet(path, what, gaps)
         header, separator = True, None
     else:
         names, columns, header, separator = read_text(
             path, SEPARATORS[kind], what, header=choice.header, gaps=gaps
         )
-    places = _places_of_ids(names, columns, choice, what)
+        index = []
+    places = _places_of_ids(names, columns, index, choice, what)
     chosen = _chosen(names, places, choice, what)
     return Table(
         names=tuple(names[place] for place in chosen),
@@ -242,15 +242,14 @@ def is_table(path: str | os.PathLike[str]) -> bool:
     return _existing(path)[1] not in (".npy", ".npz")
 
 
-def may_name_ids(name: str) -> bool:
-    """Tell whether a column holds ids by its name if no value comes twice: barcode, sample_id."""
-    return _ID_LIKE.fullmatch(name.strip()) is not None
-
-
 def _places_of_ids(
-    names: list[str], columns: list[np.ndarray], choice: TableChoice, what: str
+    names: list[str],
+    columns: list[np.ndarray],
+    index: list[str],
+    choice: TableChoice,
+    what: str,
 ) -> list[int]:
-    """The columns that hold ids, the one that gives them first."""
+    """The columns that hold ids, the one that gives them first; ``index`` are pandas' own."""
     if choice.ids is not None:
         if choice.ids == NO_IDS and NO_IDS not in names:
             return []
@@ -264,13 +263,14 @@ def _places_of_ids(
     places = [
         place
         for place, name in enumerate(names)
-        if is_index_name(name, first=place == 0 and len(names) > 1)
+        if name in index or is_index_name(name, first=place == 0 and len(names) > 1)
     ]
     for place, (name, column) in enumerate(zip(names, columns, strict=True)):
         if len(places) == len(names) - 1:  # what is left over is data
             break
         if place not in places and column.ndim == 1:
-            places += [place] * _are_ids(column, named=may_name_ids(name))
+            named = may_name_ids(name)
+            places += [place] * ((named or place == 0) and _are_ids(column, named=named))
     return places
 
 
@@ -339,10 +339,15 @@ def _rows(name: str, array: np.ndarray, what: str) -> dict[str, np.ndarray]:
     raise ValueError(f"{what} must hold a vector or an (M, n) array, got shape {array.shape}.")
 
 
-def _read_parquet(path: Path, what: str, gaps: bool) -> tuple[list[str], list[np.ndarray]]:
-    """Names and columns; a column of equally long lists (vectors) becomes a matrix."""
+def _read_parquet(
+    path: Path, what: str, gaps: bool
+) -> tuple[list[str], list[np.ndarray], list[str]]:
+    """Names, columns, and which of them pandas wrote as its index.
+
+    A column of equally long lists (vectors) becomes a matrix.
+    """
     try:
-        found = _parquet_columns(path)
+        found, index = _parquet_columns(path)
     except ImportError:
         raise ImportError(
             f"{what} needs the package pyarrow or polars, and neither is installed. "
@@ -357,11 +362,17 @@ def _read_parquet(path: Path, what: str, gaps: bool) -> tuple[list[str], list[np
     for name, (_, missing) in found.items():
         if missing and not gaps:
             raise ValueError(f"{what} must have no empty cells, got some in column {name!r}.")
-    return list(found), [_as_column(values) for values, _ in found.values()]
+    return list(found), [_as_column(values) for values, _ in found.values()], index
 
 
-def _parquet_columns(path: Path) -> dict[str, tuple[np.ndarray, int]]:
-    """By name the values of a column, and how many are missing."""
+def pandas_index(schema: Any) -> list[str]:
+    """The columns of a Parquet file that pandas wrote as its index."""
+    told = schema.pandas_metadata or {}
+    return [name for name in told.get("index_columns", ()) if isinstance(name, str)]
+
+
+def _parquet_columns(path: Path) -> tuple[dict[str, tuple[np.ndarray, int]], list[str]]:
+    """By name the values of a column and how many are missing; and the columns of the index."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -369,7 +380,7 @@ def _parquet_columns(path: Path) -> dict[str, tuple[np.ndarray, int]]:
         import polars as pl
 
         series = pl.read_parquet(path).get_columns()
-        return {s.name: (s.to_numpy(), s.null_count()) for s in series}
+        return {s.name: (s.to_numpy(), s.null_count()) for s in series}, []
     with pq.ParquetFile(path) as file:
         table = file.read()
     columns = {}
@@ -377,7 +388,7 @@ def _parquet_columns(path: Path) -> dict[str, tuple[np.ndarray, int]]:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         columns[name] = (column.to_numpy(), column.null_count)
-    return columns
+    return columns, pandas_index(table.schema)
 
 
 def _as_column(values: np.ndarray) -> np.ndarray:

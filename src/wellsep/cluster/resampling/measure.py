@@ -17,7 +17,7 @@ from wellsep._checks.arrays import (
     is_torch,
     to_numpy,
 )
-from wellsep._checks.labels import NOISE
+from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_function, check_jobs, check_random_state, check_text
 from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import fit_labels, last_step, weight_params
@@ -145,6 +145,7 @@ def stability(
     if model is not None and isinstance(X, PairSpace):
         model = of_distances(model)
     pairwise, metric = _how_compared(model, metric, isinstance(X, PairSpace))
+    labels = in_order_of(X, labels)
     X = _check_objects(X, pairwise, model)
     n = X.shape[0]
     weights = check_weights(sample_weight, n)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_data, to_numpy
-from wellsep._checks.labels import as_vector
+from wellsep._checks.labels import as_vector, in_order_of
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, shown
 from wellsep.compute.data.opening import open_space
@@ -98,7 +98,7 @@ def describe_clusters(
     n = len(data)
     check_count("n_exemplars", n_exemplars)
     check_choice("noise", noise, VALUE_POLICIES)
-    partition = encode(labels, n_objects=n, noise=noise)
+    partition = encode(in_order_of(X, labels), n_objects=n, noise=noise)
     if len(partition.classes[0]) == 0:
         raise UndefinedIndex(
             f"labels must have at least one cluster, got noise (-1) for all {n} objects."
