@@ -17,6 +17,7 @@ from wellsep.compute.data.opening import device_of
 from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.partitions import Classes, Partitions, is_noise
 
+CELLS = 1 << 21  # of the tables that are counted in one go
 DENSE = 8  # a table with more cells than this times the objects is counted by sorting
 ROUND = 64  # partitions that are compared with all others before progress is told
 REACH, MORE = 9.0, 12.0  # chance is summed over 9 standard deviations of an overlap and 12 objects
@@ -160,6 +161,39 @@ def best_jaccards(
     best = np.zeros(n_first)
     np.maximum.at(best, a, np.divide(common, union, out=np.zeros(len(a)), where=union > 0))
     return best
+
+
+def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K, B) for each cluster of one partition its best Jaccard similarity with B others.
+
+    ``first`` (n,) and ``others`` (B, n) are codes without gaps; those below 0 are in no cluster,
+    but their objects count in the clusters of the other side. The second array has the code of the
+    cluster that matches best, the first of several, and -1 where none has an object in common.
+
+    >>> similarity, match = best_matches(np.array([0, 0, 1, 1, 1]), np.array([[0, 0, 0, 1, -1]]))
+    >>> similarity.round(3).tolist(), match.tolist()
+    ([[0.667], [0.333]], [[0], [1]])
+    """
+    n_first, n = int(first.max(initial=-1)) + 1, len(first)
+    widths = others.max(axis=1, initial=-1) + 2  # the first column of each table is noise
+    similarity = np.zeros((n_first, len(others)))
+    match = np.full((n_first, len(others)), -1, dtype=np.intp)
+    cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))
+    for some in np.split(np.arange(len(others)), np.flatnonzero(np.diff(cost // CELLS)) + 1):
+        starts = np.concatenate([[0], np.cumsum(widths[some])])
+        keys = (first + 1).astype(np.int64) * starts[-1] + 1
+        keys = keys + others[some] + starts[:-1, None]
+        tables = np.bincount(keys.ravel(), minlength=(n_first + 1) * starts[-1])
+        tables = tables.reshape(n_first + 1, starts[-1])
+        sizes, common = tables.sum(axis=0), tables[1:].astype(np.float64)
+        common[:, starts[:-1]] = 0
+        own = np.bincount(first[first >= 0], minlength=n_first)
+        shares = common / (own[:, None] + sizes - common)
+        for b, low, high in zip(some.tolist(), starts[:-1], starts[1:], strict=True):
+            best = shares[:, low:high].argmax(axis=1)
+            match[:, b] = best - 1
+            similarity[:, b] = shares[np.arange(n_first), low + best]
+    return similarity, match
 
 
 def own_jaccards(

@@ -1,0 +1,435 @@
+"""Agreed groups of the best run, open questions about the others, and labels that settle them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wellsep._checks.labels import NOISE
+from wellsep._files.records import Record, Result, freeze
+from wellsep._text.sentences import count, listing, shown
+from wellsep.compute.statistics.contingency import best_matches
+
+AGREED = 0.75  # smallest Jaccard similarity with a cluster of every contender
+LINKED = 0.25  # share of the smaller of two clusters from which on they overlap
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True, eq=False)
+class Side(Record):
+    """One answer to a question.
+
+    Attributes
+    ----------
+    words : str
+        Such as "one group"; no two sides of a question have the same.
+    share : float
+        Share of the draws whose first run says so.
+    runs : tuple of str
+        The contenders that say so, the one with the largest share first.
+    groups : tuple of str
+        Names of the groups that the objects are in.
+    codes : ndarray of shape (objects of the question,)
+        The group of each object; -1 for noise.
+    moved : ndarray of positions
+        The objects of the question that leave their group of the best run.
+    """
+
+    words: str
+    share: float
+    runs: tuple[str, ...]
+    groups: tuple[str, ...]
+    codes: np.ndarray
+    moved: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Question(Record):
+    """Clusters of the best run that some contenders join, split or cut in another way.
+
+    Attributes
+    ----------
+    id : str
+        The labels of its clusters, joined by "+". A cluster is in one question at most.
+    text : str
+        Such as "6 and 13: one group or two?".
+    clusters : tuple of str
+        Labels of the clusters of the best run that it is about.
+    beside : tuple of str
+        Agreed groups that they may belong to.
+    objects : ndarray of positions
+        The members of these clusters.
+    sides : tuple of Side
+        Two or more, the one with the largest share of the draws first.
+    """
+
+    id: str
+    text: str
+    clusters: tuple[str, ...]
+    beside: tuple[str, ...]
+    objects: np.ndarray
+    sides: tuple[Side, ...]
+
+    def side(self, answer: Any) -> Side:
+        """The side that an answer names, by its number from 0 or by its words."""
+        if (
+            isinstance(answer, int)
+            and not isinstance(answer, bool)
+            and 0 <= answer < len(self.sides)
+        ):
+            return self.sides[answer]
+        chosen = [side for side in self.sides if side.words == answer]
+        if not chosen:
+            choices = listing((repr(side.words) for side in self.sides), most=8)
+            raise ValueError(
+                f"the answer to question {self.id!r} must be one of {choices}, or its number "
+                f"from 0 to {len(self.sides) - 1}, got {shown(answer)}."
+            )
+        return chosen[0]
+
+
+@dataclass(frozen=True, eq=False)
+class AgreedGroups(Result):
+    """Which clusters of the best run every contender finds, and what is open about the others.
+
+    Attributes
+    ----------
+    run : str
+        The best run.
+    contenders : tuple of str
+        The runs that come first in some draw, and the best one.
+    shares : ndarray
+        The share of the draws in which each of them comes first.
+    clusters : tuple of str
+        The labels of the clusters of the best run.
+    codes : ndarray of shape (n,)
+        The cluster of each object in the best run, -1 for noise.
+    overlap : ndarray of shape (K,)
+        Smallest Jaccard similarity of each cluster with a cluster of every contender.
+    is_agreed : ndarray of shape (K,), bool
+    questions : tuple of Question
+    why : str
+        Why there are no agreed groups, where they cannot be told; else empty.
+    """
+
+    run: str
+    contenders: tuple[str, ...]
+    shares: np.ndarray
+    clusters: tuple[str, ...]
+    codes: np.ndarray
+    overlap: np.ndarray
+    is_agreed: np.ndarray
+    questions: tuple[Question, ...] = ()
+    why: str = ""
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(K,) objects of each cluster of the best run."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.clusters))
+
+    @property
+    def n_objects_agreed(self) -> int:
+        """Objects in agreed groups."""
+        return int(self.sizes[self.is_agreed].sum())
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the clusters of the best run, agreed ones first."""
+        asked = {label: question.id for question in self.questions for label in question.clusters}
+        order = np.lexsort((-self.overlap, ~self.is_agreed))
+        labels = [self.clusters[at] for at in order]
+        return {
+            "cluster": labels,
+            "size": self.sizes[order].tolist(),
+            "overlap": self.overlap[order].tolist(),
+            "agreed": self.is_agreed[order].tolist(),
+            "question": [asked.get(label) for label in labels],
+        }
+
+    def sentences(self) -> Iterator[str]:
+        """Say how many groups are agreed, and what is open."""
+        if self.why:
+            yield self.why
+            return
+        n, n_open = int(self.is_agreed.sum()), len(self.questions)
+        objects = f"({self.n_objects_agreed:,} of {count(len(self.codes), 'object')}) "
+        groups = f"{count(n, 'group')} {objects}" if n else "No group "
+        yield (
+            f"{groups}{'are' if n > 1 else 'is'} found by every contender; "
+            f"{count(n_open, 'question')} {'is' if n_open == 1 else 'are'} open."
+        )
+
+    def settle(self, answers: Mapping[str, Any] | None = None) -> np.ndarray:
+        """(n,) a group name per object: agreed groups, and the answer to every question.
+
+        A question without an answer follows the largest share of the draws. Noise stays noise.
+
+        Parameters
+        ----------
+        answers : mapping of question id to the words or the number of a side, optional
+        """
+        given = dict(answers or {})
+        unknown = [key for key in given if key not in {q.id for q in self.questions}]
+        if unknown:
+            ids = listing((repr(q.id) for q in self.questions), most=8) or "none"
+            raise ValueError(f"answers must be to open questions ({ids}), got {shown(unknown[0])}.")
+        labels = np.array([*self.clusters, str(NOISE)], dtype=object)[self.codes]  # the last: noise
+        for question in self.questions:
+            side = question.side(given[question.id]) if question.id in given else question.sides[0]
+            groups = np.array([*side.groups, str(NOISE)], dtype=object)
+            labels[question.objects] = groups[side.codes]
+        settled: np.ndarray = labels.astype(str)
+        return settled
+
+
+class _Overlap(NamedTuple):
+    """How one contender cuts the clusters of the best run."""
+
+    codes: np.ndarray  # (n,)
+    links: dict[int, list[int]]  # cluster of the best run -> its clusters here, largest first
+    agreed: dict[int, int]  # cluster here -> the agreed cluster that it is
+
+
+def find_agreed(
+    codes: np.ndarray,
+    shares: np.ndarray,
+    clusters: tuple[str, ...],
+    contenders: tuple[str, ...],
+    threshold: float = AGREED,
+) -> AgreedGroups:
+    """Compare the clusters of the best run with those of all contenders.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (C, n)
+        The contenders, the best run first; whole numbers from 0 without gaps, noise below 0.
+    shares : ndarray of shape (C,)
+        The share of the draws in which each comes first.
+    clusters : tuple of str
+        The label of each code of the best run.
+    contenders : tuple of str
+        Names of the runs.
+    threshold : float
+        Jaccard similarity from which on two clusters are one; above .5, where the match is unique.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1]])
+    >>> found = find_agreed(codes, np.array([0.6, 0.4]), ("a", "b", "c"), ("three", "two"))
+    >>> found.is_agreed.tolist(), found.questions[0].text
+    ([True, False, False], 'b and c: one group or two?')
+    >>> found.settle({"b+c": "one group"}).tolist()
+    ['a', 'a', 'a', 'b+c', 'b+c', 'b+c', 'b+c']
+    """
+    best = codes[0]
+    similarity, match = best_matches(best, codes[1:])
+    overlap = similarity.min(axis=1, initial=1.0)
+    is_agreed = overlap >= threshold
+    cuts = [
+        _cut(best, other, {int(match[c, s]): int(c) for c in np.flatnonzero(is_agreed)})
+        for s, other in enumerate(codes[1:])
+    ]
+    same = {int(c): [int(c)] for c in np.flatnonzero(~is_agreed)}
+    cuts.insert(0, _Overlap(best, same, {int(c): int(c) for c in np.flatnonzero(is_agreed)}))
+    questions = (
+        _ask(members, cuts, shares, clusters, contenders)
+        for members in _connected(np.flatnonzero(~is_agreed).tolist(), cuts)
+    )
+    return AgreedGroups(
+        run=contenders[0],
+        contenders=contenders,
+        shares=freeze(shares, float),
+        clusters=clusters,
+        codes=freeze(best),
+        overlap=freeze(overlap),
+        is_agreed=freeze(is_agreed),
+        questions=tuple(question for question in questions if len(question.sides) > 1),
+    )
+
+
+def _cut(best: np.ndarray, other: np.ndarray, agreed: dict[int, int]) -> _Overlap:
+    """Which clusters of another run each cluster of the best one overlaps with."""
+    n_best, n_other = int(best.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1
+    table = np.zeros((n_best, n_other), dtype=np.intp)
+    both = (best >= 0) & (other >= 0)
+    np.add.at(table, (best[both], other[both]), 1)
+    own, theirs = np.bincount(best[best >= 0]), np.bincount(other[other >= 0])
+    linked = (table >= LINKED * np.minimum.outer(own, theirs)) & (table > 0)
+    links = {}
+    for cluster in sorted(set(range(n_best)) - set(agreed.values())):
+        order = np.argsort(-table[cluster], kind="stable")
+        overlapping = order[linked[cluster, order]].tolist()
+        # One that is scattered is linked with the largest part of it.
+        links[cluster] = overlapping or order[:1][table[cluster, order[:1]] > 0].tolist()
+    return _Overlap(other, links, agreed)
+
+
+def _connected(clusters: list[int], cuts: Iterable[_Overlap]) -> list[list[int]]:
+    """Clusters of the best run in groups that some contender connects, but by agreed groups."""
+    parent = {cluster: cluster for cluster in clusters}
+
+    def root(cluster: int) -> int:
+        while parent[cluster] != cluster:
+            cluster = parent[cluster]
+        return cluster
+
+    for cut in cuts:
+        seen: dict[int, int] = {}
+        for cluster, overlapping in cut.links.items():
+            for other in overlapping:
+                if other not in cut.agreed:
+                    first = seen.setdefault(other, cluster)
+                    parent[max(root(first), root(cluster))] = min(root(first), root(cluster))
+    groups = defaultdict(list)
+    for cluster in clusters:
+        groups[root(cluster)].append(cluster)
+    return list(groups.values())
+
+
+Groups = tuple[
+    tuple[int, tuple[int, ...]], ...
+]  # (agreed cluster or -1, clusters with a part in it)
+
+
+def _ask(
+    members: list[int],
+    cuts: list[_Overlap],
+    shares: np.ndarray,
+    clusters: tuple[str, ...],
+    contenders: tuple[str, ...],
+) -> Question:
+    """One question: contenders that put the clusters together alike are on one side."""
+    sides: dict[Groups, list[int]] = defaultdict(list)
+    for s, cut in enumerate(cuts):
+        parts = defaultdict(list)
+        for cluster in members:
+            for other in cut.links[cluster]:
+                parts[other].append(cluster)
+        sides[tuple(sorted((cut.agreed.get(g, -1), tuple(c)) for g, c in parts.items()))].append(s)
+    best = cuts[0].codes
+    objects = np.flatnonzero(np.isin(best, members))
+    share = {key: float(shares[runs].sum()) for key, runs in sides.items()}
+    order = sorted(sides, key=lambda key: (-share[key], sides[key][0]))
+    words = _words(members, order, clusters)
+    answers = []
+    for key in order:
+        runs = sorted(sides[key], key=lambda s: (-shares[s], s))
+        cut = cuts[0] if 0 in runs else cuts[runs[0]]
+        groups, codes, is_agreed = _groups(members, cut, objects, best, clusters)
+        moved = objects[_moved(best[objects], codes, is_agreed)]
+        named = tuple(contenders[s] for s in runs)
+        answers.append(Side(words[key], share[key], named, groups, freeze(codes), freeze(moved)))
+    beside = sorted({a for key in order for a, _ in key if a >= 0})
+    return Question(
+        id="+".join(clusters[c] for c in members),
+        text=_text(members, order, clusters),
+        clusters=tuple(clusters[c] for c in members),
+        beside=tuple(clusters[a] for a in beside),
+        objects=freeze(objects),
+        sides=tuple(answers),
+    )
+
+
+def _groups(
+    members: list[int],
+    cut: _Overlap,
+    objects: np.ndarray,
+    best: np.ndarray,
+    clusters: tuple[str, ...],
+) -> tuple[tuple[str, ...], np.ndarray, list[bool]]:
+    """Names of the groups of a side, the group of each object, and which groups are agreed ones.
+
+    The objects of a cluster that are in none of these groups go where most of it goes.
+    """
+    others = sorted({g for c in members for g in cut.links[c]})
+    is_agreed = [g in cut.agreed for g in others]
+    names = [
+        clusters[cut.agreed[g]] if g in cut.agreed
+        else "+".join(clusters[c] for c in members if g in cut.links[c])
+        for g in others
+    ]  # fmt: skip
+    for name in {name for name in names if names.count(name) > 1}:
+        for i, at in enumerate([at for at, one in enumerate(names) if one == name], 1):
+            names[at] = f"{name}.{i}"
+    codes = np.full(len(objects), -1)
+    for c in members:
+        own = best[objects] == c
+        for g in reversed(cut.links[c]):  # the largest last: it also takes the rest
+            codes[own & ((cut.codes[objects] == g) | (g == cut.links[c][0]) & (codes < 0))] = (
+                others.index(g)
+            )
+    return tuple(names), codes, is_agreed
+
+
+def _moved(best: np.ndarray, codes: np.ndarray, is_agreed: list[bool]) -> np.ndarray:
+    """(objects,) whether each leaves the largest part of its cluster, or joins a larger one."""
+    moved = codes < 0
+    for c in np.unique(best):
+        own = np.bincount(codes[(best == c) & (codes >= 0)], minlength=1)
+        moved |= (best == c) & (codes != own.argmax())
+    for group, agreed in enumerate(is_agreed):
+        inside = codes == group
+        largest = -1 if agreed or not inside.any() else np.bincount(best[inside]).argmax()
+        moved |= inside & (best != largest)
+    return moved
+
+
+def _words(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -> dict[Groups, str]:
+    """What each side says, in words that no other side has."""
+    joins = any(agreed >= 0 for side in sides for agreed, _ in side)
+    words = {side: _say(members, side, clusters, joins) for side in sides}
+    for side, text in words.items():
+        if list(words.values()).count(text) > 1:
+            words[side] = f"{text}: {_composition(side, clusters)}"
+    return words
+
+
+def _say(members: list[int], side: Groups, clusters: tuple[str, ...], joins: bool) -> str:
+    homes = [clusters[agreed] for agreed, _ in side if agreed >= 0]
+    n_free = len(side) - len(homes)
+    groups = f"{_number(n_free)} {'group' if n_free < 2 else 'groups'}"
+    if not homes:
+        return "stays apart" if joins and len(members) == n_free == 1 else groups
+    if len(members) == len(side) == 1:
+        return f"belongs to {homes[0]}"
+    into = " and ".join(homes)
+    return f"divided between {into}" if not n_free else f"{groups}, and a part in {into}"
+
+
+def _composition(side: Groups, clusters: tuple[str, ...]) -> str:
+    """The groups of a side by the clusters that they have a part of."""
+    where = [c for _, members in side for c in members]
+    texts = []
+    for agreed, members in side:
+        of = (f"{'part of ' * (where.count(c) > 1)}{clusters[c]}" for c in members)
+        texts.append(" with ".join([*of, *([clusters[agreed]] if agreed >= 0 else [])]))
+    return "; ".join(texts)
+
+
+def _text(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -> str:
+    names = listing((clusters[c] for c in members), most=6)
+    homes = sorted({agreed for side in sides for agreed, _ in side if agreed >= 0})
+    numbers = sorted({len(side) for side in sides})
+    if len(members) == 1:
+        if homes:
+            return f"Does {names} belong to {' or '.join(clusters[a] for a in homes)}?"
+        if numbers == [0, 1]:
+            return f"Is {names} a group?"
+        return f"Is {names} {_ways(numbers)}?"
+    return f"{names}: {_ways(numbers) if len(numbers) > 1 else 'where is the border'}?"
+
+
+def _ways(numbers: list[int]) -> str:
+    """Such as "one group or three"; "how many groups" if there are too many ways."""
+    if len(numbers) > 3:
+        return "how many groups"
+    first = "one group" if numbers[0] == 1 else f"{_number(numbers[0])} groups"
+    rest = [_number(n) for n in numbers[1:]]
+    return " or ".join([", ".join([first, *rest[:-1]]), *rest[-1:]])
+
+
+def _number(n: int) -> str:
+    return NUMBERS[n] if n < len(NUMBERS) else str(n)

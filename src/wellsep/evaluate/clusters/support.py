@@ -1,0 +1,103 @@
+"""Support: how far the better runs find a cluster again, and with it each of its objects."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from wellsep.compute.engine.threads import effective_jobs, in_threads
+from wellsep.compute.statistics.contingency import best_matches
+
+MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
+
+
+class Voters(NamedTuple):
+    """The better half of the runs other than one, and what each of them weighs."""
+
+    runs: np.ndarray  # (B,) positions among the distinct partitions
+    weights: np.ndarray  # (B,) that add up to 1
+
+
+def better_half(rank: np.ndarray, weights: np.ndarray, run: int) -> Voters:
+    """The runs other than ``run`` that are ranked in the better half of them.
+
+    Runs that tie with the last of them belong to it too, so that no name decides. ``rank`` and
+    ``weights`` are those of the distinct partitions; near copies share a weight, see
+    :func:`wellsep.evaluate.vote.weights.vote_weights`.
+
+    >>> better_half(np.array([1, 2, 3, 4, 4]), np.array([1, 1, 0.5, 0.5, 1]), 0).runs.tolist()
+    [1, 2]
+    """
+    others = np.delete(np.arange(len(rank)), run)
+    others = others[weights[others] > 0]
+    if not len(others):
+        return Voters(others, np.empty(0))
+    middle = np.sort(rank[others])[(len(others) - 1) // 2]
+    better = others[rank[others] <= middle]
+    if len(better) > MOST_RUNS:
+        better = better[np.argsort(rank[better], kind="stable")]
+        better = np.sort(better[np.linspace(0, len(better) - 1, MOST_RUNS).round().astype(int)])
+    return Voters(better, weights[better] / weights[better].sum())
+
+
+def cluster_support(
+    codes: np.ndarray, rank: np.ndarray, weights: np.ndarray, *, n_jobs: int | None = None
+) -> tuple[np.ndarray, ...]:
+    """(K,) for each distinct partition the support of its clusters; NaN without another run.
+
+    The support of a cluster is the mean over the better half of the other distinct partitions of
+    its best Jaccard similarity with one of their clusters. Noise is no cluster.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (D, n)
+        Distinct partitions, whole numbers from 0 without gaps; below 0: noise.
+    rank : ndarray of shape (D,)
+        In the final order, 1 = best.
+    weights : ndarray of shape (D,)
+        What each partition counts; near copies share one.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 2, 2]])
+    >>> [s.round(3).tolist() for s in cluster_support(codes, np.array([1, 2, 3]), np.ones(3))]
+    [[1.0, 0.667], [1.0, 0.667, 0.333], [0.667, 0.25, 0.667]]
+    """
+    support: list[np.ndarray] = [np.empty(0)] * len(codes)
+
+    def support_of(run: int) -> None:
+        voters = better_half(rank, weights, run)
+        similarity, _ = best_matches(codes[run], codes[voters.runs])
+        empty = np.full(len(similarity), np.nan)
+        support[run] = similarity @ voters.weights if len(voters.runs) else empty
+
+    jobs = min(effective_jobs(n_jobs), len(codes))
+    in_threads(jobs, support_of, iter([[(run,) for run in range(len(codes))]]))
+    return tuple(support)
+
+
+def object_support(
+    codes: np.ndarray, rank: np.ndarray, weights: np.ndarray, run: int
+) -> np.ndarray:
+    """(n,) the share of the better runs in which each object stays with its cluster's match.
+
+    The match of a cluster is the cluster of the other run with the best Jaccard similarity. NaN
+    for noise, and without another run. Parameters as in :func:`cluster_support`.
+
+    >>> codes = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 1]])
+    >>> object_support(codes, np.array([1, 2, 2]), np.ones(3), 0).tolist()
+    [1.0, 1.0, 0.5, 1.0, 1.0, 0.5]
+    """
+    voters = better_half(rank, weights, run)
+    own = codes[run]
+    if not len(voters.runs):
+        return np.full(len(own), np.nan)
+    _, match = best_matches(own, codes[voters.runs])
+    stays = np.zeros(len(own))
+    for b, (other, weight) in enumerate(zip(*voters, strict=True)):
+        matched = match[own, b]
+        stays += weight * ((codes[other] == matched) & (matched >= 0))
+    return np.where(own >= 0, stays, np.nan)
