@@ -169,11 +169,77 @@ def test_a_column_of_many_texts_is_left_out_with_a_note():
     assert any("name" in note for note in found.notes)
 
 
-def test_missing_values_of_features_are_refused_with_the_column():
+def test_missing_values_of_features_count_as_the_mean_and_are_told_of():
     pd = pytest.importorskip("pandas", reason="needs pandas")
-    more = pd.DataFrame({"age": [1.0, np.nan, 3.0, 4.0]})
-    with pytest.raises(ValueError, match="features must have no missing values, got some in 'age'"):
-        ws.describe_clusters([[0.0], [1], [5], [6]], [0, 0, 1, 1], features=more)
+    more = pd.DataFrame({"age": [1.0, np.nan, 3.0, 4.0], "sex": ["m", "f", "f", None]})
+    found = ws.describe_clusters([[0.0], [1], [5], [6]], [0, 0, 1, 1], features=more)
+    # Of age 1 and the mean 8/3 inside, 3 and 4 outside; of sex one of two is m, and none of two.
+    assert found.inside[0] == pytest.approx([(1 + 8 / 3) / 2, 0.5, 0.5])
+    assert found.outside[0] == pytest.approx([3.5, 0.5, 0.0])
+    assert any(note.startswith("Cells are missing in age and sex:") for note in found.notes)
+
+
+def mixed_frame():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    rng, truth = np.random.default_rng(0), np.arange(60) % 3
+    frame = pd.DataFrame({
+        "beak": rng.normal(9.0 * truth, 1), "island": np.array(["A", "B", "C"])[truth],
+        "sex": rng.choice(["m", "f"], 60), "tagged": rng.random(60) < 0.5,
+    })  # fmt: skip
+    frame.loc[3, "beak"], frame.loc[5, "sex"] = np.nan, None
+    return frame, truth
+
+
+def test_a_mixed_table_is_described_by_its_own_columns(recwarn):
+    frame, truth = mixed_frame()
+    table = ws.MixedTable(frame)
+    found = ws.describe_clusters(table, truth)
+    own = ws.describe_clusters(table, truth, features=frame)
+    assert found.features == own.features
+    assert found.features == ("beak", *(f"island = {i}" for i in "ABC"), "sex = f", "sex = m",
+                              "tagged")  # fmt: skip
+    np.testing.assert_allclose(found.inside, own.inside, atol=1e-12)
+    assert found.silhouette == pytest.approx(
+        [ws.silhouette_samples(table, truth)[truth == k].mean() for k in range(3)]
+    )
+    assert "often island = A (100% against 0%)" in found.explain()
+    assert not recwarn.list
+
+
+def test_default_indices_of_a_mixed_table_are_those_that_need_no_coordinates():
+    frame, truth = mixed_frame()
+    scores = ws.score_partitions(ws.MixedTable(frame), truth)
+    assert scores.indices == ("silhouette", "calinski_harabasz")
+    with pytest.raises(ValueError, match="must have coordinates for 'cfq'"):
+        ws.score_partitions(ws.MixedTable(frame), truth, ["silhouette", "cfq"])
+
+
+def test_memberships_in_a_mixed_table_raise_no_warning_of_numpy(recwarn):
+    frame, truth = mixed_frame()
+    # Objects on the prototype of their cluster, where a path to it has no length.
+    few = ws.MixedTable(frame[["island", "sex"]])
+    for table, labels in ((ws.MixedTable(frame), truth), (few, truth), (few, np.arange(60) % 4)):
+        report = ws.membership_report(table, labels)
+        assert not np.isnan(report.disagreements).any()
+    assert not recwarn.list
+
+
+def test_words_are_refused_with_the_table_that_takes_them():
+    frame, truth = mixed_frame()
+    with pytest.raises(TypeError, match=r"pass wellsep.MixedTable\(X\)"):
+        ws.silhouette_score(frame, truth)
+    with pytest.raises(ValueError, match=r"wellsep.KMedoids clusters words too"):
+        ws.KMeans(3).fit(frame)
+
+
+def test_clusters_made_in_other_columns_are_said_to_look_bad_in_these():
+    rng, truth = np.random.default_rng(0), np.arange(90) % 3
+    made_in = rng.normal(size=(90, 1)) + 9 * truth[:, None]
+    others = rng.normal(size=(90, 2))
+    assert any("pass those as X" in note for note in ws.describe_clusters(others, truth).notes)
+    found = ws.describe_clusters(made_in, truth, features=others)
+    assert not any("pass those as X" in note for note in found.notes)
+    assert (found.negative == 0).all()
 
 
 # --- noise, stability, bad input -----------------------------------------------------------------

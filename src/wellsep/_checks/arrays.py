@@ -339,6 +339,8 @@ def name_x(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         rule = "be a table of finite numbers"
         if "feature names should match" in str(error):
             rule = "have the columns of fit in their order; pass X[clusterer.feature_names_in_]"
+        elif "could not convert string" in str(error):
+            rule = "hold numbers; wellsep.KMedoids clusters words too, as wellsep.MixedTable(X)"
         raise type(error)(f"X must {rule}. {error}") from None
 
 

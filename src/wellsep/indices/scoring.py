@@ -66,7 +66,8 @@ def score_partitions(
         One or more partitions of the n objects (rows of an array, columns of a frame).
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``, with parameters where needed:
-        ``("davies_bouldin", {"q": 2})``.
+        ``("davies_bouldin", {"q": 2})``. Where X has no coordinates (`Distances`, `MixedTable`),
+        the default leaves out those that need them.
     convention : {None, "ace"}
         "ace" computes what the authors of ACE computed.
     sample_weight : array-like of shape (n,), optional
@@ -95,6 +96,8 @@ def score_partitions(
     >>> scores.best("silhouette")
     'good'
     """
+    if indices is DEFAULT_INDICES and isinstance(X, PairSpace):
+        indices = [name for name in DEFAULT_INDICES if INDICES[name].distances]
     asked = parse_indices(indices, convention)
     task = open_task(X, labels, asked, sample_weight, noise, device, n_jobs)
     return evaluate_and_keep(task, asked)[0]

@@ -96,6 +96,21 @@ class Reading:
         )
 
 
+def values_of(columns: Columns, reading: Reading) -> dict[str, Any]:
+    """Name → values as they were read: numbers, or words; NaN or None where one is missing."""
+    found: dict[str, Any] = {}
+    numbers = np.where(columns.known, columns.numbers * reading.span + reading.low, np.nan)
+    p = q = 0
+    for name in reading.names:
+        if name in reading.places or name in reading.asymmetric:
+            words = list(reading.places.get(name, {False: 0, True: 1}))
+            found[name] = [None if code == MISSING else words[code] for code in columns.codes[:, q]]
+            q += 1
+        else:
+            found[name], p = numbers[:, p], p + 1
+    return found
+
+
 def reading_of(
     columns: Mapping[str, Any],
     asymmetric: tuple[str, ...],
@@ -177,6 +192,8 @@ def _read_column(series: Any, name: str) -> Any:
 
     dtype = series.dtype
     if dtype.is_numeric():
+        if not series.is_null().any():
+            return series.to_numpy().astype(np.float64)
         return np.array([np.nan if _is_missing(v) else v for v in series.to_list()], float)
     if dtype == nw.Boolean or dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return _Words(series.to_list(), _own_levels(series))

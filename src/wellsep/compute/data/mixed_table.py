@@ -17,6 +17,7 @@ from wellsep.compute.data.mixed_columns import (
     check_columns,
     read_columns,
     reading_of,
+    values_of,
 )
 from wellsep.distances.base import PairSpace
 
@@ -138,6 +139,13 @@ class MixedTable(PairSpace):
         part.__dict__.update(self.__dict__)
         part.n, part._columns = len(at), self._columns.take(at)
         return part
+
+    def values(self) -> dict[str, Any]:
+        """Return the columns by name: arrays of numbers with NaN, or lists of words with None.
+
+        An ordered category is the number of its level.
+        """
+        return values_of(self._columns, self._reading)
 
     def followed_by(self, frame: Any) -> MixedTable:
         """The same table with rows of another frame after its own, read as its own are.

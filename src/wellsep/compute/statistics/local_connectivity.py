@@ -57,9 +57,10 @@ class Witnesses(NamedTuple):
 def disagreement(to_neighbour, neighbour_to_center, to_center) -> np.ndarray:
     """LCD(x, c, s) = Dev * ND (equations 3 to 5), Dev clipped at 0 against rounding."""
     path = neighbour_to_center + to_neighbour
-    deviation = np.maximum(path / to_center - 1.0, 0.0)
-    # A duplicate of x adds nothing: ND = 0, and path = r(x) > 0 here.
-    return deviation * (to_neighbour / path)
+    # A duplicate of x adds nothing: ND = 0. The path is 0 only where distances are no metric.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.maximum(path / to_center - 1.0, 0.0)
+        return np.where(path > 0, deviation * (to_neighbour / path), 0.0)
 
 
 def cluster_witnesses(

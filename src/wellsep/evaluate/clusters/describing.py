@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, ch
 from wellsep._checks.labels import as_vector, in_order_of
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count, shown
+from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.data.opening import open_space
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import own_sums
@@ -26,6 +28,11 @@ from wellsep.spaces.classical_scaling import has_columns
 
 BORDERLINE = 0.1  # share of half the distance of two means
 MOST_FOR_DBCV = 20_000  # objects
+MOST_NEGATIVE = 0.2  # share of negative silhouette widths from which X may be the wrong columns
+OTHER_COLUMNS = (
+    "Silhouettes are computed in the columns of X. If the clusters were made in other columns "
+    "(scaled, logarithms, an embedding), pass those as X and these as features."
+)
 
 
 def describe_clusters(
@@ -47,8 +54,8 @@ def describe_clusters(
 
     Parameters
     ----------
-    X : array-like or frame of shape (n, d)
-        The objects as they were clustered.
+    X : array-like or frame of shape (n, d), MixedTable, or Distances with ``features``
+        The objects as they were clustered: silhouettes, margins and examples are those of X.
     labels : array-like of shape (n,)
         Cluster of each object.
     feature_names : sequence of str, optional
@@ -57,7 +64,7 @@ def describe_clusters(
         What ``wellsep.stability`` found for these labels.
     features : array-like or frame of shape (n, F), optional
         Other columns to describe the clusters by, such as the unscaled ones; by default X. Texts,
-        categories and true/false become shares.
+        categories and true/false become shares. Missing numbers count as the mean of their column.
     ids : array-like of shape (n,), optional
         Names of the objects; by default the index of a pandas frame, or 0, 1, ….
     n_exemplars : int, default 3
@@ -91,10 +98,13 @@ def describe_clusters(
     >>> found.precision.round(2).tolist()[0], found.recall.round(2).tolist()[0]
     (1.0, 1.0)
     """
-    if ids is None and hasattr(X, "iloc"):
-        ids = X.index
+    if ids is None:
+        ids = X.index if hasattr(X, "iloc") else getattr(X, "names", None)
     table = X if features is None else features
-    data = to_numpy(check_data(X, minimum=2)).astype(np.float64, copy=False)
+    if isinstance(X, MixedTable) or (isinstance(X, PairSpace) and features is not None):
+        data: Any = X
+    else:
+        data = to_numpy(check_data(X, minimum=2)).astype(np.float64, copy=False)
     n = len(data)
     check_count("n_exemplars", n_exemplars)
     check_choice("noise", noise, VALUE_POLICIES)
@@ -104,7 +114,7 @@ def describe_clusters(
             f"labels must have at least one cluster, got noise (-1) for all {n} objects."
         )
     columns = read_columns(table, feature_names, n, "X" if features is None else "features")
-    return describe_partition(
+    found = describe_partition(
         data,
         partition,
         columns,
@@ -112,6 +122,10 @@ def describe_clusters(
         stability=stability,
         n_exemplars=n_exemplars,
     )
+    inside = found.sizes / found.sizes.sum()
+    if features is not None or not (inside @ found.negative > MOST_NEGATIVE):
+        return found
+    return replace(found, notes=(*found.notes, OTHER_COLUMNS))
 
 
 def describe_partition(

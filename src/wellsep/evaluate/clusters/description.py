@@ -265,9 +265,8 @@ class ClusterDescription(Result, row_names="cluster"):
             return ""
         inside, outside = self.inside[k, f], self.outside[k, f]
         if self.shares[f]:
-            return (
-                f"{'often' if size > 0 else 'seldom'} {name} ({inside:.0%} against {outside:.0%})"
-            )
+            often = "often" if size > 0 else "seldom"
+            return f"{often} {name} ({abs(inside):.0%} against {abs(outside):.0%})"
         return f"{'high' if size > 0 else 'low'} {name} ({inside:.4g} against {outside:.4g})"
 
     def _rule_in_words(self, k: int) -> str:

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from wellsep._checks.arrays import check_data, column_names, is_frame, open_frame, to_numpy
+from wellsep._checks.arrays import check_data, is_frame, open_frame, to_numpy
 from wellsep._checks.values import check_names
-from wellsep._text.sentences import count, listing, shown
+from wellsep._text.sentences import count, listing
+from wellsep.compute.data.mixed_columns import read_columns as read_mixed
+from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.compute.statistics.centre_distances import one_hot
 
 MOST_CATEGORIES = 20  # of a column of texts that becomes one column of shares for each
@@ -37,7 +39,7 @@ class Differences(NamedTuple):
 def read_columns(table: Any, names: Any, n: int, what: str) -> Columns:
     """The columns of a frame or array; constant ones are left out and counted."""
     notes: list[str] = []
-    if is_frame(table):
+    if is_frame(table) or isinstance(table, MixedTable):
         values, called, shares = _of_frame(table, what, notes)
     else:
         values = to_numpy(check_data(table, name=what)).astype(np.float64, copy=False)
@@ -69,35 +71,39 @@ def read_columns(table: Any, names: Any, n: int, what: str) -> Columns:
 
 
 def _of_frame(table: Any, what: str, notes: list[str]) -> tuple[np.ndarray, list[str], list[bool]]:
-    import narwhals.stable.v2 as nw
-
-    frame = open_frame(table, what)
-    columns, names, shares, left_out = [], [], [], []
-    for series, name in zip(frame.iter_columns(), column_names(table) or (), strict=True):
-        values = series.to_numpy()
-        if bool(series.is_null().any()) or (values.dtype.kind == "f" and np.isnan(values).any()):
-            raise ValueError(
-                f"{what} must have no missing values, got some in {shown(name)}; fill or drop them."
-            )
-        if values.dtype.kind == "b" or series.dtype == nw.Boolean:
-            columns.append(values.astype(np.float64))
-            names.append(name)
-            shares.append(True)
-        elif series.dtype.is_numeric():
-            columns.append(values.astype(np.float64))
+    """Columns, their names, and which are shares; cells that are missing are filled and counted."""
+    columns, names, shares, left_out, gaps = [], [], [], [], []
+    if isinstance(table, MixedTable):
+        found = table.values()
+    else:
+        frame = open_frame(table, what)
+        left_out = [c for c, dtype in frame.schema.items() if dtype.is_temporal()]
+        found = read_mixed(frame.drop(left_out).to_native())
+    for name, values in found.items():
+        if isinstance(values, np.ndarray):
+            known = ~np.isnan(values)
+            gaps += [name] * (not known.all())
+            fill = values[known].mean() if known.any() else 0.0
+            columns.append(np.where(known, values, fill))
             names.append(name)
             shares.append(False)
-        elif series.dtype.is_temporal():
+            continue
+        gaps += [name] * any(value is None for value in values)
+        words = sorted({str(value) for value in values if value is not None})
+        if set(words) <= {"False", "True"}:
+            words = ["True"]
+        if len(words) > MOST_CATEGORIES:
             left_out.append(name)
-        else:
-            words, codes = np.unique(values.astype(str), return_inverse=True)
-            if len(words) > MOST_CATEGORIES:
-                left_out.append(name)
-                continue
-            for code, word in enumerate(words):
-                columns.append((codes == code).astype(np.float64))
-                names.append(f"{name} = {word}")
-                shares.append(True)
+            continue
+        texts = np.array([str(value) for value in values])
+        columns += [(texts == word).astype(np.float64) for word in words]
+        names += [name if word == "True" else f"{name} = {word}" for word in words]
+        shares += [True] * len(words)
+    if gaps:
+        notes.append(
+            f"Cells are missing in {listing(gaps)}: numbers count there as the mean of their "
+            "column, categories as none."
+        )
     if left_out:
         notes.append(
             f"Left out, neither numbers nor up to {MOST_CATEGORIES} categories: "
