@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +13,34 @@ from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.statistics.contingency import best_matches
 
 MOST_RUNS = 200  # better runs that one run is compared with; of more, evenly spread ones
+
+
+class Curve(NamedTuple):
+    """What clusters with some support were, on labelled sets; made by ``experiments/support``."""
+
+    sets: int
+    clusters: int
+    support: np.ndarray
+    share: np.ndarray
+
+    def class_share(self, support: np.ndarray) -> np.ndarray:
+        """The share of clusters with such support that were a class; NaN without support.
+
+        >>> load_curve(one_embedding=False).class_share(np.array([0.2, 0.95])).round(2).tolist()
+        [0.03, 0.88]
+        """
+        share = np.interp(support, self.support, self.share)
+        return np.where(np.isnan(support), np.nan, share)
+
+
+@cache
+def load_curve(*, one_embedding: bool) -> Curve:
+    """The curve of runs of several embeddings, or of one: these agree for that reason alone."""
+    table = resources.files(__package__).joinpath("support_table.json").read_text("utf-8")
+    curve = json.loads(table)["curves"]["one embedding" if one_embedding else "several embeddings"]
+    return Curve(
+        curve["sets"], curve["clusters"], np.array(curve["support"]), np.array(curve["share"])
+    )
 
 
 class Voters(NamedTuple):
