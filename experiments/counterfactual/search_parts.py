@@ -9,23 +9,86 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 import wellsep as ws
-from wellsep.cluster import Parts, search_history
+from wellsep.cluster.cf_means import (
+    Budget,
+    CentreSearch,
+    History,
+    open_state,
+    prepare,
+    start_centers,
+)
 
-VARIANTS = {
-    "all parts": Parts(),
-    "whole passes instead of moved centres": Parts(local=False),
-    "no splits": Parts(splits=False),
-    "no points": Parts(points=False),
-    "operators by coin, not by yield": Parts(by_yield=False),
-    "patience 8": Parts(patience=8),
-    "no end of patience, so no kicks": Parts(patience=10**9),
-    "fresh starts instead of kicks": Parts(kicks=False),
-    "no transfers": Parts(transfers=False),
+
+class WholePasses(CentreSearch):
+    """A search whose every move is a pass over all points."""
+
+    open_state = staticmethod(partial(open_state, local=False))
+
+
+class NoSplits(CentreSearch):
+    def operator(self) -> str:
+        return "point"
+
+
+class NoPoints(CentreSearch):
+    def operator(self) -> str:
+        return "split"
+
+
+class ByCoin(CentreSearch):
+    def operator(self) -> str:
+        return "split" if self.random_state.uniform() < 0.5 else "point"
+
+
+# name of the variant → class of the search, attributes that are set before it runs
+VARIANTS: dict[str, tuple[type[CentreSearch], dict[str, object]]] = {
+    "all parts": (CentreSearch, {}),
+    "whole passes instead of moved centres": (WholePasses, {}),
+    "no splits": (NoSplits, {}),
+    "no points": (NoPoints, {}),
+    "operators by coin, not by yield": (ByCoin, {}),
+    "patience 8": (CentreSearch, {"patience": 8}),
+    "no end of patience, so no kicks": (CentreSearch, {"patience": 10**9}),
+    "fresh starts instead of kicks": (CentreSearch, {"kicks": False}),
+    "no transfers": (CentreSearch, {"transfers": False}),
 }
+
+
+class WorkBudget(Budget):
+    """A limit on distances computed."""
+
+    def __init__(self, history: History, max_work: float):
+        super().__init__()
+        self.history, self.max_work = history, max_work
+
+    @property
+    def late(self) -> bool:
+        return bool(self.history.rows) and self.history.rows[-1][0] >= self.max_work
+
+
+def search_history(
+    X: np.ndarray, n_clusters: int, variant: str, max_work: float, seed: int
+) -> dict[str, np.ndarray]:
+    """Cost against work of a variant of the search, from a k-means++ start."""
+    points, draws, history = prepare(X), np.random.RandomState(seed), History()
+
+    def restart() -> np.ndarray:
+        return start_centers(points, n_clusters, "k-means++", draws)
+
+    make, attributes = VARIANTS[variant]
+    budget = WorkBudget(history, max_work)
+    search = make(points, restart(), restart, budget, draws, history=history)
+    for name, value in attributes.items():
+        setattr(search, name, value)
+    search.run()
+    return history.columns()
+
+
 PASSES = 60  # work of a search, in passes over all points and centres
 
 
@@ -37,10 +100,10 @@ def sets() -> Iterator[tuple[str, np.ndarray]]:
     yield "digits", ws.load_dataset("digits").X.astype(float)
 
 
-def within_work(X: np.ndarray, k: int, parts: Parts, seed: int) -> float:
+def within_work(X: np.ndarray, k: int, variant: str, seed: int) -> float:
     """Lowest cost that the search reached within its work."""
     limit = float(PASSES * len(X) * k)
-    course = search_history(X, k, parts=parts, max_work=limit, random_state=seed)
+    course = search_history(X, k, variant, limit, seed)
     return float(course["inertia"][course["work"] <= limit].min())
 
 
@@ -49,8 +112,8 @@ def main() -> None:
     for _, X in sets():
         for k in (10, 100):
             found = {
-                name: float(np.mean([within_work(X, k, parts, seed) for seed in range(2)]))
-                for name, parts in VARIANTS.items()
+                name: float(np.mean([within_work(X, k, name, seed) for seed in range(2)]))
+                for name in VARIANTS
             }
             lowest = min(found.values())
             for name, cost in found.items():

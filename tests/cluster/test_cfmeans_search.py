@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 
 import wellsep as ws
 from wellsep._checks.arrays import is_torch
+from wellsep.cluster.cf_means.centre_search import leading_directions
 from wellsep.cluster.cf_means.estimator import separation
-from wellsep.cluster.cf_means.search_on_few_directions import leading_directions
 from wellsep.compute.kmeans.prepared_points import prepare
 
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wellsep as ws
-from wellsep.cluster import lof_kmeans as lofkmeans
+from wellsep.cluster import outlier_weights as lofkmeans
 from wellsep.compute.statistics.neighbour_graph import local_outlier_factor, nearest_neighbours
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import wellsep as ws
-from wellsep.cluster.robust_kmeans import robust_weights
+from wellsep.cluster.outlier_weights import robust_weights
 
 
 @pytest.fixture(scope="module")

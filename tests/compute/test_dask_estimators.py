@@ -245,9 +245,9 @@ def test_the_search_sees_a_sample_of_many_rows_and_ends_close_to_that_of_all(X, 
     monkeypatch.setattr("wellsep.cluster.cf_means.fit.SEARCHED", 60)
     monkeypatch.setattr("wellsep.cluster.cf_means.fit.PER_CLUSTER", 10)
     searched = []
-    search = one_start.search_from
+    search = one_start.search
     monkeypatch.setattr(
-        one_start, "search_from", lambda p, *a, **o: searched.append(p.n) or search(p, *a, **o)
+        one_start, "search", lambda p, *a, **o: searched.append(p.n) or search(p, *a, **o)
     )
     there = ws.CFMeans(K, random_state=0).fit(da.from_array(X, chunks=(60, -1)))
     assert searched == [60]

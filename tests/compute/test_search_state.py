@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wellsep.cluster.cf_means.centre_search import Budget, History, Parts, search
+from wellsep.cluster.cf_means.centre_search import Budget, CentreSearch, History
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.search_state import CentreState
 from wellsep.compute.kmeans.starts import start_centers
@@ -171,10 +173,8 @@ def test_the_compiled_state_does_what_the_reference_does(kind, metric):
         np.testing.assert_allclose(pair[0].centers, pair[1].centers, atol=1e-9)
 
 
-def searched(make, monkeypatch, parts=None):
-    monkeypatch.setattr(
-        "wellsep.cluster.cf_means.centre_search.open_state", lambda *a, **o: make(*a, **o)
-    )
+def searched(make, monkeypatch, **options):
+    monkeypatch.setattr(CentreSearch, "open_state", partial(make, **options))
     rng = np.random.default_rng(1)
     points = prepare(rng.normal(size=(400, 4)) + 3 * rng.integers(0, 4, (400, 4)))
     draws = np.random.RandomState(0)
@@ -183,8 +183,8 @@ def searched(make, monkeypatch, parts=None):
         return start_centers(points, 20, "k-means++", draws)
 
     history = History()
-    options = {"restart": restart, "budget": Budget(60), "random_state": draws}
-    return search(points, restart(), history=history, parts=parts, **options), history
+    search = CentreSearch(points, restart(), restart, Budget(60), draws, history=history)
+    return search.run(), history
 
 
 def test_a_compiled_search_takes_the_moves_of_the_reference(monkeypatch):
@@ -201,7 +201,7 @@ def test_a_compiled_search_takes_the_moves_of_the_reference(monkeypatch):
 
 def test_whole_passes_find_what_moved_centres_find_with_more_work(monkeypatch):
     local, _ = searched(CompiledState, monkeypatch)
-    whole, _ = searched(CompiledState, monkeypatch, Parts(local=False))
+    whole, _ = searched(CompiledState, monkeypatch, local=False)
     assert whole.cost == pytest.approx(local.cost, rel=0.05)
     assert whole.work > 2 * local.work
 
@@ -239,12 +239,12 @@ def test_a_cluster_of_equal_points_cannot_be_split():
 def test_more_centres_than_distinct_points_end_the_search_at_cost_zero():
     points = prepare(np.repeat(np.arange(4.0), 5)[:, None])
     draws = np.random.RandomState(0)
-    found = search(
+    found = CentreSearch(
         points,
         points.take([0, 0, 5, 10, 15, 15]),
-        restart=lambda: points.take([0] * 6),
-        budget=Budget(1000),
-        random_state=draws,
-    )
+        lambda: points.take([0] * 6),
+        Budget(1000),
+        draws,
+    ).run()
     assert found.cost == 0.0
     assert np.isfinite(found.centers).all()

@@ -266,8 +266,7 @@ def estimator(
     from wellsep._checks.arrays import check_choice, check_count
     from wellsep.cluster.cf_means.estimator import CFMeans
     from wellsep.cluster.kmeans import KMeans
-    from wellsep.cluster.lof_kmeans import LOFKMeans
-    from wellsep.cluster.robust_kmeans import RobustKMeans
+    from wellsep.cluster.outlier_weights import LOFKMeans, RobustKMeans
 
     check_choice("method", method, options.METHODS)
     model = {

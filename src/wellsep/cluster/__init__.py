@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from wellsep.cluster.cf_means.centre_search import Parts, search_history
 from wellsep.cluster.cf_means.estimator import CFMeans
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
-from wellsep.cluster.lof_kmeans import LOFKMeans
-from wellsep.cluster.robust_kmeans import RobustKMeans
+from wellsep.cluster.outlier_weights import LOFKMeans, RobustKMeans
 from wellsep.compute.kmeans.lloyd import LloydResult, lloyd
 
 __all__ = [
@@ -16,8 +14,6 @@ __all__ = [
     "KMedoids",
     "LOFKMeans",
     "LloydResult",
-    "Parts",
     "RobustKMeans",
     "lloyd",
-    "search_history",
 ]

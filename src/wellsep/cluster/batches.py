@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import check_choice, check_count, to_numpy
-from wellsep._checks.values import check_random_state
 from wellsep.cluster.cf_means.centre_search import Budget, History
-from wellsep.cluster.estimator import CentroidClusterer, check_clusters, warn_if_fewer
+from wellsep.cluster.estimator import CentroidClusterer, FitInput, Starts, check_clusters
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import (
@@ -27,7 +26,7 @@ from wellsep.compute.kmeans.prepared_points import (
 LEAST_SAMPLE = 2000  # rows that are searched on, or 40 for each cluster
 PER_CLUSTER = 40
 
-Solve = Callable[[Points, int, np.random.RandomState], np.ndarray]
+Solve = Callable[[Points, Starts], np.ndarray]
 
 
 def sample_size(n_clusters: int) -> int:
@@ -59,50 +58,48 @@ def check_batches(X: Any, batch_size: Any) -> int:
 def fit_batches(
     X: Any,
     weights: np.ndarray | None,
-    n_clusters: int,
+    starts: Starts,
     *,
     batch_size: int,
     metric: str,
     solve: Solve,
     budget: Budget,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
 ) -> Batched:
     """Solve a sample, then put each centre on the mean of what it caught, pass by pass.
 
     Only the sample and one batch are copied, so X may be a memory map.
     """
-    n, size = X.shape[0], min(sample_size(n_clusters), X.shape[0])
+    n, n_clusters, random_state = X.shape[0], starts.n_clusters, starts.random_state
+    size = min(sample_size(n_clusters), n)
     chance = None
     if weights is not None:
         chance = weights / weights.sum()
         size = min(size, int(np.count_nonzero(weights)))
     rows = np.sort(random_state.choice(n, max(size, 1), replace=False, p=chance))
     sample = prepare(X[rows], None, metric)
-    frame, centers = sample.frame, solve(sample, n_clusters, random_state)
+    frame, centers = sample.frame, solve(sample, starts)
     history, work = History(), 0.0
     n_iter, still = 0, False
-    while n_iter < max_iter and not still:
+    while n_iter < starts.max_iter and not still:
         n_iter, begun = n_iter + 1, budget.seconds
         sums, mass, cost = np.zeros_like(centers), np.zeros(n_clusters), 0.0
         for points in _batches(X, weights, batch_size, frame):
-            found = assign(points, centers)
-            part = label_sums(points, found, n_clusters)
-            sums, mass = sums + part[0], mass + part[1]
-            cost += float(found.near @ _ones(points))
+            nearest = assign(points, centers)
+            batch_sums, batch_mass = label_sums(points, nearest, n_clusters)
+            sums, mass = sums + batch_sums, mass + batch_mass
+            cost += float(nearest.near @ _ones(points))
         work += float(n) * n_clusters
         history.add(work, budget.seconds, cost)
         moved = means(sample, sums, mass, centers)
         shift = float(((moved - centers) ** 2).sum())
         # The labels take a pass too: no other pass is begun that would make them late.
         late = budget.seconds + 2.0 * (budget.seconds - begun) > budget.max_seconds
-        centers, still = moved, late or shift <= tol * frame.spread
+        centers, still = moved, late or shift <= starts.tol * frame.spread
     labels, total = np.empty(n, np.int32), 0.0
     for points in _batches(X, weights, batch_size, frame):
-        found = assign(points, centers)
-        labels[points.start : points.start + points.n] = found.first
-        total += inertia(points, found.first, centers)
+        nearest = assign(points, centers).first
+        labels[points.start : points.start + points.n] = nearest
+        total += inertia(points, nearest, centers)
     history.add(work + float(n) * n_clusters, budget.seconds, total)
     return Batched(centers, labels, total, n_iter, frame, history.columns())
 
@@ -156,17 +153,31 @@ class Stream:
 
 
 class StreamedClusterer(CentroidClusterer):
-    """A clusterer with ``partial_fit``; subclasses say how a sample is solved."""
+    """A clusterer with ``batch_size`` and ``partial_fit``; subclasses say how to solve a sample."""
 
-    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
+    def _solve(self, points: Points, starts: Starts, max_seconds: float | None) -> np.ndarray:
         raise TypeError(f"{type(self).__name__} must define how a sample is solved.")
 
-    def _publish_batches(self, X: Any, found: Batched) -> None:
-        self.cluster_centers_ = found.frame.leave(found.centers).astype(X.dtype)
-        self.labels_ = found.labels
-        self.inertia_ = found.frame.squared(found.inertia)
-        self.n_iter_ = found.n_iter
-        warn_if_fewer(int(np.bincount(found.labels).astype(bool).sum()), len(found.centers))
+    def _fit_batches(self, given: FitInput) -> int:
+        seconds = getattr(self, "max_seconds", None)
+        half = None if seconds is None else 0.5 * seconds
+        batched = fit_batches(
+            given.X,
+            given.weights,
+            given.starts,
+            batch_size=check_batches(given.X, self.batch_size),
+            metric=self.metric,
+            solve=lambda points, starts: self._solve(points, starts, half),
+            budget=Budget(max_seconds=seconds),
+        )
+        self._publish_batches(given.X, batched)
+        return len(np.unique(batched.labels))
+
+    def _publish_batches(self, X: Any, batched: Batched) -> None:
+        self.cluster_centers_ = batched.frame.leave(batched.centers).astype(X.dtype)
+        self.labels_ = batched.labels
+        self.inertia_ = batched.frame.squared(batched.inertia)
+        self.n_iter_ = batched.n_iter
 
     @own_threads()
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
@@ -196,29 +207,28 @@ class StreamedClusterer(CentroidClusterer):
         if not (isinstance(X, np.ndarray) or sp.issparse(X)):
             raise TypeError("X must be an array on the host for partial_fit; call fit instead.")
         weights = self._weights(sample_weight, X)
-        k = check_count("n_clusters", self.n_clusters)  # type: ignore[attr-defined]
-        metric = check_choice("metric", self._metric, METRICS)
+        starts = self._starts()
+        k, metric = starts.n_clusters, check_choice("metric", self.metric, METRICS)
         if first:
             check_clusters(k, X.shape[0])
-            seed = check_random_state(self.random_state)  # type: ignore[attr-defined]
-            self._stream = Stream(k, seed)
+            self._stream = Stream(k, starts.random_state)
         stream = self._stream
         stream.reservoir.add(X, weights, stream.random_state)
         stream.seen += float(X.shape[0] if weights is None else weights.sum())
         if stream.seen >= 2.0 * stream.searched_at and stream.reservoir.rows is not None:
             sample = prepare(stream.reservoir.rows, None, metric)
-            centers = self._solve(sample, k, stream.random_state)
+            starts = starts._replace(random_state=stream.random_state)
+            centers = self._solve(sample, starts, getattr(self, "max_seconds", None))
             caught = np.bincount(assign(sample, centers).first, minlength=k)
             stream.mass = caught * stream.seen / max(sample.n, 1)
             stream.searched_at = stream.seen
-            found = sample.frame.leave(centers)
+            moved = sample.frame.leave(centers)
         else:
-            found = self._running_means(X, weights, k, metric)
-        self.cluster_centers_ = found.astype(X.dtype)
+            moved = self._running_means(X, weights, k, metric)
+        self.cluster_centers_ = moved.astype(X.dtype)
         points, centers = self._framed(X, sample_weight)
-        here = assign(points, centers)  # type: ignore[arg-type]
-        self.labels_ = here.first
-        self.inertia_ = points.frame.squared(inertia(points, here.first, centers))  # type: ignore
+        self.labels_ = assign(points, centers).first  # type: ignore[arg-type]
+        self.inertia_ = points.frame.squared(inertia(points, self.labels_, centers))  # type: ignore
         self.n_samples_seen_ = getattr(self, "n_samples_seen_", 0) * (not first) + X.shape[0]
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from wellsep._checks.arrays import (
+    check_choice,
+    check_count,
     check_data,
+    check_number,
     check_weights,
     is_dask,
     is_frame,
@@ -27,7 +30,8 @@ from wellsep._checks.arrays import (
     to_numpy,
     to_table,
 )
-from wellsep._sklearn_callbacks import CallbackSupportMixin
+from wellsep._checks.values import check_random_state
+from wellsep._sklearn_callbacks import CallbackSupportMixin, with_callbacks
 from wellsep.compute.data.safe_units import largest_entry, safe_unit
 from wellsep.compute.engine.threads import own_threads
 from wellsep.compute.kmeans.lloyd import publish
@@ -37,14 +41,34 @@ from wellsep.compute.kmeans.prepared_points import (
     Frame,
     Points,
     PointSet,
-    RowValues,
     assign_labels,
     inertia,
     label_counts,
     open_points,
     uneven,
 )
-from wellsep.compute.kmeans.starts import center_distances
+from wellsep.compute.kmeans.starts import center_distances, check_init, is_given
+
+
+class Starts(NamedTuple):
+    """How many clusters, where centres start, how often and for how long; checked."""
+
+    n_clusters: int
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    random_state: np.random.RandomState
+
+
+class FitInput(NamedTuple):
+    """What a fit was asked for, checked."""
+
+    X: Any
+    weights: Any  # as given; None where all are one
+    starts: Starts
+    point_weights: Any = None  # that the points are fitted with
+    options: Any = None  # parameters that the estimator alone has
 
 
 def _valid_as_it_is(X: Any, estimator: Any) -> bool:
@@ -71,6 +95,94 @@ class CentroidClusterer(
 
     cluster_centers_: Any
     labels_: Any
+    metric: str = METRICS[0]
+    batch_size: int | None = None
+    _find: Any  # function of points, FitInput and progress; returns at least what `Ended` has
+    _n_tasks_known = True  # to callbacks: as many as there are starts
+
+    @with_callbacks
+    @own_threads()
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the centres.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
+            library, or a dask collection, whose ``labels_`` are lazy then.
+        y : ignored
+            Present by convention.
+        sample_weight : array of shape (n,), optional
+            Weight of each point.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        X = self._validated(X)
+        weights = self._weights(sample_weight, X)
+        starts = self._starts()
+        n_clusters = starts.n_clusters
+        check_choice("metric", self.metric, METRICS)
+        check_clusters(n_clusters, X.shape[0])
+        given = self._prepared(FitInput(X, weights, starts, weights))
+        if self.batch_size is not None:
+            n_found = self._fit_batches(given)
+        else:
+            points = open_points(X, given.point_weights, self.metric)
+            n_tasks = starts.n_init if self._n_tasks_known else None
+            progress = FitProgress(self, X, sample_weight, n_tasks)
+            ended = self._find(points, given, progress)
+            self._publish(points, ended, given)
+            counts = points.fold(label_counts, n_clusters, beside=[ended.labels])
+            n_found = int((counts > 0).sum())
+            progress.close()
+        if n_found < n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+                f"({n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return self
+
+    def _starts(self) -> Starts:
+        params = self.get_params(deep=False)
+        init, n_init = check_init(params["init"]), params["n_init"]
+        if isinstance(n_init, str):
+            check_choice("n_init", n_init, ("auto",))
+            n_init = 1 if is_given(init) or init == "k-means++" else 10
+        elif check_count("n_init", n_init) > 1 and is_given(init):
+            warnings.warn(
+                f"n_init = {n_init} is not used: init gives the centres, and one start is made "
+                "from them. Leave n_init at 1.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+            n_init = 1
+        return Starts(
+            check_count("n_clusters", params["n_clusters"]),
+            init,
+            n_init,
+            check_count("max_iter", params["max_iter"]),
+            check_number("tol", params["tol"], 0.0),
+            check_random_state(params["random_state"]),
+        )
+
+    def _prepared(self, given: FitInput) -> FitInput:
+        """Add the parameters that this estimator alone has, checked, and weights of its own."""
+        return given
+
+    def _fit_batches(self, given: FitInput) -> int:
+        """Fit by batches of rows; return the number of clusters that have rows."""
+        raise TypeError(f"{type(self).__name__} reads no batches.")
+
+    def _publish(self, points: PointSet, ended: Any, given: FitInput) -> None:
+        self.cluster_centers_ = publish(points, ended.centers)
+        self.labels_ = points.publish(ended.labels, np.int32)
+        self.inertia_ = points.frame.squared(ended.inertia)
+        self.n_iter_ = ended.n_iter
 
     @own_threads()
     def predict(self, X: Any) -> Any:
@@ -89,9 +201,9 @@ class CentroidClusterer(
         if not hasattr(self, "cluster_centers_"):
             check_is_fitted(self)
         # Sums of squares, which are taken anyway, say whether all entries are finite.
-        quick = isinstance(X, np.ndarray) and self._metric == METRICS[0]
+        quick = isinstance(X, np.ndarray) and self.metric == METRICS[0]
         table = self._validated(X, reset=False, sized=False, finite=not quick)
-        if isinstance(table, np.ndarray) and self._metric == METRICS[0]:
+        if isinstance(table, np.ndarray) and self.metric == METRICS[0]:
             centers = to_numpy(self.cluster_centers_).astype(np.float64)
             with np.errstate(over="ignore", invalid="ignore"):
                 offset = centers.mean(axis=0)
@@ -105,23 +217,8 @@ class CentroidClusterer(
         return points.publish(points.values(assign_labels, centers), np.int32)
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """Fit, then return ``labels_``.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Points.
-        y : ignored
-            Present by convention.
-        sample_weight : array of shape (n,), optional
-            Weight of each point.
-
-        Returns
-        -------
-        array of shape (n,)
-            Codes of the centres.
-        """
-        return self.fit(X, sample_weight=sample_weight).labels_  # type: ignore[attr-defined]
+        """Fit, then return ``labels_``; parameters as in `fit`."""
+        return self.fit(X, sample_weight=sample_weight).labels_
 
     @own_threads()
     def transform(self, X: Any) -> Any:
@@ -173,10 +270,10 @@ class CentroidClusterer(
     def _framed(self, X: Any, sample_weight: Any = None) -> tuple[PointSet, np.ndarray]:
         centers = to_numpy(self.cluster_centers_).astype(np.float64)
         # The same offset at every call, so that a row's distances do not depend on its company.
-        offset = centers.mean(axis=0) if self._metric == "euclidean" else None
+        offset = centers.mean(axis=0) if self.metric == "euclidean" else None
         unit = safe_unit(max(_largest_known(X), largest_entry(centers)), X.dtype)
-        frame = Frame(self._metric, offset, unit=unit)
-        points = open_points(X, self._weights(sample_weight, X), self._metric, frame)
+        frame = Frame(self.metric, offset, unit=unit)
+        points = open_points(X, self._weights(sample_weight, X), self.metric, frame)
         return points, points.frame.enter(centers)
 
     def _validated(
@@ -225,15 +322,6 @@ class CentroidClusterer(
             return None if all_one else weights
         return uneven(check_weights(sample_weight, X.shape[0]))
 
-    def _warn_if_fewer(self, points: PointSet, labels: RowValues, n_clusters: int) -> None:
-        counts = points.fold(label_counts, n_clusters, beside=[labels])
-        warn_if_fewer(int((counts > 0).sum()), n_clusters)
-
-    @property
-    def _metric(self) -> str:
-        metric = getattr(self, "metric", METRICS[0])
-        return str(metric)
-
     @property
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[0]
@@ -259,16 +347,6 @@ def _distances(points: Points, centers: np.ndarray) -> Any:
 def _largest_known(X: Any) -> float:
     """Largest absolute value of X; 0 for chunks, which are not looked at here."""
     return 0.0 if is_dask(getattr(X, "array", None)) else largest_entry(X)
-
-
-def warn_if_fewer(found: int, n_clusters: int) -> None:
-    if found < n_clusters:
-        warnings.warn(
-            f"Number of distinct clusters ({found}) found smaller than n_clusters "
-            f"({n_clusters}). Possibly due to duplicate points in X.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
 
 
 def check_clusters(n_clusters: int, n_samples: int) -> None:

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-    check_count,
-    check_number,
-    to_numpy,
-)
+from wellsep._checks.arrays import check_choice, to_numpy
 from wellsep._checks.values import check_flag, check_random_state
-from wellsep._sklearn_callbacks import with_callbacks
-from wellsep.cluster.batches import StreamedClusterer, check_batches, fit_batches
-from wellsep.cluster.cf_means.centre_search import Budget
-from wellsep.cluster.estimator import FitProgress, NoProgress, check_clusters
+from wellsep.cluster.batches import StreamedClusterer
+from wellsep.cluster.estimator import FitInput, NoProgress, Starts
 from wellsep.compute.engine.threads import own_threads
-from wellsep.compute.kmeans.lloyd import Ended, lower, publish, run
+from wellsep.compute.kmeans.lloyd import Ended, lower, run
 from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, RowValues, open_points
-from wellsep.compute.kmeans.starts import check_init, is_given, start_centers
+from wellsep.compute.kmeans.starts import start_centers
+
+
+def kmeans(points: PointSet, given: FitInput, progress: NoProgress | None = None) -> Ended:
+    """The lowest inertia of several Lloyd runs; centres in the frame of the points."""
+    starts, progress = given.starts, NoProgress() if progress is None else progress
+    best = Ended(np.empty((0, 0)), RowValues(), np.inf, 0)
+    for _ in range(starts.n_init):
+        progress.begin("restart")
+        start = start_centers(points, starts.n_clusters, starts.init, starts.random_state)
+        result = run(points, start, max_iter=starts.max_iter, tol=starts.tol)
+        if best.n_iter == 0 or lower(result.inertia, best.inertia):
+            best = result
+        progress.end(points, best.centers)
+        if progress.stopped:
+            break
+    return best
 
 
 class KMeans(StreamedClusterer):
@@ -79,10 +87,8 @@ class KMeans(StreamedClusterer):
         The inertia above.
     n_iter_ : int
         Lloyd iterations of the restart that was kept.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : array of shape (d,)
-        Their names, where X had names.
+    n_features_in_, feature_names_in_
+        Number of features seen in fit, and their names where X had names.
 
     References
     ----------
@@ -98,6 +104,8 @@ class KMeans(StreamedClusterer):
     >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
     ([0.5, 9.5], 1.0)
     """
+
+    _find = staticmethod(kmeans)
 
     def __init__(
         self,
@@ -124,134 +132,13 @@ class KMeans(StreamedClusterer):
         self.copy_x = copy_x
         self.algorithm = algorithm
 
-    @with_callbacks
-    @own_threads()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> KMeans:
-        """Find the centres.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
-            library, or a dask collection, whose ``labels_`` are lazy then.
-        y : ignored
-            Present by convention.
-        sample_weight : array of shape (n,), optional
-            Weight of each point.
-
-        Returns
-        -------
-        KMeans
-            The fitted estimator.
-        """
-        X = self._validated(X)
-        weights = self._weights(sample_weight, X)
-        k = check_count("n_clusters", self.n_clusters)
-        check_clusters(k, X.shape[0])
-        init = check_init(self.init)
-        max_iter = check_count("max_iter", self.max_iter)
-        tol = check_number("tol", self.tol, 0.0)
-        metric = check_choice("metric", self.metric, METRICS)
+    def _prepared(self, given: FitInput) -> FitInput:
         check_choice("algorithm", self.algorithm, ("lloyd", "elkan"))
         check_flag("copy_x", self.copy_x)
-        random_state = check_random_state(self.random_state)
-        if self.batch_size is not None:
-            return self._fit_batches(X, weights, k, max_iter, tol, random_state)
-        n_init = restarts(self.n_init, init)
-        points = open_points(X, weights, metric)
+        return given
 
-        progress = FitProgress(self, X, sample_weight, n_init)
-        best = kmeans(
-            points,
-            k,
-            init=init,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            progress=progress,
-        )
-
-        self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = points.frame.squared(best.inertia)
-        self.n_iter_ = best.n_iter
-        self._warn_if_fewer(points, best.labels, k)
-        progress.close()
-        return self
-
-    def _fit_batches(
-        self, X: Any, weights: Any, k: int, max_iter: int, tol: float, random_state: Any
-    ) -> KMeans:
-        found = fit_batches(
-            X,
-            weights,
-            k,
-            batch_size=check_batches(X, self.batch_size),
-            metric=self.metric,
-            solve=self._solve,
-            budget=Budget(),
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-        )
-        self._publish_batches(X, found)
-        return self
-
-    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
-        init = check_init(self.init)
-        return kmeans(
-            points,
-            k,
-            init=init,
-            n_init=restarts(self.n_init, init),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            random_state=random_state,
-        ).centers
-
-
-def kmeans(
-    points: PointSet,
-    n_clusters: int,
-    *,
-    init: Any,
-    n_init: int,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    progress: NoProgress | None = None,
-) -> Ended:
-    """The lowest inertia of ``n_init`` Lloyd runs; centres in the frame of the points."""
-    progress = NoProgress() if progress is None else progress
-    best = Ended(np.empty((0, 0)), RowValues(), np.inf, 0)
-    for _ in range(n_init):
-        progress.begin("restart")
-        start = start_centers(points, n_clusters, init, random_state)
-        result = run(points, start, max_iter=max_iter, tol=tol)
-        if best.n_iter == 0 or lower(result.inertia, best.inertia):
-            best = result
-        progress.end(points, best.centers)
-        if progress.stopped:
-            break
-    return best
-
-
-def restarts(n_init: int | str, init: Any) -> int:
-    """Number of restarts that ``n_init`` means for this start; given centres have one."""
-    if isinstance(n_init, str):
-        check_choice("n_init", n_init, ("auto",))
-        return 1 if is_given(init) or init == "k-means++" else 10
-    count = check_count("n_init", n_init)
-    if count == 1 or not is_given(init):
-        return count
-    warnings.warn(
-        f"n_init = {count} is not used: init gives the centres, and one start is made from them. "
-        "Leave n_init at 1.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-    return 1
+    def _solve(self, points: Points, starts: Starts, max_seconds: float | None) -> np.ndarray:
+        return kmeans(points, FitInput(None, None, starts)).centers
 
 
 @own_threads()
@@ -260,16 +147,9 @@ def kmeans_labels(
 ) -> list[np.ndarray]:
     """Labels of a k-means with each number of clusters; the points are made ready once."""
     points = open_points(X, weights, check_choice("metric", model.metric, METRICS))
-    found = []
+    starts, labels = model._starts(), []
     for k in ks:
-        ended = kmeans(
-            points,
-            k,
-            init=model.init,
-            n_init=restarts(model.n_init, model.init),
-            max_iter=model.max_iter,
-            tol=model.tol,
-            random_state=check_random_state(seed),
-        )
-        found.append(to_numpy(points.publish(ended.labels, np.int32)))
-    return found
+        starts = starts._replace(n_clusters=k, random_state=check_random_state(seed))
+        ended = kmeans(points, FitInput(X, weights, starts))
+        labels.append(to_numpy(points.publish(ended.labels, np.int32)))
+    return labels

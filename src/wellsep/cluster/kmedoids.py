@@ -74,10 +74,8 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Rounds of the start that was kept.
     cluster_centers_ : array of shape (k, d) or None
         Rows of the medoids; None where X holds distances or mixed columns.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : array of shape (d,)
-        Their names, where X had names.
+    n_features_in_, feature_names_in_
+        Number of features seen in fit, and their names where X had names.
 
     References
     ----------

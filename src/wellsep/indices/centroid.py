@@ -15,6 +15,7 @@ from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.cfq_mixture import cfq_parts, mixture_options
 from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
+from wellsep.partitions import VALUE_POLICIES
 
 
 @index(
@@ -212,6 +213,7 @@ def cfq_clusters(
     >>> ws.cfq_clusters([[0.0, 0], [0, 1], [5, 0], [5, 1]], [0, 0, 1, 1]).tolist()
     [25.0, 25.0]
     """
+    check_choice("noise", noise, VALUE_POLICIES)
     params = {"wrong_side": wrong_side}
     task, entry, params = one_task("cfq", X, labels, params, sample_weight, noise, device, centers)
     wanted = entry.wants(**params)
@@ -252,15 +254,12 @@ def margins(
     >>> ws.margins([[0.0, 0], [0, 1], [5, 0], [4, 1]], [0, 0, 1, 1]).round(3).tolist()
     [2.25, 2.25, 2.75, 1.75]
     """
+    check_choice("noise", noise, VALUE_POLICIES)
     task, _, _ = one_task("cfq", X, labels, {}, None, noise, device, centers)
     if (k := task.partitions.n_clusters[0]) < 2:
         raise UndefinedIndex(f"margins need at least 2 clusters, got {k}.")
-    margins: np.ndarray = _of_rivals(values_of_objects(task, want("margins"))) * task.space.unit
-    return margins
-
-
-def _of_rivals(margins: Any) -> Any:
-    return np.where(np.isinf(margins), np.nan, margins)
+    margins: np.ndarray = values_of_objects(task, want("margins"))
+    return np.where(np.isinf(margins), np.nan, margins) * task.space.unit
 
 
 def margins_and_cfq(
@@ -274,7 +273,8 @@ def margins_and_cfq(
         quality = entry.formula(**{name: found[w][0] for name, w in wanted.items()}, **params)
     except UndefinedIndex:
         quality = np.nan
-    return _of_rivals(found[each][0]) * task.space.unit, float(quality)
+    margins = found[each][0]
+    return np.where(np.isinf(margins), np.nan, margins) * task.space.unit, float(quality)
 
 
 @index(

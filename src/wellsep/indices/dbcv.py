@@ -13,6 +13,7 @@ from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.density_trees import DensityTrees
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
+from wellsep.partitions import VALUE_POLICIES
 
 
 def _wants_dbcv(
@@ -184,6 +185,7 @@ def dbcv_clusters(
     >>> ws.dbcv_clusters(X, [0, 0, 0, 1, 1, 1]).round(2).tolist()
     [0.87, 0.87]
     """
+    check_choice("noise", noise, VALUE_POLICIES)
     params = {"ties": ties, "metric": metric, "d": d}
     task, entry, params = one_task("dbcv", X, labels, params, None, noise, device)
     refuse_empty(task)

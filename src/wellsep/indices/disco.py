@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import UndefinedIndex, check_count
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count
 from wellsep.compute.metrics.dc_distance import MIN_POINTS, MinimaxParts
 from wellsep.compute.plan import gather
 from wellsep.compute.requests import Want, want
 from wellsep.indices.registry import index
 from wellsep.indices.scoring import one_task, score_one
+from wellsep.partitions import VALUE_POLICIES
 
 
 def _wants_disco(min_points: int = MIN_POINTS) -> dict[str, Want]:
@@ -137,6 +138,7 @@ def disco_samples(
     >>> ws.disco_samples(X, [0, 0, 0, 1, 1, -1], min_points=2).tolist()
     [0.875, 0.875, 0.875, 0.875, 0.875, 0.5]
     """
+    check_choice("noise", noise, VALUE_POLICIES)
     params = {"min_points": min_points}
     task, entry, params = one_task("disco", X, labels, params, None, noise, device)
     wanted = entry.wants(**params)["parts"]

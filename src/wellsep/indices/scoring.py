@@ -37,7 +37,7 @@ from wellsep.indices.index_names import (
 from wellsep.indices.noise_prices import Price
 from wellsep.indices.registry import INDICES, Index, refuse_unpriced
 from wellsep.indices.score_table import PartitionScores
-from wellsep.partitions import VALUE_POLICIES, Partitions
+from wellsep.partitions import Partitions
 
 if TYPE_CHECKING:
     from wellsep.compute.engine.dask.labels import ChunkedTask
@@ -118,7 +118,8 @@ def open_task(
         return _task_on_dask(X, labels, asked, sample_weight, noise, device, centers)
     data = open_data(X, asked)
     weights = check_weights(sample_weight, data.shape[0])
-    _refuse_weights(asked, weights)
+    if weights is not None:
+        _refuse_weights(asked)
     labels = in_order_of(X, labels)
     partitions = Partitions.from_labels(labels, n_objects=data.shape[0], noise=noise)
     counted, weights = drop_weightless(partitions, weights)
@@ -161,7 +162,8 @@ def _task_on_dask(
         raise ValueError(f"device must be None for a dask array, got {device!r}.")
     chunks = open_chunks(X).in_safe_units()
     weights = weigh_chunks(sample_weight, chunks)
-    _refuse_weights(asked, weights)
+    if weights is not None:
+        _refuse_weights(asked)
     partitions = encode_chunks(labels, weights, chunks, noise)
     if centers is None:
         return ChunkedTask(chunks, partitions, weights, None)
@@ -198,13 +200,13 @@ def as_distances(X: Any, asked: list[ParsedIndex]) -> Any:
     """
     if isinstance(X, PairSpace) or not takes_distances(*asked[0]):
         return X
-    if is_torch(X) or is_dask(X) or (hasattr(X, "__array_namespace__") and not _is_numpy(X)):
+    if (
+        is_torch(X)
+        or is_dask(X)
+        or (hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray))
+    ):
         return X
     return find(asked[0][1]["metric"]).opens(X)  # type: ignore[misc]
-
-
-def _is_numpy(X: Any) -> bool:
-    return isinstance(X, np.ndarray)
 
 
 def drop_weightless(
@@ -305,9 +307,9 @@ def _refuse_sparse(asked: list[ParsedIndex]) -> None:
             )
 
 
-def _refuse_weights(asked: list[ParsedIndex], weights: np.ndarray | None) -> None:
+def _refuse_weights(asked: list[ParsedIndex]) -> None:
     for index, _ in asked:
-        if weights is not None and not index.weighted:
+        if not index.weighted:
             raise ValueError(
                 f"sample_weight must be None for {index.name!r}: its definition knows no weights."
             )
@@ -327,7 +329,7 @@ def score_one(
 ) -> float:
     """One index of one partition; where it has no value, raises ``UndefinedIndex`` or gives NaN."""
     check_choice("undefined", undefined, ("raise", "nan"))
-    task, index, params = _open_one(name, X, labels, params, sample_weight, noise, device, centers)
+    task, index, params = one_task(name, X, labels, params, sample_weight, noise, device, centers)
     refuse_unpriced([(index, params)], task.partitions)
     reason = _not_scorable(task, 0, index)
     if reason and undefined == "nan":
@@ -389,21 +391,7 @@ def one_task(
     device: Any = None,
     centers: Any = None,
 ) -> tuple[AnyTask, Index, dict[str, Any]]:
-    """Open one partition for an index with a value for each object or cluster, without a price."""
-    check_choice("noise", noise, VALUE_POLICIES)
-    return _open_one(name, X, labels, params, sample_weight, noise, device, centers)
-
-
-def _open_one(
-    name: str,
-    X: Any,
-    labels: Any,
-    params: Mapping[str, Any],
-    sample_weight: Any,
-    noise: str,
-    device: Any,
-    centers: Any,
-) -> tuple[AnyTask, Index, dict[str, Any]]:
+    """Open one partition for one index, whose parameters come back complete."""
     index = INDICES[name]
     full = index.with_params(params)
     task = open_task(X, labels, [(index, full)], sample_weight, noise, device, centers=centers)

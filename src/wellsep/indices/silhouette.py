@@ -13,6 +13,7 @@ from wellsep.compute.requests import Want, want
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
 from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import draw_objects, one_task, score_one
+from wellsep.partitions import VALUE_POLICIES
 
 _ROUSSEEUW = (
     "Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster "
@@ -199,6 +200,7 @@ def silhouette_samples(
     >>> ws.silhouette_samples([[0.0], [1], [5], [6]], [0, 0, 1, 1]).round(3).tolist()
     [0.818, 0.778, 0.778, 0.818]
     """
+    check_choice("noise", noise, VALUE_POLICIES)
     params = {"metric": metric, "singleton": singleton}
     task, entry, params = one_task("silhouette", X, labels, params, sample_weight, noise, device)
     if (k := task.partitions.n_clusters[0]) < 2:

@@ -4,7 +4,8 @@ A trial takes a centre that is hardly missed and puts it where it serves better:
 or into a cluster that two centres would share with gain. Lloyd steps of the few centres that
 then stand off their means decide whether it pays. When trials fail in a row the round ends:
 Lloyd's loop and transfers of single points finish it, and the next round begins from a kick of
-the best centres (a fresh start where there are few clusters).
+the best centres (a fresh start where there are few clusters). Where there are many features, a
+search on few leading directions comes first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.cluster.estimator import NoProgress
+from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.prepared_points import Points, prepare
 from wellsep.compute.kmeans.search_state import CentreState, Split, open_state
 from wellsep.compute.kmeans.starts import start_centers
@@ -28,18 +30,10 @@ KICKS_FROM = 16  # clusters from which a round ends with a kick, not a fresh sta
 IDLE_ROUNDS = 3  # without a lower cost, after which a search without a budget ends
 FORGETTING = 0.85  # of the yield of an operator, with each use of it
 _TIE = 1e-10  # relative difference that does not order two centres
-
-
-class Parts(NamedTuple):
-    """Which parts of the search are on; all of them but in comparisons."""
-
-    points: bool = True
-    splits: bool = True
-    by_yield: bool = True  # choose between both by what they brought; else by a coin
-    local: bool = True  # follow moved centres only; else pass over all points
-    transfers: bool = True
-    patience: int | None = None  # failures in a row that end a round; None: max(8, k/2)
-    kicks: bool | None = None  # None: where there are at least KICKS_FROM clusters
+SKETCH_FROM = 96  # features from which a search on leading directions comes first
+FEWEST, MOST = 24, 64  # of these directions
+SHARE = 0.6  # of the budget that goes to it
+SKETCH_ROWS = 1500  # that the directions are found on
 
 
 class Budget:
@@ -105,25 +99,16 @@ class Found(NamedTuple):
 Restart = Callable[[], np.ndarray]
 
 
-def search(
-    points: Points,
-    start: np.ndarray,
-    *,
-    restart: Restart,
-    budget: Budget,
-    random_state: np.random.RandomState,
-    progress: NoProgress | None = None,
-    history: History | None = None,
-    parts: Parts | None = None,
-) -> Found:
-    """Look for lower costs from given centres until the budget is spent."""
-    progress = NoProgress() if progress is None else progress
-    history = History() if history is None else history
-    parts = Parts() if parts is None else parts
-    return _Search(points, start, restart, budget, random_state, progress, history, parts).run()
+class CentreSearch:
+    """Looks for lower costs from given centres until the budget is spent.
 
+    Studies leave parts of it out by a subclass: ``operator`` chooses between both kinds of trial,
+    ``open_state`` makes a state; ``patience`` failures in a row end a round, ``kicks`` begin
+    the next.
+    """
 
-class _Search:
+    open_state = staticmethod(open_state)
+
     def __init__(
         self,
         points: Points,
@@ -131,17 +116,18 @@ class _Search:
         restart: Restart,
         budget: Budget,
         random_state: np.random.RandomState,
-        progress: NoProgress,
-        history: History,
-        parts: Parts,
+        progress: NoProgress | None = None,
+        history: History | None = None,
+        transfers: bool = True,
     ):
         self.points, self.restart, self.budget = points, restart, budget
-        self.random_state, self.progress, self.history = random_state, progress, history
-        self.parts = parts
+        self.random_state, self.transfers = random_state, transfers
+        self.progress = NoProgress() if progress is None else progress
+        self.history = History() if history is None else history
         self.k = len(start)
-        self.patience = max(8, self.k // 2) if parts.patience is None else parts.patience
-        self.kicks = self.k >= KICKS_FROM if parts.kicks is None else parts.kicks
-        self.best = open_state(points, start, local=parts.local)
+        self.patience = max(8, self.k // 2)
+        self.kicks = self.k >= KICKS_FROM
+        self.best = self.open_state(points, start)
         self.work = self.best.work
         self.kept = 0
         self.yields = {"split": 1.0, "point": 1.0}
@@ -174,7 +160,7 @@ class _Search:
             state = self.kicked()
             state.descend(floor=1e-4, max_iter=20)
         else:
-            state = open_state(self.points, self.restart(), local=self.parts.local)
+            state = self.open_state(self.points, self.restart())
             state.descend(floor=1e-3, max_iter=20)
         self.count_work(state)
         return state
@@ -231,10 +217,9 @@ class _Search:
         return kept
 
     def operator(self) -> str:
-        if not (self.parts.points and self.parts.splits):
-            return "split" if self.parts.splits else "point"
+        """Choose the kind of the next trial by what both have brought."""
         split, point = self.yields["split"], self.yields["point"]
-        share = split / (split + point) if self.parts.by_yield else 0.5
+        share = split / (split + point)
         return "split" if self.random_state.uniform() < min(max(share, 0.1), 0.9) else "point"
 
     def kicked(self) -> CentreState:
@@ -262,7 +247,7 @@ class _Search:
     def finish(self, state: CentreState) -> None:
         """Lloyd's loop, then transfers until none pays."""
         self._settle(state, 300)
-        for _ in range(20 if self.parts.transfers else 0):
+        for _ in range(20 if self.transfers else 0):
             before = state.cost
             if self.budget.late or not state.transfers():
                 break
@@ -284,39 +269,6 @@ class _Search:
 
     def note(self, state: CentreState) -> None:
         self.history.add(self.work, self.budget.seconds, state.cost)
-
-
-class _Work(Budget):
-    """A limit on distances computed."""
-
-    def __init__(self, history: History, max_work: float):
-        super().__init__()
-        self.history, self.max_work = history, max_work
-
-    @property
-    def late(self) -> bool:
-        return bool(self.history.rows) and self.history.rows[-1][0] >= self.max_work
-
-
-def search_history(
-    X: np.ndarray, n_clusters: int, *, parts: Parts, max_work: float, random_state: int
-) -> dict[str, np.ndarray]:
-    """Cost against work of a search with some parts off, from a k-means++ start: for studies.
-
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> course = search_history(X, 5, parts=Parts(splits=False), max_work=9000, random_state=0)
-    >>> bool(course["inertia"][-1] <= course["inertia"][0])
-    True
-    """
-    points, draws, history = prepare(X), np.random.RandomState(random_state), History()
-
-    def restart() -> np.ndarray:
-        return start_centers(points, n_clusters, "k-means++", draws)
-
-    budget = _Work(history, max_work)
-    options: dict[str, Any] = {"random_state": draws, "history": history, "parts": parts}
-    search(points, restart(), restart=restart, budget=budget, **options)
-    return history.columns()
 
 
 Proposal = tuple[np.ndarray, np.ndarray, tuple[int, int] | None]
@@ -388,3 +340,93 @@ def _by_size(values: np.ndarray) -> np.ndarray:
     """Order from the least; values that differ by rounding alone keep their places."""
     unit = _TIE * float(np.abs(values).max())
     return np.argsort(values if unit == 0.0 else np.round(values / unit), kind="stable")
+
+
+# ------------------------------------------------------------------- search on leading directions
+
+
+def leading_directions(points: Points, size: int, random_state: Any) -> np.ndarray:
+    """(d, size) orthonormal, near the directions of greatest variance: two power steps.
+
+    Halko, Martinsson and Tropp (2011), Finding structure with randomness, SIAM Review 53.
+    """
+    rows = random_state.permutation(points.n)[:SKETCH_ROWS]
+    some = points.take(np.sort(rows))
+    some -= some.mean(axis=0)
+    basis = random_state.standard_normal((some.shape[1], min(size + 8, some.shape[1])))
+    for _ in range(2):
+        basis, _ = np.linalg.qr(some.T @ (some @ basis))
+    images = some @ basis
+    _, turn = np.linalg.eigh(images.T @ images)
+    return basis @ turn[:, ::-1][:, :size]
+
+
+class _StartShown(NoProgress):
+    """Progress of the search on directions: callbacks see the centres that it began from."""
+
+    def __init__(self, progress: NoProgress, points: Points, centers: np.ndarray):
+        self.progress, self.points, self.centers = progress, points, centers
+
+    @property
+    def stopped(self) -> bool:  # type: ignore[override]
+        return self.progress.stopped
+
+    def begin(self, name: str) -> None:
+        self.progress.begin(name)
+
+    def end(self, points: Any, centers: np.ndarray) -> None:
+        self.progress.end(self.points, self.centers)
+
+
+def search(
+    points: Points,
+    start: np.ndarray,
+    restart: Restart,
+    budget: Budget,
+    random_state: np.random.RandomState,
+    progress: NoProgress,
+    history: History,
+) -> Found:
+    """Search from given centres, with many features on few leading directions first."""
+    work, n_moves = 0.0, 0
+    if points.X.shape[1] >= SKETCH_FROM and len(start) > 1:
+        start, sketched = _sketch_start(points, start, budget, random_state, progress)
+        work, n_moves = sketched.work, sketched.n_moves
+        history.earlier += work
+    found = CentreSearch(points, start, restart, budget, random_state, progress, history).run()
+    return found._replace(work=found.work + work, n_moves=found.n_moves + n_moves)
+
+
+def _sketch_start(
+    points: Points,
+    start: np.ndarray,
+    budget: Budget,
+    random_state: np.random.RandomState,
+    progress: NoProgress,
+) -> tuple[np.ndarray, Found]:
+    """The lower of two: the given centres, and the means of what a search on directions found."""
+    k, d = start.shape
+    basis = leading_directions(points, int(np.clip(d // 8, FEWEST, MOST)), random_state)
+    low = prepare(np.asarray(points.X @ basis.astype(points.X.dtype)), points.pull)
+    share = Budget()
+    share.begun = budget.begun
+    share.max_moves, share.max_seconds = SHARE * budget.max_moves, SHARE * budget.max_seconds
+    share.idle_rounds = budget.idle_rounds
+    found = CentreSearch(
+        low,
+        low.frame.enter(start @ basis),
+        lambda: start_centers(low, k, "k-means++", random_state),
+        share,
+        random_state,
+        _StartShown(progress, points, start),
+        transfers=False,
+    ).run()
+    budget.moves += share.moves
+    weights = np.ones(points.n) if points.pull is None else points.pull
+    sums = points.space.code_sums(found.labels, weights, k)
+    mass = np.bincount(found.labels, weights, k)
+    lifted = open_state(points, means(points, sums, mass, start))
+    lifted.descend(floor=1e-3, max_iter=20)
+    given = open_state(points, start)
+    best = lifted if lifted.cost < given.cost else given
+    return best.centers, found._replace(work=found.work + lifted.work + given.work)

@@ -33,7 +33,6 @@ class _State(NamedTuple):
 def device_search(
     points: Points,
     start: np.ndarray,
-    *,
     budget: Budget,
     random_state: np.random.RandomState,
     progress: NoProgress,

@@ -14,18 +14,12 @@ from wellsep._checks.arrays import (
     check_number,
     to_numpy,
 )
-from wellsep._checks.values import check_random_state
-from wellsep._sklearn_callbacks import with_callbacks
-from wellsep.cluster.batches import StreamedClusterer, check_batches, fit_batches
-from wellsep.cluster.cf_means.centre_search import Budget
-from wellsep.cluster.cf_means.fit import SEARCH, cfmeans, course
+from wellsep.cluster.batches import Batched, StreamedClusterer
+from wellsep.cluster.cf_means.fit import SEARCH, CFMeansResult, CFOptions, cfmeans, course
 from wellsep.cluster.cf_means.gradient_steps import SCHEDULES
-from wellsep.cluster.estimator import FitProgress, check_clusters
-from wellsep.cluster.kmeans import restarts
-from wellsep.compute.engine.threads import own_threads
-from wellsep.compute.kmeans.lloyd import lower, publish
-from wellsep.compute.kmeans.prepared_points import METRICS, Points, PointSet, assign, open_points
-from wellsep.compute.kmeans.starts import check_init
+from wellsep.cluster.estimator import FitInput, Starts
+from wellsep.compute.kmeans.lloyd import publish
+from wellsep.compute.kmeans.prepared_points import METRICS, Frame, Points, PointSet, assign
 
 
 class CFMeans(StreamedClusterer):
@@ -73,36 +67,17 @@ class CFMeans(StreamedClusterer):
         T, the number of gradient steps.
     safeguard : bool
         Whether the result may not be above that of k-means from the same start.
-    init : {"k-means++", "random"}, array of shape (k, d) or function
-        Where centres start: greedy k-means++, random points, the given centres, or
-        ``init(X, n_clusters, random_state=...)``.
-    n_init : int
-        Number of starts; the lowest inertia is kept.
-    max_iter : int
-        Greatest number of Lloyd iterations of a refinement.
-    tol : float
-        A refinement ends once the summed squared shift of the centres is at most ``tol`` times
-        the mean variance of the features.
-    metric : {"euclidean", "cosine"}
-        Distance. "cosine" brings rows and centres to unit length. Gradient steps are for
+    init, n_init, max_iter, tol, metric, random_state
+        As in `KMeans`, of each start; one start by default. Gradient steps are for the metric
         "euclidean" alone.
     batch_size : int, optional
-        Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
-        and passes over all rows in batches put each centre on the mean of what it caught. Only
-        the sample and a batch are copied, so that X may be a memory map larger than memory.
-        Half of ``max_seconds`` goes to the sample; ``history_`` is that of the passes, and
-        ``margins_`` and ``cfq_``, which take passes of their own, are not made.
-    random_state : int, RandomState instance or None
-        Source of all randomness.
+        As in `KMeans`. Half of ``max_seconds`` goes to the sample; ``history_`` is that of the
+        passes, and ``margins_`` and ``cfq_``, which take passes of their own, are not made.
 
     Attributes
     ----------
-    cluster_centers_ : array of shape (k, d)
-        Centres, in the library and float type of X.
-    labels_ : array of shape (n,)
-        Nearest centre of each point.
-    inertia_ : float
-        Σ_i w_i ‖x_i − μ_{c_i}‖², or Σ_i w_i (1 − cos(x_i, μ_{c_i})).
+    cluster_centers_, labels_, inertia_
+        As in `KMeans`.
     n_iter_ : int
         Passes over the data of the start that was kept; the distances of a search are counted
         as the passes that have as many.
@@ -121,10 +96,8 @@ class CFMeans(StreamedClusterer):
         (see ``margins``), of rows of length one for "cosine"; NaN where there is no other.
     cfq_ : float
         Counterfactual quality of the result (see ``cfq_score``); NaN where undefined.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : array of shape (d,)
-        Their names, where X had names.
+    n_features_in_, feature_names_in_
+        Number of features seen in fit, and their names where X had names.
 
     References
     ----------
@@ -143,6 +116,9 @@ class CFMeans(StreamedClusterer):
     >>> model.margins_.tolist()
     [5.0, 4.0, 4.0, 5.0]
     """
+
+    _find = staticmethod(cfmeans)
+    _n_tasks_known = False
 
     def __init__(
         self,
@@ -177,136 +153,63 @@ class CFMeans(StreamedClusterer):
         self.batch_size = batch_size
         self.random_state = random_state
 
-    @with_callbacks
-    @own_threads()
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CFMeans:
-        """Find the centres.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            NumPy, a memory map, CSR, a dataframe, a tensor of torch or another array-API
-            library, or a dask collection, whose ``labels_`` are lazy then.
-        y : ignored
-            Present by convention.
-        sample_weight : array of shape (n,), optional
-            Weight of each point.
-
-        Returns
-        -------
-        CFMeans
-            The fitted estimator.
-        """
-        X = self._validated(X)
-        weights = self._weights(sample_weight, X)
-        k = check_count("n_clusters", self.n_clusters)
-        check_clusters(k, X.shape[0])
-        init = check_init(self.init)
-        n_init = restarts(self.n_init, init)
-        schedule = check_choice("schedule", self.schedule, (SEARCH, *SCHEDULES))
-        metric = check_choice("metric", self.metric, METRICS)
-        if schedule != SEARCH and metric != METRICS[0]:
-            raise ValueError(
-                f"metric must be 'euclidean' for gradient steps, got {metric!r} with "
-                f"schedule={schedule!r}; leave schedule={SEARCH!r}."
-            )
-        seconds = self.max_seconds
-        if seconds is not None:
-            seconds = check_number("max_seconds", seconds, 0.0) / n_init
-        moves = self.max_moves
-        options = {
-            "schedule": schedule,
-            "weight": check_number("weight", self.weight, 0.0),
-            "n_steps": check_count("n_steps", self.n_steps, 0),
-            "max_moves": None if moves is None else check_count("max_moves", moves, 0),
-            "max_seconds": seconds,
-            "safeguard": check_choice("safeguard", self.safeguard, (True, False)),
-            "max_iter": check_count("max_iter", self.max_iter),
-            "tol": check_number("tol", self.tol, 0.0),
-            "random_state": check_random_state(self.random_state),
-        }
-        if k == 1:
+    def _prepared(self, given: FitInput) -> FitInput:
+        if given.starts.n_clusters == 1:
             warnings.warn(
                 "n_clusters=1 leaves no second centre to be told apart from; "
                 "CFMeans falls back to k-means.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
-        if self.batch_size is not None:
-            return self._fit_batches(X, weights, k, options)
-        points = open_points(X, weights, metric)
+        return given._replace(options=self._cf_options(given.starts))
 
-        progress = FitProgress(self, X, sample_weight, None)
-        best: Any = None
-        for _ in range(n_init):
-            result = cfmeans(points, k, init, progress=progress, **options)
-            if best is None or lower(result.inertia, best.inertia):
-                best = result
-            if progress.stopped:
-                break
-        self._publish(X, points, best, weights)
-        self._warn_if_fewer(points, best.labels, k)
-        progress.close()
-        return self
-
-    def _fit_batches(self, X: Any, weights: Any, k: int, options: dict[str, Any]) -> CFMeans:
-        seconds = self.max_seconds
-
-        def solve(points: Points, n_clusters: int, random_state: Any) -> np.ndarray:
-            half = None if seconds is None else 0.5 * seconds
-            ours = options | {"max_seconds": half, "random_state": random_state}
-            return cfmeans(points, n_clusters, check_init(self.init), **ours).centers
-
-        found = fit_batches(
-            X,
-            weights,
-            k,
-            batch_size=check_batches(X, self.batch_size),
-            metric=self.metric,
-            solve=solve,
-            budget=Budget(max_seconds=seconds),
-            max_iter=options["max_iter"],
-            tol=options["tol"],
-            random_state=options["random_state"],
+    def _cf_options(self, starts: Starts) -> CFOptions:
+        schedule = check_choice("schedule", self.schedule, (SEARCH, *SCHEDULES))
+        if schedule != SEARCH and self.metric != METRICS[0]:
+            raise ValueError(
+                f"metric must be 'euclidean' for gradient steps, got {self.metric!r} with "
+                f"schedule={schedule!r}; leave schedule={SEARCH!r}."
+            )
+        return CFOptions(
+            schedule,
+            check_number("weight", self.weight, 0.0),
+            check_count("n_steps", self.n_steps, 0),
+            *check_limits(self.max_moves, self.max_seconds, starts.n_init),
+            check_choice("safeguard", self.safeguard, (True, False)),
         )
-        self._publish_batches(X, found)
-        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
-        self.history_ = {
-            name: found.frame.squared(column) if name == "inertia" else column
-            for name, column in found.history.items()
-        }
-        return self
 
-    def _solve(self, points: Points, k: int, random_state: np.random.RandomState) -> np.ndarray:
-        options: dict[str, Any] = {
-            "schedule": self.schedule,
-            "weight": self.weight,
-            "n_steps": self.n_steps,
-            "max_moves": self.max_moves,
-            "max_seconds": self.max_seconds,
-            "safeguard": self.safeguard,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-        }
-        init = check_init(self.init)
-        return cfmeans(points, k, init, random_state=random_state, **options).centers
+    def _solve(self, points: Points, starts: Starts, max_seconds: float | None) -> np.ndarray:
+        options = self._cf_options(starts)._replace(max_seconds=max_seconds)
+        given = FitInput(None, None, starts._replace(n_init=1), options=options)
+        return cfmeans(points, given).centers
 
-    def _publish(self, X: Any, points: PointSet, best: Any, weights: Any) -> None:
-        self.cluster_centers_ = publish(points, best.centers)
-        self.labels_ = points.publish(best.labels, np.int32)
-        self.inertia_ = points.frame.squared(best.inertia)
-        self.n_iter_ = best.n_iter
-        self.n_moves_ = best.n_moves
-        self.safeguarded_ = best.safeguarded
-        self.steps_ = _in_user_units(best.steps, points)
-        self.history_ = _in_user_units(best.history, points)
+    def _publish(self, points: PointSet, ended: CFMeansResult, given: FitInput) -> None:
+        super()._publish(points, ended, given)
+        self.n_moves_, self.safeguarded_ = ended.n_moves, ended.safeguarded
+        self.steps_ = _in_user_units(ended.steps, points.frame)
+        self.history_ = _in_user_units(ended.history, points.frame)
         measure: Any = separation_in_chunks if points.in_chunks else separation
-        self.margins_, self.cfq_ = measure(X, self.labels_, points, best.centers, weights)
+        self.margins_, self.cfq_ = measure(
+            given.X, self.labels_, points, ended.centers, given.weights
+        )
+
+    def _publish_batches(self, X: Any, batched: Batched) -> None:
+        super()._publish_batches(X, batched)
+        self.n_moves_, self.safeguarded_, self.steps_ = 0, False, course([])
+        self.history_ = _in_user_units(batched.history, batched.frame)
 
 
-def _in_user_units(table: dict[str, np.ndarray], points: PointSet) -> dict[str, np.ndarray]:
+def check_limits(max_moves: Any, max_seconds: Any, n_init: int) -> tuple[int | None, float | None]:
+    """Greatest number of trials, and of seconds, from one start."""
+    moves = None if max_moves is None else check_count("max_moves", max_moves, 0)
+    if max_seconds is None:
+        return moves, None
+    return moves, check_number("max_seconds", max_seconds, 0.0) / n_init
+
+
+def _in_user_units(table: dict[str, np.ndarray], frame: Frame) -> dict[str, np.ndarray]:
     squares = ("objective", "inertia")
-    return {n: points.frame.squared(c) if n in squares else c for n, c in table.items()}
+    return {n: frame.squared(c) if n in squares else c for n, c in table.items()}
 
 
 def separation(

@@ -1,16 +1,15 @@
-"""cf-means from one start: k-means, the paper's steps if they are named, the search."""
+"""cf-means on prepared points: k-means, the paper's steps if they are named, the search."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from wellsep.cluster.cf_means.centre_search import Budget, History, open_budget
+from wellsep.cluster.cf_means.centre_search import Budget, History, open_budget, search
 from wellsep.cluster.cf_means.centre_search_gpu import device_search
 from wellsep.cluster.cf_means.gradient_steps import step, weights_of
-from wellsep.cluster.cf_means.search_on_few_directions import search_from
-from wellsep.cluster.estimator import NoProgress
+from wellsep.cluster.estimator import FitInput, NoProgress, Starts
 from wellsep.compute.kmeans.lloyd import Ended, lower, run
 from wellsep.compute.kmeans.prepared_points import (
     Points,
@@ -39,59 +38,58 @@ class CFMeansResult(NamedTuple):
     history: dict[str, np.ndarray]
 
 
-def cfmeans(
-    points: PointSet,
-    n_clusters: int,
-    init: Any,
-    *,
-    schedule: str,
-    weight: float,
-    n_steps: int,
-    max_moves: int | None,
-    max_seconds: float | None,
-    safeguard: bool,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
-    progress: NoProgress | None = None,
-) -> CFMeansResult:
-    """cf-means from one start: k-means, the paper's steps if they are named, the search."""
+class CFOptions(NamedTuple):
+    """The parameters that `CFMeans` has beside those of k-means."""
+
+    schedule: str = SEARCH
+    weight: float = 1.0
+    n_steps: int = 0
+    max_moves: int | None = None
+    max_seconds: float | None = None  # of one start
+    safeguard: bool = True
+
+
+def cfmeans(points: PointSet, given: FitInput, progress: NoProgress | None = None) -> CFMeansResult:
+    """The lowest inertia of cf-means from several starts."""
+    starts, options = given.starts, given.options
     progress = NoProgress() if progress is None else progress
-    budget, history = open_budget(n_clusters, max_moves, max_seconds), History()
-    start = start_centers(points, n_clusters, init, random_state)
-    alone = weight == 0.0 or n_clusters == 1 or (schedule == SEARCH and max_moves == 0)
+    best = _from_one_start(points, starts, options, progress)
+    for _ in range(starts.n_init - 1):
+        if progress.stopped:
+            break
+        result = _from_one_start(points, starts, options, progress)
+        best = result if lower(result.inertia, best.inertia) else best
+    return best
+
+
+def _from_one_start(
+    points: PointSet, starts: Starts, options: CFOptions, progress: NoProgress
+) -> CFMeansResult:
+    """k-means, the paper's steps if they are named, the search."""
+    schedule, weight, k = options.schedule, options.weight, starts.n_clusters
+    budget, history = open_budget(k, options.max_moves, options.max_seconds), History()
+    start = start_centers(points, k, starts.init, starts.random_state)
+    alone = weight == 0.0 or k == 1 or (schedule == SEARCH and options.max_moves == 0)
     plain = None
-    if safeguard or alone:
-        plain = _refine(points, start, max_iter, tol, progress)
+    if options.safeguard or alone:
+        plain = _refine(points, start, starts, progress)
         if alone:
             return CFMeansResult(*plain, 0, False, course([]), history.columns())
     taken: list[tuple[float, float, float]] = []
     centers = start if plain is None else plain.centers
     if schedule != SEARCH:
-        centers, taken = _gradient_steps(
-            points, start, weights_of(schedule, weight, n_steps), progress
-        )
+        course_of_weights = weights_of(schedule, weight, options.n_steps)
+        centers, taken = _gradient_steps(points, start, course_of_weights, progress)
     n_iter = len(taken)
     if plain is not None and schedule == SEARCH:
         n_iter += plain.n_iter
-    refined, passes, kept = _moved(
-        points, centers, init, budget, max_iter, tol, random_state, progress, history
-    )
+    refined, passes, kept = _moved(points, centers, starts, budget, progress, history)
     columns = history.columns()
     if points.frame.directions:
         columns["inertia"] = 0.5 * columns["inertia"]  # 1 − cos of squared distances
     if plain is not None and lower(plain.inertia, refined.inertia):
         return CFMeansResult(*plain, 0, True, course(taken), columns)
-    return CFMeansResult(
-        refined.centers,
-        refined.labels,
-        refined.inertia,
-        n_iter + passes,
-        kept,
-        False,
-        course(taken),
-        columns,
-    )
+    return CFMeansResult(*refined[:3], n_iter + passes, kept, False, course(taken), columns)
 
 
 def _gradient_steps(
@@ -113,55 +111,42 @@ def _gradient_steps(
 def _moved(
     points: PointSet,
     centers: np.ndarray,
-    init: Any,
+    starts: Starts,
     budget: Budget,
-    max_iter: int,
-    tol: float,
-    random_state: np.random.RandomState,
     progress: NoProgress,
     history: History,
 ) -> tuple[Ended, int, int]:
     """Where the search from these centres ends, its passes, and how many moves it kept."""
     if budget.max_moves == 0 or progress.stopped:
-        refined = _refine(points, centers, max_iter, tol, progress)
+        refined = _refine(points, centers, starts, progress)
         return refined, refined.n_iter, 0
-    options: Any = {
-        "budget": budget,
-        "random_state": random_state,
-        "progress": progress,
-        "history": history,
-    }
+    random_state = starts.random_state
     if isinstance(points, Points) and points.space.on_device:
-        found = device_search(points, centers, **options)
+        found = device_search(points, centers, budget, random_state, progress, history)
     else:
         searched = points
         if not isinstance(searched, Points):
             size = max(SEARCHED, PER_CLUSTER * len(centers))
             searched = sample_points(points, size, random_state)
-        again = init if isinstance(init, str) else "k-means++"
+        again = starts.init if isinstance(starts.init, str) else "k-means++"
 
         def restart() -> np.ndarray:
             return start_centers(searched, len(centers), again, random_state)
 
-        found = search_from(searched, centers, restart=restart, **options)
+        found = search(searched, centers, restart, budget, random_state, progress, history)
     passes = int(np.ceil(found.work / (points.n * len(centers))))
     if isinstance(points, Points) and not points.space.on_device:
-        return _ended(points, found.centers, passes), passes, found.n_moves
-    refined = _refine(points, found.centers, max_iter, tol, progress)
+        nearest = points.values(assign, found.centers)
+        labels = points.values(labels_of, beside=[nearest])
+        cost = float(points.fold(inertia, found.centers, beside=[labels]))
+        return Ended(found.centers, labels, cost, passes), passes, found.n_moves
+    refined = _refine(points, found.centers, starts, progress)
     return refined, passes + refined.n_iter, found.n_moves
 
 
-def _ended(points: PointSet, centers: np.ndarray, n_iter: int) -> Ended:
-    """Labels and inertia of centres that need no refinement."""
-    labels = points.values(labels_of, beside=[points.values(assign, centers)])
-    return Ended(centers, labels, float(points.fold(inertia, centers, beside=[labels])), n_iter)
-
-
-def _refine(
-    points: PointSet, centers: np.ndarray, max_iter: int, tol: float, progress: NoProgress
-) -> Ended:
+def _refine(points: PointSet, centers: np.ndarray, starts: Starts, progress: NoProgress) -> Ended:
     progress.begin("refine")
-    result = run(points, centers, max_iter=max_iter, tol=tol)
+    result = run(points, centers, max_iter=starts.max_iter, tol=starts.tol)
     progress.end(points, result.centers)
     return result
 
