@@ -379,3 +379,52 @@ def test_what_was_written_is_said(runs, capsys):
     shown = run(capsys, "cluster", "data.csv", "-k", 2, "-o", "l.csv", "--centers", "c.npy")
     assert "wrote l.csv\nwrote c.npy" in shown.err
     assert "wrote result" in ranked(capsys, "--save", "result").err
+
+
+# -- mistakes that are answered with what to do ----------------------------------------------------
+
+
+def test_columns_of_very_different_spread_are_told_of_unless_they_are_scaled(folder, capsys):
+    rows = X.copy()
+    rows[:, 1] *= 1000
+    (folder / "data.csv").write_text(text_of("a,b,c", rows.tolist()))
+    said = "Columns differ in spread by a factor of"
+    for command in (("cluster", "data.csv", "-k", 2), ("choose-k", "data.csv", "--k", "2,3")):
+        assert main(list(map(str, command))) in (0, 3)  # 3: unscaled there may be one cluster
+        err = capsys.readouterr().err
+        assert said in err
+        assert "(--scale)" in err
+        assert main([*map(str, command), "--scale"]) in (0, 3)
+        assert said not in capsys.readouterr().err
+    (folder / "plain.csv").write_text(text_of("", rows.tolist()))
+    assert said not in run(capsys, "cluster", "plain.csv", "-k", 2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["cluster", "data.csv", "-k", "auto"], "wellsep choose-k DATA finds one"),
+        (["choose-k", "data.csv", "--k", "1"], "--k must hold a number from 2 on, got [1]"),
+        (["cluster", "latin.csv", "-k", "2"], "iconv -f latin1 -t utf-8 OLD.csv > NEW.csv"),
+        (["cluster", "head.csv", "-k", "2"], "must have rows below its header, got a, b alone"),
+        (
+            ["rank", "misnamed"],
+            "SOURCE must hold at least one run, got 'misnamed', with 'a_emb.csv'",
+        ),
+        (["rank", "misnamed"], "call tables NAME.embedding.csv and NAME.labels.csv"),
+        (["rank", "header"], "if a header 0 was read as a label, write the labels under a name"),
+        (["score", "data.csv", "zero.csv"], "got 61; is the first one a header?"),
+    ],
+)
+def test_a_mistake_is_answered_with_the_way_out(folder, capsys, words, sentence):
+    (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
+    (folder / "latin.csv").write_bytes("größe,b\n1,2\n3,4\n".encode("latin-1"))
+    (folder / "head.csv").write_text("a,b\n")
+    (folder / "zero.csv").write_text(text_of("0", [[y] for y in Y]))
+    for place in ("misnamed", "header"):
+        (folder / place).mkdir()
+    (folder / "misnamed" / "a_emb.csv").write_text(text_of("a,b,c", X.tolist()))
+    (folder / "header" / "a.embedding.csv").write_text(text_of("a,b,c", X.tolist()))
+    (folder / "header" / "a.labels.csv").write_text(text_of("0", [[y] for y in Y]))
+    assert main(words) in (1, 2)
+    assert sentence in " ".join(capsys.readouterr().err.replace("│", " ").split())

@@ -35,7 +35,9 @@ def plain_run(folder, name="bad"):
 
 
 def test_an_empty_folder_says_how_to_fill_it(tmp_path):
-    with pytest.raises(NoRuns, match="at least one run, got the empty folder .*save_run"):
+    with pytest.raises(
+        NoRuns, match="at least one run, got .*, an empty folder; .*NAME.labels.csv.*save_run"
+    ):
         load_runs(tmp_path)
 
 

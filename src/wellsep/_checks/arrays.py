@@ -7,7 +7,7 @@ import numbers
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from wellsep._text.sentences import meant, quoted, shown
 from wellsep.distances.base import PairSpace, looks_like_distances
 
 MOST = 2**63 - 1  # of a count
+SPREADS_APART = 100  # standard deviations of columns from which a few decide the distances
 _EXACT = 2**53  # the largest integer of which a float knows every digit
 # Names that ids often have: they hold ids if no value comes twice.
 _ID_LIKE = re.compile(
@@ -383,7 +384,7 @@ def _check_shape(X: Any, name: str, minimum: int) -> None:
         remedy = (
             f"; reshape it with {name}.reshape(len({name}), -1)"
             if X.ndim != 1
-            else (f"; a single feature is {name}.reshape(-1, 1)")
+            else f"; labels come after the data, and a single feature is {name}.reshape(-1, 1)"
         )
         raise ValueError(f"{name} must be two-dimensional, got {X.ndim} dimension(s){remedy}.")
     n, d = X.shape
@@ -443,6 +444,31 @@ def _check_foreign(X: Any, name: str, minimum: int) -> Any:
             "drop or impute such rows first."
         )
     return X
+
+
+def spreads_apart(X: np.ndarray, names: Sequence[str] | None) -> str | None:
+    """A sentence where named columns differ so much in spread that a few decide the distances.
+
+    Examples
+    --------
+    >>> spreads_apart(np.array([[0.1, 500.0], [0.2, 900.0]]), ["hue", "proline"]).split(".")[0]
+    "Columns differ in spread by a factor of 4,000: 'proline' 200, 'hue' 0"
+    """
+    if names is None or not isinstance(X, np.ndarray) or X.shape[1] != len(names):
+        return None
+    spread = X.std(axis=0)
+    known = np.flatnonzero(spread > 0)
+    if not len(known):
+        return None
+    low, high = (int(known[place(spread[known])]) for place in (np.argmin, np.argmax))
+    factor = float(spread[high] / spread[low])
+    if factor < SPREADS_APART:
+        return None
+    return (
+        f"Columns differ in spread by a factor of {float(f'{factor:.2g}'):,.0f}: {names[high]!r} "
+        f"{spread[high]:,.4g}, {names[low]!r} {spread[low]:,.4g}. The widest decide the distances; "
+        "scale the columns if they have different units (in the shell: --scale)."
+    )
 
 
 def check_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray | None:

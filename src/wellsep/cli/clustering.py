@@ -11,9 +11,10 @@ import typer
 from wellsep._text.sentences import count
 from wellsep.cli import options
 from wellsep.cli.deliver import Outputs, check_file, write_columns
-from wellsep.cli.parsing import parse_index, parse_range, parse_settings
+from wellsep.cli.parsing import parse_count, parse_index, parse_range, parse_settings
 from wellsep.cli.printing import print_columns, print_json, print_line, print_table, progress_bar
 from wellsep.cli.reading import TableReader, choices, named, scaled
+from wellsep.cli.wording import in_shell_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,7 +140,12 @@ def _print_chosen(chosen: ChosenK) -> None:
 
 def cluster(
     data: options.Data,
-    k: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.")],
+    k: Annotated[
+        int,
+        typer.Option(
+            "--clusters", "-k", parser=parse_count, metavar="INTEGER", help="Number of clusters."
+        ),
+    ],
     method: options.Method = "cf-means",
     output: options.Labels = None,
     centers: Annotated[
@@ -233,11 +239,15 @@ def _read(
     columns: str | None,
 ) -> tuple[Any, np.ndarray | None]:
     """The data, scaled where that is asked for, and the ids of the objects."""
-    from wellsep._checks.arrays import check_data
+    from wellsep._checks.arrays import check_data, spreads_apart
 
     (choice,) = choices([path], ids=ids, no_header=no_header, columns=columns)
     matrix, names = reader.data(path, choice, space)
-    return scaled(check_data(matrix, name=path.name, sparse=True), scale), names
+    X = check_data(matrix, name=path.name, sparse=True)
+    warning = None if scale else spreads_apart(X, reader.features)
+    if warning is not None:
+        reader.said.append(in_shell_words(warning, {}))
+    return scaled(X, scale), names
 
 
 def _open_map(path: Path, method: str, scale: bool) -> np.ndarray:

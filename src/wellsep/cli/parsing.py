@@ -24,6 +24,16 @@ def literal(text: str) -> Any:
         return text
 
 
+def parse_count(text: str) -> int:
+    """Read a number of clusters; what is no number is refused with the command that finds one."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(
+            f"must be a whole number, got {text!r}; wellsep choose-k DATA finds one"
+        ) from None
+
+
 def parse_index(text: str) -> str | tuple[str, dict[str, Any]]:
     """Read ``"davies_bouldin(q=2)"`` as ``("davies_bouldin", {"q": 2})``, a bare name as itself."""
     match = re.fullmatch(r"\s*([\w-]+)\s*(?:\((.*)\))?\s*", text)

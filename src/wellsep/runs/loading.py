@@ -109,9 +109,10 @@ def load_runs(path: str | os.PathLike[str], *, verify: bool = False, damaged: st
         raise unread[0].error
     if not runs:
         seen = sorted(os.listdir(path))
-        got = f"a folder with {quoted(seen, 4)} in {path}" if seen else f"the empty folder {path}"
+        got = f"with {quoted(seen, 4)}" if seen else "an empty folder"
         raise NoRuns(
-            f"path must hold at least one run, got {got}; save runs there with wellsep.save_run."
+            f"path must hold at least one run, got {str(path)!r}, {got}; call tables "
+            "NAME.embedding.csv and NAME.labels.csv, or save runs there with wellsep.save_run."
         )
     notes = () if not unread else (_left_out(unread),)
     for note in notes:

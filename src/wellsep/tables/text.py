@@ -90,7 +90,10 @@ def _read_rows(
         with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
             lines = [line for line in stream if line.strip("\r\n")]
     except UnicodeDecodeError:
-        raise ValueError(f"{what} must be UTF-8 text, got other bytes in {path.name}.") from None
+        raise ValueError(
+            f"{what} must be UTF-8 text, got other bytes in {path.name}; convert a file that Excel "
+            "or R wrote as Latin-1 with: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv"
+        ) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{what} must be whole, got a damaged {path.name}: {error}.") from None
     except MemoryError:
@@ -151,6 +154,8 @@ def _separator_of(lines: list[str], usual: str | None) -> str | None:
 def _columns_of(
     rows: list[list[str]], stem: str, what: str, header: bool | None, gaps: bool
 ) -> tuple[list[str], list[np.ndarray], bool]:
+    if header is not False and len(rows) == 1 and not any(map(is_number, rows[0])):
+        raise ValueError(f"{what} must have rows below its header, got {', '.join(rows[0])} alone.")
     header = _has_header(rows, header)
     names = _names_of(rows[0], stem, what, header)
     columns = [

@@ -16,8 +16,8 @@ from wellsep._checks.arrays import (
     check_count,
     check_data,
     check_weights,
-    is_frame,
-    to_numpy,
+    column_names,
+    spreads_apart,
 )
 from wellsep._checks.values import (
     check_flag,
@@ -26,7 +26,7 @@ from wellsep._checks.values import (
     check_jobs,
     check_random_state,
 )
-from wellsep._text.sentences import count
+from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import (
     check_estimator,
     count_parameter,
@@ -305,16 +305,26 @@ def _common(first, second):
 
 def _checked(X: Any, *, distances: bool) -> Any:
     """X as an array that rows can be taken from; frames keep no names here."""
+    names = column_names(X)
     X = check_data(X, sparse=True, distances=distances)
-    return to_numpy(X) if is_frame(X) else X
+    warning = spreads_apart(X, names)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=3)
+    return X
 
 
 def _check_range(k_range: Iterable[int] | None, n: int) -> list[int]:
     if k_range is None:
         return [k for k in RANGE if k < n]
-    ks = sorted({check_count("k_range", k, 1) for k in check_items("k_range", k_range, "integers")})
-    if not ks:
-        raise ValueError("k_range must hold at least one number, got none.")
+    given = check_items("k_range", k_range, "integers")
+    if len(given) == n and len(set(given)) < n:
+        raise ValueError(
+            f"k_range must hold numbers of clusters, got a value for each of the {n} objects; "
+            "choose_k takes no labels."
+        )
+    ks = sorted({check_count("k_range", k, 1) for k in given})
+    if not ks or ks[-1] < 2:
+        raise ValueError(f"k_range must hold a number from 2 on, got {shown(ks)}.")
     if ks[-1] > n:
         raise ValueError(f"k_range must not exceed the number of objects ({n}), got {ks[-1]}.")
     return ks

@@ -249,7 +249,7 @@ def _check_clusterer(clusterer: Any) -> Any:
     ):
         raise TypeError(
             f"clusterer must be a scikit-learn clusterer or None, got {shown(clusterer)}; "
-            "finished labels go third: stability(None, X, labels)."
+            "the clusterer goes first, and finished labels third: stability(None, X, labels)."
         )
     return clusterer
 
