@@ -224,7 +224,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
             if done < reached:  # something else has begun: its time left is its own
                 bar.reset(task)
             reached = done
-            shown = {"completed": done, "total": total, "description": escape(what)}
-            bar.update(task, visible=True, **shown)
+            what = escape(what)
+            bar.update(task, completed=done, total=total, description=what, visible=True)
 
         yield told
