@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep.report.figures.trees import tree_figure
+from wellsep.report.figures.runs import tree_figure
 
 LABELS = {
     "k3": [0, 0, 0, 2, 1, 1, 1, 1],

@@ -40,6 +40,12 @@ def page_of(judgement, runs=None):
     return build_ranking_page(judgement, runs=runs, truth=None, title=None, layout=None)
 
 
+def table_of(judgement, runs=None):
+    """The partition whose clusters the page shows first, and the columns of their table."""
+    (shown,) = (s.shown for s in page_of(judgement, runs).sections if s.name == "clusters")
+    return shown["partition"], shown["table"]
+
+
 def test_a_judgement_describes_the_best_distinct_partitions(judged):
     judgement, *_ = judged
     ranking = judgement.ranking
@@ -60,9 +66,8 @@ def test_the_description_is_that_of_describe_clusters(judged):
 
 def test_the_table_of_the_page_has_features_quality_and_examples(judged):
     judgement, runs, _ = judged
-    page = page_of(judgement, runs)
-    table = page.clusters.columns
-    assert page.clusters.partition == judgement.ranking.best
+    name, table = table_of(judgement, runs)
+    assert name == judgement.ranking.best
     assert sum(table["objects"]) == 150
     assert all("high" in words and "against" in words for words in table["what makes it"])
     assert set(FEATURES) == {words.split()[1] for words in table["what makes it"]}
@@ -85,7 +90,7 @@ def test_other_runs_have_the_sizes_of_their_clusters(judged):
 def test_a_saved_judgement_keeps_what_is_in_the_clusters(judged, tmp_path):
     judgement, *_ = judged
     again = Judgement.load(judgement.save(tmp_path / "result") or tmp_path / "result")
-    table, before = (page_of(one).clusters.columns for one in (again, judgement))
+    table, before = (table_of(one)[1] for one in (again, judgement))
     assert table == before
     assert "what makes it" in table
 
@@ -97,7 +102,7 @@ def test_noise_that_was_judged_as_a_cluster_is_described_as_one():
     labels = {"a": np.where(truth == 2, -1, truth), "b": rng.permutation(truth), "c": truth > 0}
     runs = ws.Runs.from_parts({"X": X}, labels)
     judgement = ws.judge(runs, n_draws=0, noise="cluster", dip=False)
-    table = page_of(judgement, runs).clusters.columns
+    _, table = table_of(judgement, runs)
     assert table["cluster"] == ["-1", "0", "1"]
     assert table["objects"] == [30, 30, 30]
 
@@ -111,7 +116,7 @@ def test_a_space_without_columns_is_described_without_features(kind):
     space = ws.Distances(apart) if kind == "distances" else sp.csr_matrix(np.maximum(X[:60], 0))
     given = ws.Runs.from_parts({"space": space}, dict(runs.partitions))
     judgement = ws.judge(given, n_draws=0, dip=False)
-    table = page_of(judgement, given).clusters.columns
+    _, table = table_of(judgement, given)
     assert "what makes it" not in table
     assert min(table["mean width"]) > 0.3
     assert all(table["typical"])

@@ -63,7 +63,8 @@ def test_the_table_has_a_row_per_cluster_the_least_stable_first():
 
 def test_the_clusters_are_described_with_their_stability():
     found = small_stability()
-    table = page_of(found, runs=data()).clusters.columns
+    sections = {s.name: s.shown for s in page_of(found, runs=data()).sections}
+    table = sections["clusters"]["table"]
     assert table["stability"] == pytest.approx(found.jaccard.tolist())
     assert table["objects"] == found.sizes.tolist()
 
@@ -79,7 +80,7 @@ def test_a_stand_in_has_no_numbers_of_clusters_to_show():
     X, labels = data(), np.arange(240) % 3
     found = ws.stability(None, X, labels, n_draws=4, n_splits=0, random_state=0)
     page = page_of(found)
-    assert not len(page.stability.n_found)
+    assert not len(page.data["stability"]["n_found"])
     assert any("stood in for it" in sentence for sentence in page.sure)
 
 
@@ -129,7 +130,9 @@ def test_data_without_dense_columns_are_drawn_on_both_pages(tmp_path, given):
 def test_names_of_distances_name_the_objects_of_the_page():
     names = [f"cell {i}" for i in range(len(data()))]
     table = ws.Distances(squareform(pdist(data())), names=names)
-    assert str(page_of(small_stability(), runs=table).worst["object"][0]).startswith("cell ")
+    assert str(
+        page_of(small_stability(), runs=table).data["objects"]["worst"]["object"][0]
+    ).startswith("cell ")
 
 
 def test_a_truth_that_would_not_be_drawn_is_refused():

@@ -7,7 +7,7 @@ from typing import Any
 from wellsep.evaluate import Consensus, Judgement
 from wellsep.plot.display import Display, agreement_map, name_rows
 from wellsep.report.figures.records import RunAgreement
-from wellsep.report.figures.votes import run_agreement
+from wellsep.report.figures.runs import run_agreement
 
 
 class RunAgreementDisplay(Display):

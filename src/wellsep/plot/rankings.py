@@ -9,8 +9,8 @@ import numpy as np
 from wellsep.evaluate import Judgement, Ranking
 from wellsep.plot.display import Display, accent, answer_of, as_written, ink, quiet, tidy
 from wellsep.report.figures.ace import dip_figure
-from wellsep.report.figures.ranks import rank_intervals
 from wellsep.report.figures.records import Dips, RankIntervals
+from wellsep.report.figures.runs import rank_intervals
 
 LONGEST = 40  # letters of a name at an axis
 MOST_SPACES = 40  # that get a row each; more are counted in bars

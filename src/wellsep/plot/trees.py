@@ -10,7 +10,7 @@ from wellsep._checks.values import check_kind
 from wellsep.evaluate import ResolutionTree
 from wellsep.plot.display import Display, as_written, ground, ink, quiet, tint
 from wellsep.report.figures.records import TreeFigure
-from wellsep.report.figures.trees import tree_figure
+from wellsep.report.figures.runs import tree_figure
 
 _MOST_NAMED = 20  # clusters of a level that are named
 

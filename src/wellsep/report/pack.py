@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -78,6 +79,31 @@ def unpack_plane(packed: Mapping[str, Any]) -> np.ndarray:
     x = three[:, 0] << 4 | three[:, 1] >> 4
     y = (three[:, 1] & 15) << 8 | three[:, 2]
     return np.column_stack([packed["x"] + x * packed["s"], packed["y"] + y * packed["s"]])
+
+
+def to_payload(figure: Any) -> dict[str, Any]:
+    """A figure as the page's script reads it: its fields by name, those in it as well.
+
+    Fields whose metadata say ``page: False`` are left out.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass
+    ... class Dots:
+    ...     x: list
+    ...     names: list = field(metadata={"page": False})
+    >>> to_payload(Dots([1, 2], ["a", "b"]))
+    {'x': [1, 2]}
+    """
+
+    def plain(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return to_payload(value)
+        return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+    sent = (f.name for f in fields(figure) if f.metadata.get("page", True))
+    return {name: plain(getattr(figure, name)) for name in sent}
 
 
 def upper(matrix: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from wellsep.report.pack import BIDI, safe_json
 from wellsep.report.pages.choose_k import build_k_page, is_chosen_k
 from wellsep.report.pages.ranking import build_ranking_page
 from wellsep.report.pages.stability import build_stability_page, is_stability
-from wellsep.report.provenance import provenance
+from wellsep.report.source import provenance
 from wellsep.spaces.drawing_planes import LAYOUTS
 
 # Drawn in this order; each file speaks to the ones before it through the object W.
@@ -141,8 +141,9 @@ def to_html(page: Page) -> str:
     """The page as one string of HTML."""
     script = "(function () {\n'use strict';\n" + "\n".join(map(_read, SCRIPTS)) + "\n})();"
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    drawn = page.data
     data = {
-        **page.data,
+        **drawn,
         "title": page.title,
         "version": __version__,
         "palette": {"clusters": CLUSTERS, "diverging": DIVERGING, "surfaces": SURFACES},
@@ -158,7 +159,8 @@ def to_html(page: Page) -> str:
             f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         ),
-        data=safe_json(data),
+        drawn=drawn,
+        json=safe_json(data),
         version=__version__,
         words=WORDS,
     )

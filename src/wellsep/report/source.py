@@ -1,14 +1,20 @@
-"""What a page of a ranking rests on: judgement, runs, and what is known about the objects."""
+"""What a page rests on: result, runs or data, what is known of the objects; where it comes from."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from wellsep._checks.arrays import to_numpy
+from wellsep import __version__
+from wellsep._checks.arrays import check_data, to_numpy
+from wellsep._files.arrays import digest
+from wellsep.distances.base import PairSpace
 from wellsep.evaluate import (
     AceResult,
     ClusterDescription,
@@ -18,8 +24,11 @@ from wellsep.evaluate import (
     partition_details,
 )
 from wellsep.evaluate.clusters.describing_best import describe_best
-from wellsep.partitions import encode
+from wellsep.partitions import Partitions, encode
 from wellsep.runs import Runs
+
+DATA = "the data"
+_LOOK = 16  # rows of each embedding that the digest reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +50,14 @@ class Evidence:
     @property
     def spaces(self) -> tuple[str, ...]:
         return () if self.ace is None else self.ace.spaces
+
+    @cached_property
+    def partitions(self) -> Partitions | None:
+        """The ranked partitions, encoded once; None without the runs."""
+        if self.runs is None:
+            return None
+        labels = self.runs.partitions
+        return Partitions.from_labels({n: labels[n] for n in self.judgement.ranking.names})
 
     @property
     def ids(self) -> np.ndarray | None:
@@ -99,13 +116,13 @@ def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:
             "objects must be a frame or a mapping of names to columns, got "
             f"{type(objects).__name__}."
         )
-    found = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
-    for name, values in found.items():
+    columns = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
+    for name, values in columns.items():
         if len(values) != n:
             raise ValueError(
                 f"objects[{name!r}] must have one value per object ({n}), got {len(values)}."
             )
-    return found
+    return columns
 
 
 def _check_runs(ranking: Ranking, runs: Any) -> None:
@@ -122,3 +139,101 @@ def _check_runs(ranking: Ranking, runs: Any) -> None:
             raise ValueError(
                 f"runs must hold every {what} that was ranked, got none called {missing[0]!r}."
             )
+
+
+def given_data(runs: Any, least: int, which: str, *, more: bool = False) -> tuple[Any, Any]:
+    """The data and the names of the objects.
+
+    ``runs`` are a matrix, a sparse one, a frame, distances, or runs of one space. With ``more``
+    there may be further objects.
+
+    Examples
+    --------
+    >>> X, ids = given_data([[0.0], [1.0]], 2, "that were clustered")
+    >>> X.shape, ids
+    ((2, 1), None)
+    """
+    X: Any
+    ids: Any = None
+    if isinstance(runs, Runs):
+        spaces = list(runs.spaces)
+        if len(spaces) != 1:
+            raise ValueError(f"runs must hold one space for this result, got {len(spaces)}.")
+        X, ids = runs.spaces[spaces[0]], runs.ids
+    elif isinstance(runs, PairSpace):
+        X, ids = runs, runs.names
+    else:
+        if hasattr(runs, "iloc"):
+            ids = [str(name) for name in runs.index]
+        X = check_data(runs, name="runs", sparse=True)
+    n = X.shape[0]
+    if n < least or (n > least and not more):
+        raise ValueError(f"runs must hold the {least} objects {which}, got {n}.")
+    if sp.issparse(X):
+        return sp.csr_array(X), ids
+    return X if isinstance(X, PairSpace) else to_numpy(X), ids
+
+
+def provenance(result: Any, *, runs: Any, command: str | None) -> tuple[tuple[str, str], ...]:
+    """Pairs of a word and a text; the first, where it is known, makes the page again.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> result = ws.ace(ws.Scores.from_matrix([[0.1, 0.5], [0.2, 0.6]]), dip=False)
+    >>> [word for word, _ in provenance(result, runs=None, command="wellsep rank runs/")]
+    ['Reproduce', 'Version', 'Date']
+    """
+    found = {}
+    again = command or _call(result)
+    if again:
+        found["Reproduce"] = again
+    options = result.options if isinstance(result, Judgement) else {}
+    if options:
+        found["Options"] = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        found["Seed"] = str(options.get("random_state"))
+    found["Version"] = f"wellsep {__version__}"
+    found["Date"] = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if isinstance(runs, Runs):
+        found["Data"] = (
+            f"SHA-256 {data_digest(runs.partitions, runs.spaces)[:16]} of all labels and of "
+            f"{_LOOK} rows of each embedding"
+        )
+    return tuple(found.items())
+
+
+def data_digest(partitions: Mapping[str, Any], spaces: Mapping[str, Any]) -> str:
+    """A digest of all labels, and of names, shapes and a few rows of the embeddings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = data_digest({"a": [0, 1]}, {"s": np.eye(2)})
+    >>> one == data_digest({"a": [0, 1]}, {"s": np.eye(2)}) != data_digest({"a": [1, 1]}, {})
+    True
+    """
+    parts: list[Any] = []
+    for name, labels in partitions.items():
+        values = np.asarray(labels)
+        plain = values.dtype.kind in "biuf"
+        parts += [str(name), values if plain else "\n".join(map(str, values.tolist()))]
+    for name, space in spaces.items():
+        rows = np.unique(np.linspace(0, max(space.shape[0] - 1, 0), _LOOK).astype(np.intp))
+        parts += [str(name), str(tuple(space.shape)), *_some(space, rows)]
+    return digest(*parts)
+
+
+def _some(space: Any, rows: np.ndarray) -> list[Any]:
+    """What a few objects of a space are: rows, entries of sparse rows, or distances."""
+    if isinstance(space, PairSpace):
+        return [space.block(rows, rows)] if space.complete else space.contents()
+    if sp.issparse(space):
+        part = space[rows]
+        return [part.data, part.indices, part.indptr]
+    return [np.asarray(space[rows])]
+
+
+def _call(result: Any) -> str:
+    if not isinstance(result, Judgement) or not result.call:
+        return ""
+    return f'judgement = {result.call}\nwellsep.render_report(judgement, "page.html", runs=runs)'

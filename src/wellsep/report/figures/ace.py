@@ -9,8 +9,9 @@ import numpy as np
 from wellsep._text.sentences import count
 from wellsep.evaluate import AceResult, Scores
 from wellsep.report.figures.records import Dips, Graph, HeatMap, Step, Steps
-from wellsep.report.pack import pack, pack_bits, upper
+from wellsep.report.pack import pack, pack_bits, to_payload, upper
 from wellsep.runs.folder_names import best_first
+from wellsep.spaces.classical_scaling import scaled_components
 
 MANY_SPACES = 300  # beyond, correlations have two digits and p-values are left out
 MOST_SPACES = 400  # of the heat map and the graph: more cannot be told apart on a screen
@@ -133,7 +134,9 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
     n = len(correlation)
     if n == 1:
         return np.array([[0.5, 0.5]])
-    xy = _scaling(np.sqrt(np.maximum(2 * (1 - correlation), 0.0)))
+    centring = np.eye(n) - 1.0 / n
+    axes = scaled_components(-centring @ np.maximum(1 - correlation, 0.0) @ centring, 2).scores
+    xy = np.column_stack([axes, np.zeros((n, 2 - axes.shape[1]))])
     turn = 2 * np.pi * np.arange(n) / n * 7.3  # parts nodes that coincide
     xy = xy / max(float(np.abs(xy).max()), 1e-9)
     xy = xy + 0.02 * np.column_stack([np.cos(turn), np.sin(turn)])
@@ -152,18 +155,6 @@ def place_nodes(correlation: np.ndarray, strength: np.ndarray) -> np.ndarray:
     low, high = xy.min(axis=0), xy.max(axis=0)
     span = max(float((high - low).max()), 1e-9)
     return 0.5 + (xy - (low + high) / 2) / span * 0.9
-
-
-def _scaling(distance: np.ndarray) -> np.ndarray:
-    """Classical scaling into the plane; signs fixed by the largest entry."""
-    n = len(distance)
-    centring = np.eye(n) - 1.0 / n
-    values, vectors = np.linalg.eigh(-0.5 * centring @ distance**2 @ centring)
-    top = vectors[:, ::-1][:, :2] * np.sqrt(np.maximum(values[::-1][:2], 0.0))
-    if top.shape[1] < 2:
-        top = np.column_stack([top, np.zeros(n)])
-    sign = np.sign(np.take_along_axis(top, np.abs(top).argmax(axis=0)[None], axis=0))
-    return top * np.where(sign == 0, 1.0, sign)
 
 
 def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
@@ -186,19 +177,7 @@ def dip_figure(result: AceResult, scores: Scores | None = None) -> Dips | None:
 
 def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, Any]:
     """Steps, heat map, graph and dip tests as the page's script reads them."""
-    found: dict[str, Any] = {
-        "steps": {
-            "order": steps.order,
-            "fate": steps.fate,
-            "group": steps.group,
-            "weight": steps.weight,
-            "dropped": steps.dropped,
-            "steps": [
-                {"title": s.title, "count": s.count, "sentence": s.sentence, "kept": s.kept}
-                for s in steps.steps
-            ],
-        }
-    }
+    found: dict[str, Any] = {"steps": to_payload(steps)}
     heat, graph = heat_map(result), agreement_graph(result)
     if heat is not None and graph is not None:
         many = len(heat.names) > MANY_SPACES
@@ -217,14 +196,7 @@ def ace_payload(result: AceResult, scores: Scores, steps: Steps) -> dict[str, An
         found["graph"] = {"xy": np.round(graph.xy[most], 4), "weight": graph.weight[most]}
     dips = dip_figure(result, scores)
     if dips is not None:
-        found["dips"] = {
-            "statistic": dips.statistic,
-            "pvalue": dips.pvalue,
-            "adjusted": dips.adjusted,
-            "passed": dips.passed,
-            "notes": dips.notes,
-            "alpha": dips.alpha,
-        }
+        found["dips"] = to_payload(dips)
     return found
 
 

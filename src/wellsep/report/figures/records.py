@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import count
+from wellsep.report.pack import to_payload
+
+_NOT_SENT = {"page": False}  # the script knows it from elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Column:
     label: str
     kind: str
     values: tuple[Any, ...]
-    help: str = ""
+    help: str = field(default="", metadata=_NOT_SENT)
     direction: int = 0
 
 
@@ -88,7 +91,7 @@ class Steps:
     dropped : tuple of (space, step, sentence)
     """
 
-    spaces: tuple[str, ...]
+    spaces: tuple[str, ...] = field(metadata=_NOT_SENT)
     order: np.ndarray
     fate: tuple[str, ...]
     group: np.ndarray
@@ -161,7 +164,7 @@ class Graph:
 class Dips:
     """Dip tests of all spaces."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = field(metadata=_NOT_SENT)
     statistic: np.ndarray
     pvalue: np.ndarray
     adjusted: np.ndarray
@@ -230,7 +233,7 @@ class Curve:
     """An index over the numbers of clusters."""
 
     name: str
-    k: np.ndarray
+    k: np.ndarray = field(metadata=_NOT_SENT)
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -301,26 +304,21 @@ class ClusterProfile:
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterTable:
-    """The clusters of one partition as a table."""
+class Section:
+    """A part of the page.
 
-    partition: str
-    columns: Mapping[str, list[Any]]
-    notes: tuple[str, ...] = ()
-    said: str = ""  # which partitions have such a table
+    Attributes
+    ----------
+    name : which form of the template writes it
+    data : what the script draws
+    shown : what the template writes besides
+    absent : the sentence that says why there is nothing to show
+    """
 
-
-@dataclass(frozen=True, eq=False)
-class TruthPanels:
-    """Each way of ranking against the truth."""
-
-    title: str  # with the number of objects whose class is known, where it is not all
-    names: tuple[str, ...]
-    partitions: tuple[str, ...]
-    scores: np.ndarray  # (rankings, M)
-    external: Mapping[str, np.ndarray]  # measure -> (M,)
-    table: Mapping[str, list[Any]]
-    picks: tuple[tuple[str, ...], ...]
+    name: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    shown: Any = None
+    absent: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,18 +328,15 @@ class Page:
     Attributes
     ----------
     kind : {"ranking", "choice of k", "stability"}
-    title : str
     lead : the answer as pieces ("name" or "text", words)
     sure : sentences on how certain it is
     facts : (number, words) pairs
     table : RankingTable
     paragraphs : the explanation
-    embeddings : columns of the table of embeddings, where there are several
-    missing : section → the sentence why it is not there
-    data : what the script draws
+    sections : what follows, in the order in which it is read
+    about : what the script needs besides the data of the sections
     chip : the kind of verdict, in two or three words
     picks : (clustering, judges that place it first), most judges first
-    clusters : the table of the best partition's clusters
     provenance : (word, text) pairs: how to make the page again, options, version, date, data
     """
 
@@ -351,20 +346,21 @@ class Page:
     sure: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     table: RankingTable
-    paragraphs: tuple[str, ...] = ()
-    embeddings: dict[str, list[Any]] | None = None
-    steps: Steps | None = None
-    curves: Curves | None = None
-    objects: ObjectFigures | None = None
-    worst: Mapping[str, list[Any]] | None = None
-    truth: TruthPanels | None = None
-    missing: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, Any] = field(default_factory=dict)
+    paragraphs: tuple[str, ...]
+    sections: tuple[Section, ...]
+    about: Mapping[str, Any] = field(default_factory=dict)
     chip: str = ""
     picks: tuple[tuple[str, tuple[str, ...]], ...] = ()
     provenance: tuple[tuple[str, str], ...] = ()
-    clusters: ClusterTable | None = None
-    stability: StabilityFigure | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the script draws."""
+        found = {"kind": self.kind, **self.about, "table": to_payload(self.table)}
+        found["explanation"] = list(self.paragraphs)
+        for section in self.sections:
+            found |= section.data
+        return found
 
 
 def fact(number: int, noun: str, plural: str | None = None) -> tuple[str, str]:

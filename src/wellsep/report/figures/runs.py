@@ -1,38 +1,65 @@
-"""Figures of the structure: scores by space, agreement of the runs, their tree."""
+"""Figures of the runs: ranks, scores by space, agreement with each other, their tree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
-from wellsep.evaluate import AceResult, Consensus, Ranking, Scores
+from wellsep._checks.arrays import check_count
+from wellsep.evaluate import AceResult, Consensus, Ranking, ResolutionTree, Scores
 from wellsep.evaluate.clusters.tree import resolution_tree
+from wellsep.evaluate.vote.answer import MEASURES
+from wellsep.partitions import Partitions
 from wellsep.report.figures.ace import space_order
-from wellsep.report.figures.trees import tree_figure, tree_payload
-from wellsep.report.figures.votes import run_agreement
-from wellsep.report.pack import pack, upper
+from wellsep.report.figures.records import RankIntervals, RunAgreement, TreeFigure
+from wellsep.report.pack import pack, to_payload, upper
 
 MOST_CELLS = 300  # rows and columns of a heat map: more cannot be told apart on a screen
 MOST_LEVELS = 12  # of the tree
+_MOST_SORTED = 200  # partitions whose neighbours are put in the best order; it takes their cube
+_SWEEPS = 8  # down and up again; more change little
 _LEVELS = 254  # of a colour
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreGrid:
-    """Scores of the best distinct partitions in every space."""
+def rank_intervals(ranking: Ranking, most: int = 30) -> RankIntervals:
+    """The best distinct partitions with their intervals; of equal ones the first is named.
 
-    index: str
-    partitions: np.ndarray  # (R,) positions, best first
-    spaces: np.ndarray  # (L,) positions, by group
-    values: np.ndarray  # (R, L) with the index's own sign, NaN where undefined
-    direction: int
+    Examples
+    --------
+    >>> import numpy as np, wellsep as ws
+    >>> side = np.arange(60) % 2
+    >>> X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * side[:, None]
+    >>> runs = ws.Runs.from_parts({"X": X}, {"sides": side, "thirds": np.arange(60) % 3})
+    >>> figure = rank_intervals(ws.judge(runs, n_draws=6, dip=False).ranking)
+    >>> figure.names, figure.interval.tolist()
+    (('sides', 'thirds'), [[1, 1], [2, 2]])
+    """
+    check_count("n_runs", most)
+    sure = ranking.confidence
+    if sure is None:
+        raise ValueError(
+            "result must hold rank intervals, got none; judge the runs with n_draws=100."
+        )
+    rows = ranking.first_of_each
+    counts = ranking.classes.sizes
+    rows = rows[:most]
+    return RankIntervals(
+        names=tuple(ranking.names[at] for at in rows),
+        counts=counts[ranking.classes.of[rows]],
+        rank=ranking.rank[rows],
+        interval=np.asarray(sure.interval)[rows],
+        probability=np.asarray(sure.probability_best)[rows],
+        level=float(sure.level),
+        n_draws=int(sure.n_draws),
+        n_partitions=len(counts),
+    )
 
 
-def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> ScoreGrid:
-    """Scores by the deciding index, one row for each distinct partition, the best first.
+def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> dict[str, Any]:
+    """Scores by the deciding index, a row for each distinct partition, the best first.
 
     Examples
     --------
@@ -41,30 +68,43 @@ def score_grid(ranking: Ranking, scores: Scores, ace: AceResult) -> ScoreGrid:
     >>> scores = ws.Scores.from_matrix([[0.1, 0.5, 0.3], [0.2, 0.6, 0.3]], paired=False)
     >>> result = ws.ace(scores, dip=False)
     >>> grid = score_grid(rank(result), scores, result)
-    >>> grid.partitions.tolist(), grid.values.shape
-    ([1, 2, 0], (3, 2))
+    >>> grid["rows"].tolist(), len(grid["columns"])
+    ([1, 2, 0], 2)
     """
-    rows = ranking.first_of_each[:MOST_CELLS]
-    columns = space_order(ace)[:MOST_CELLS]
+    rows, columns = ranking.first_of_each[:MOST_CELLS], space_order(ace)[:MOST_CELLS]
     values = np.asarray(scores.values[ace.index], dtype=float)
-    return ScoreGrid(
-        index=ace.index,
-        partitions=rows,
-        spaces=columns,
-        values=values[np.ix_(columns, rows)].T,
-        direction=int(scores.directions[ace.index]),
-    )
-
-
-def grid_payload(grid: ScoreGrid) -> dict[str, Any]:
-    """The scores as the page's script reads them."""
     return {
-        "index": grid.index,
-        "rows": grid.partitions,
-        "columns": grid.spaces,
-        "values": pack(grid.values, "f4"),
-        "direction": grid.direction,
+        "index": ace.index,
+        "rows": rows,
+        "columns": columns,
+        "values": pack(values[np.ix_(columns, rows)].T, "f4"),
+        "direction": int(scores.directions[ace.index]),
     }
+
+
+def run_agreement(vote: Consensus) -> RunAgreement:
+    """Agreement of the distinct partitions, similar ones next to each other.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> vote = ws.consensus({"a": [0, 0, 0, 1, 1, 1], "b": [0, 1, 0, 1, 0, 1],
+    ...                      "c": [0, 0, 0, 0, 1, 1], "copy of a": [1, 1, 1, 0, 0, 0]})
+    >>> run_agreement(vote).labels
+    ('b', 'a (×2)', 'c')
+    """
+    values, order = vote.agreement, np.arange(vote.n_distinct)
+    if vote.n_distinct > 2:
+        far = squareform(1 - values, checks=False)
+        order = leaves_list(
+            linkage(far, "average", optimal_ordering=vote.n_distinct <= _MOST_SORTED)
+        )
+    return RunAgreement(
+        names=tuple(vote.classes.names[vote.classes.first[i]] for i in order),
+        counts=vote.classes.sizes[order],
+        values=values[np.ix_(order, order)],
+        measure=MEASURES[vote.options.agreement],
+    )
 
 
 def agreement_payload(vote: Consensus) -> dict[str, Any]:
@@ -86,7 +126,7 @@ def agreement_payload(vote: Consensus) -> dict[str, Any]:
     }
 
 
-def runs_tree_payload(ranking: Ranking, partitions: Mapping[str, Any]) -> dict[str, Any] | None:
+def runs_tree(ranking: Ranking, partitions: Partitions) -> dict[str, Any] | None:
     """The best clustering of each number of clusters, as a tree; None with fewer than two."""
     counts = ranking.n_clusters
     if counts is None:
@@ -101,5 +141,67 @@ def runs_tree_payload(ranking: Ranking, partitions: Mapping[str, Any]) -> dict[s
     if len(ks) > MOST_LEVELS:
         at = np.unique(np.linspace(0, len(ks) - 1, MOST_LEVELS).round().astype(int))
         ks = [ks[i] for i in at]
-    tree = resolution_tree({best[k]: partitions[best[k]] for k in ks})
-    return tree_payload(tree_figure(tree))
+    levels = partitions.subset([partitions.names.index(best[k]) for k in ks])
+    return to_payload(tree_figure(resolution_tree(levels)))
+
+
+def tree_figure(tree: ResolutionTree) -> TreeFigure:
+    """Lay out a resolution tree: each level a row, clusters near those they come from.
+
+    Examples
+    --------
+    >>> import wellsep as ws
+    >>> figure = tree_figure(ws.resolution_tree({"k2": [0, 0, 0, 1, 1], "k3": [1, 1, 2, 0, 0]}))
+    >>> figure.x.round(2).tolist(), figure.codes.tolist()
+    ([0.25, 0.75, 0.83, 0.17, 0.5], [0, 1, 1, 0, 2])
+    """
+    return TreeFigure(
+        levels=tree.levels,
+        clusters=tree.clusters,
+        level=tree.level,
+        x=_places(tree),
+        sizes=tree.sizes,
+        codes=_colours(tree),
+        links=tree.links,
+        counts=tree.counts,
+        shares=tree.share_of_target,
+    )
+
+
+def _places(tree: ResolutionTree) -> np.ndarray:
+    """Order each level by the mean place of its neighbours (Sugiyama's barycentres)."""
+    n = len(tree.sizes)
+    rows = [np.flatnonzero(tree.level == step) for step in range(len(tree.levels))]
+    x = np.empty(n)
+    for row in rows:
+        x[row] = (np.arange(len(row)) + 0.5) / len(row)
+    upper, lower = tree.links.T
+    for sweep in range(_SWEEPS):
+        down = sweep % 2 == 0
+        to, source = (lower, upper) if down else (upper, lower)
+        for row in rows[1:] if down else rows[-2::-1]:
+            mine = np.isin(to, row)
+            mass = np.bincount(to[mine], tree.counts[mine], n)[row]
+            wanted = np.bincount(to[mine], tree.counts[mine] * x[source[mine]], n)[row] / mass
+            order = np.argsort(wanted, kind="stable")
+            x[row[order]] = (np.arange(len(row)) + 0.5) / len(row)
+    return x
+
+
+def _colours(tree: ResolutionTree) -> np.ndarray:
+    """The child that most of a cluster goes to keeps its colour; every other one has a new one."""
+    codes = np.full(len(tree.sizes), -1, dtype=np.intp)
+    heirs: dict[int, int] = {}  # the last one written has most objects
+    for link in np.argsort(tree.counts, kind="stable"):
+        source, target = tree.links[link].tolist()
+        if tree.parents[target] == source:
+            heirs[source] = target
+    given = 0
+    for node in np.flatnonzero(~tree.is_noise):
+        parent = int(tree.parents[node])
+        if parent >= 0 and heirs.get(parent) == node and codes[parent] >= 0:
+            codes[node] = codes[parent]
+        else:
+            codes[node] = given
+            given += 1
+    return codes

@@ -14,29 +14,22 @@ from wellsep.evaluate.clusters.tree import resolution_tree
 from wellsep.evaluate.truth import compare_with_truth, shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.figures.records import (
-    ClusterTable,
     Column,
     Curve,
     Curves,
     Page,
     RankingTable,
-    TruthPanels,
+    Section,
     fact,
 )
-from wellsep.report.figures.trees import tree_figure, tree_payload
-from wellsep.report.given_data import DATA, given_data
-from wellsep.report.sections.clusters import clusters_payload, described_in_words
-from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
-from wellsep.report.sections.scatter import (
-    Scatters,
-    draw_objects,
-    label_parts,
-    object_names,
-    scatters_payload,
-)
-from wellsep.report.sections.tables import table_payload, truth_panels, truth_payload
+from wellsep.report.figures.runs import tree_figure
+from wellsep.report.pack import to_payload
+from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.objects import objects_figure, objects_section
+from wellsep.report.sections.scatter import draw_one_space, map_section
+from wellsep.report.sections.tables import truth_section
+from wellsep.report.source import DATA, given_data
 from wellsep.spaces.classical_scaling import take_objects
-from wellsep.spaces.drawing_planes import plane
 
 
 def is_chosen_k(result: Any) -> bool:
@@ -47,99 +40,82 @@ def is_chosen_k(result: Any) -> bool:
 def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layout: str) -> Page:
     """Everything the template and the script need for a chosen K."""
     curves, table = curves_figure(chosen), k_table(chosen)
-    best = curves.best
     names = [f"K = {k}" for k in curves.k]
-    missing: dict[str, str] = {}
-    data: dict[str, Any] = {
-        "kind": "choice of k",
-        "partitions": names,
-        "spaces": [DATA],
-        "made_in": [0] * len(names),
-        "best": int(np.flatnonzero(curves.k == best)[0]),
-        "table": table_payload(table),
-        "one_cluster": chosen.best == 1,
-        "n_objects": chosen.labels.shape[1],
-        "explanation": chosen.explain().splitlines(),
-        "curves": curves_payload(curves),
-    }
+    best = int(np.flatnonzero(curves.k == curves.best)[0])
+    partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
+    method = {"curves": to_payload(curves)}
     if len(names) > 1:
-        data["tree"] = tree_payload(tree_figure(resolution_tree(chosen)))
-    most = int(np.max(chosen.objects)) + 1
-    X, ids = (None, None) if runs is None else given_data(runs, most, "K was chosen on", more=True)
-    shown = worst = clusters = None
-    if chosen.all_equal:
-        missing["scatters"] = missing["objects"] = (
-            "All objects are equal; there is nothing to draw."
-        )
-    elif X is None:
-        missing["scatters"] = (
-            "The objects are not drawn: the page was made without the data (runs=X)."
-        )
-        missing["objects"] = "The objects of the best partition are not shown: that needs the data."
-    else:
-        rows = take_objects(X, np.asarray(chosen.objects))
-        ids = None if ids is None else np.asarray(ids)[np.asarray(chosen.objects)]
-        partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
-        details = object_details(rows, partitions[data["best"]], DATA)
-        shown = objects_figure(details)
-        objects = draw_objects(len(chosen.objects), 1, len(names), None)
-        xy, axes = plane(rows, objects, layout)
-        classes = None
-        if truth is not None:
-            part = {"truth": _of_objects(shown_classes(truth), chosen)}
-            classes = label_parts(part, objects, shown.codes)["truth"]
-        scatters = Scatters(
-            objects=objects,
-            names=object_names(ids, objects),
-            n_objects=len(chosen.objects),
-            spaces=(DATA,),
-            planes=(xy,),
-            axes=(axes,),
-            labels=label_parts(dict(zip(names, chosen.labels, strict=True)), objects, shown.codes),
-            truth=classes,
-            values={key: values[objects] for key, values in shown.values.items()},
-        )
-        data["scatters"] = scatters_payload(scatters)
-        data["sides"] = {"selected": [0], "excluded": []}
-        data["objects"] = objects_payload(shown, objects, ids)
-        worst = worst_table(shown, ids)
-        data["objects"]["worst"] = worst
-        order = [names[at] for at in table.rows]
-        described = describe_best(
-            {DATA: rows},
-            partitions,
-            [(name, DATA) for name in order],
-            feature_names=column_names(runs),
-            X=rows if is_frame(runs) else None,
-            ids=ids,
-            details=details,
-        )
-        found = clusters_payload(described, dict(zip(names, chosen.labels, strict=True)), order)
-        said = described_in_words(list(described)) if len(order) > len(described) else ""
-        data["clusters"] = found | {"said": said}
-        first = found["described"][order[0]]
-        clusters = ClusterTable(order[0], first["table"], tuple(first["notes"]), said)
-    panels = None
+        method["tree"] = to_payload(tree_figure(resolution_tree(partitions)))
+    sections = [Section("method", method)]
     if truth is not None:
         known = _of_objects(to_numpy(truth, "truth").reshape(-1), chosen)
-        panels = k_truth(chosen, known, names)
-        data["truth"] = truth_payload(panels)
+        signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
+        scores = dict(zip(chosen.indices, signed.T, strict=True))
+        labels = dict(zip(names, chosen.labels, strict=True))
+        sections.append(truth_section(compare_with_truth(scores, labels, known)))
+    order = [names[at] for at in table.rows]
+    shown = _pictures(chosen, partitions, best, order, runs, truth, layout)
     return Page(
         kind="choice of k",
         title=title or "The number of clusters",
-        lead=_lead(chosen, curves),
+        lead=_lead(chosen),
         sure=_sure(chosen, curves),
         facts=_facts(chosen, curves),
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
-        curves=curves,
-        objects=shown,
-        worst=worst,
-        truth=panels,
-        missing=missing,
-        data=data,
-        clusters=clusters,
+        sections=(*shown, *sections),
+        about={
+            "partitions": names,
+            "spaces": [DATA],
+            "made_in": [0] * len(names),
+            "best": best,
+            "one_cluster": chosen.best == 1,
+            "n_objects": chosen.labels.shape[1],
+        },
     )
+
+
+def _pictures(
+    chosen: Any,
+    partitions: Partitions,
+    best: int,
+    order: list[str],
+    runs: Any,
+    truth: Any,
+    layout: str,
+) -> list[Section]:
+    """The map, the clusters and the objects, or why they cannot be shown."""
+    positions = np.asarray(chosen.objects)
+    X, ids = None, None
+    if runs is not None:
+        X, ids = given_data(runs, int(positions.max()) + 1, "K was chosen on", more=True)
+    if chosen.all_equal:
+        why = "All objects are equal; there is nothing to draw."
+        return [Section("plots", absent=why), Section("objects", absent=why)]
+    if X is None:
+        why = "The objects are not drawn: the page was made without the data (runs=X)."
+        also = "The objects of the best partition are not shown: that needs the data."
+        return [Section("plots", absent=why), Section("objects", absent=also)]
+    rows = take_objects(X, positions)
+    ids = None if ids is None else np.asarray(ids)[positions]
+    details = object_details(rows, partitions[best], DATA)
+    shown = objects_figure(details)
+    classes = None if truth is None else _of_objects(shown_classes(truth), chosen)
+    scatters = draw_one_space(rows, ids, partitions, shown, classes, layout)
+    described = describe_best(
+        {DATA: rows},
+        partitions,
+        [(name, DATA) for name in order],
+        feature_names=column_names(runs),
+        X=rows if is_frame(runs) else None,
+        ids=ids,
+        details=details,
+    )
+    return [
+        map_section(scatters),
+        clusters_section(described, partitions, order),
+        objects_section(shown, scatters.objects, ids),
+    ]
 
 
 def curves_figure(chosen: Any) -> Curves:
@@ -170,28 +146,6 @@ def curves_figure(chosen: Any) -> Curves:
 def _shown_k(chosen: Any) -> int:
     """The K whose partition is shown: the best, and if that is 1 the best above."""
     return int(chosen.best_above_one if chosen.best == 1 else chosen.best)
-
-
-def curves_payload(curves: Curves) -> dict[str, Any]:
-    """The curves as the page's script reads them."""
-    return {
-        "k": curves.k,
-        "votes": curves.votes,
-        "stability": curves.stability,
-        "best": curves.best,
-        "repeats": curves.n_repeats,
-        "curves": [
-            {
-                "name": c.name,
-                "mean": c.mean,
-                "low": c.low,
-                "high": c.high,
-                "pick": c.pick,
-                "direction": c.direction,
-            }
-            for c in curves.curves
-        ],
-    }
 
 
 def k_table(chosen: Any) -> RankingTable:
@@ -238,14 +192,6 @@ def _cells(values: list[Any], order: np.ndarray) -> tuple[Any, ...]:
     return tuple(None if isinstance(v, float) and not np.isfinite(v) else v for v in taken)
 
 
-def k_truth(chosen: Any, classes: np.ndarray, names: list[str]) -> TruthPanels:
-    """Every index as a ranking of the numbers of clusters, against the truth."""
-    signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
-    scores = dict(zip(chosen.indices, signed.T, strict=True))
-    labels = dict(zip(names, chosen.labels, strict=True))
-    return truth_panels(compare_with_truth(scores, labels, classes))
-
-
 def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:
     most = int(np.max(chosen.objects)) + 1
     if len(classes) < most:
@@ -253,7 +199,7 @@ def _of_objects(classes: np.ndarray, chosen: Any) -> np.ndarray:
     return classes[np.asarray(chosen.objects)]
 
 
-def _lead(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:
+def _lead(chosen: Any) -> tuple[tuple[str, str], ...]:
     first = chosen.answer()[0]
     name, said, rest = first.partition(f"K = {chosen.best}")
     if chosen.best == 1 or name or not said:

@@ -11,29 +11,19 @@ from wellsep.evaluate import AceResult, Judgement, agreement
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
-from wellsep.report.figures.records import ClusterTable, ObjectFigures, Page, TruthPanels, fact
-from wellsep.report.figures.runs import (
-    agreement_payload,
-    grid_payload,
-    runs_tree_payload,
-    score_grid,
-)
-from wellsep.report.sections.clusters import clusters_payload, described_in_words
-from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
+from wellsep.report.figures.records import ObjectFigures, Page, Section, fact
+from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
+from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.objects import objects_figure, objects_section
 from wellsep.report.sections.scatter import (
     Scatters,
     draw_objects,
     label_parts,
+    map_section,
     object_names,
-    scatters_payload,
+    truth_part,
 )
-from wellsep.report.sections.tables import (
-    judge_picks,
-    ranking_table,
-    table_payload,
-    truth_panels,
-    truth_payload,
-)
+from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.report.source import Evidence, collect_evidence
 from wellsep.runs.folder_names import best_first
 from wellsep.spaces.drawing_planes import plane
@@ -50,125 +40,106 @@ def build_ranking_page(
 ) -> Page:
     """Everything the template and the script need for a ranking."""
     evidence = collect_evidence(judgement, runs=runs, truth=truth, objects=objects)
-    return _page(evidence, title=title, layout=layout)
-
-
-def _page(evidence: Evidence, *, title: str | None, layout: str | None) -> Page:
-    judgement, ranking, ace = evidence.judgement, evidence.judgement.ranking, evidence.ace
-    table = ranking_table(ranking, scores=evidence.judgement.scores, params=evidence.params)
-    missing: dict[str, str] = {}
-    data: dict[str, Any] = {
-        "kind": "ranking",
-        "index": ranking.index,
-        "partitions": list(ranking.names),
-        "spaces": list(evidence.spaces),
-        "made_in": evidence.made_in,
-        "best": int(ranking.order[0]),
-        "n_objects": evidence.n_objects,
-        "table": table_payload(table),
-        "explanation": list(judgement.explanation),
-        "verdict": list(judgement.verdict.sentences()),
-    }
-    if judgement.embeddings is not None:
-        data["embeddings"] = judgement.embeddings.to_rows()
-    steps = None
-    if len(ranking.classes) == 1:
-        missing["why"] = "No judge had to decide: all runs are the same clustering."
-    elif ace is None:
-        missing["why"] = "The clusterings alone voted for each other: there is no embedding."
-    else:
-        steps = steps_figure(ace)
-        data |= ace_payload(ace, evidence.judgement.scores, steps)
-        if ace.groups.agreement is None:
-            missing["agreement"] = "There is no agreement to show: one space alone is left."
-        if "dips" not in data:
-            missing["dips"] = "The dip test was not run."
+    ranking = judgement.ranking
     chosen = None if evidence.details is None else objects_figure(evidence.details)
     scatters = _scatters(evidence, chosen, layout)
-    if ace is None:
-        missing["scatters"] = (
-            "The embeddings are not drawn: no judge chose among them."
-            if evidence.judgement.scores.spaces
-            else "There is no embedding to draw."
-        )
-    elif scatters is None:
-        missing["scatters"] = (
-            "The spaces are not drawn: the page was made without the runs, "
-            "and no coordinates were kept."
-        )
-    else:
-        data["scatters"] = scatters_payload(scatters)
-        data["sides"] = _sides(evidence, ace)
-        if not scatters.labels:
-            missing["labels"] = "Without the runs there are no labels to colour the objects by."
-    worst = None
-    if ace is None and chosen is None:
-        missing["objects"] = "Without an embedding nothing is known about single objects."
-    elif chosen is None:
-        missing["objects"] = (
-            "The objects of the chosen partition are not shown: the page was made without the runs."
-        )
-    else:
-        drawn = np.arange(0) if scatters is None else scatters.objects
-        data["objects"] = objects_payload(chosen, drawn, evidence.ids)
-        worst = worst_table(chosen, evidence.ids)
-        data["objects"]["worst"] = worst
-    _structure(evidence, data)
-    clusters = _clusters(evidence, data)
-    if not any(name in data for name in ("grid", "votes_of_runs", "tree")):
-        missing["structure"] = "There is one clustering or one embedding only: nothing to compare."
-    truth = None
+    sections = [
+        _embeddings(judgement),
+        _map(evidence, scatters),
+        _clusters(evidence),
+        _structure(evidence),
+        _objects(evidence, chosen, scatters),
+        _method(evidence),
+    ]
     if evidence.truth is not None:
-        truth = _truth(evidence)
-        data["truth"] = truth_payload(truth)
+        sections.append(truth_section(agreement(ranking, evidence.runs, evidence.truth)))
     return Page(
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
         lead=_lead(evidence),
         sure=(*judgement.verdict.second, judgement.verdict.next),
         facts=_facts(evidence),
-        table=table,
+        table=ranking_table(ranking, scores=judgement.scores, params=evidence.params),
         paragraphs=judgement.explanation,
-        embeddings=_embeddings(evidence),
-        steps=steps,
-        worst=worst,
-        objects=chosen,
-        truth=truth,
-        missing=missing,
-        data=data,
+        sections=tuple(section for section in sections if section is not None),
+        about={
+            "index": ranking.index,
+            "partitions": list(ranking.names),
+            "spaces": list(evidence.spaces),
+            "made_in": evidence.made_in,
+            "best": int(ranking.order[0]),
+            "n_objects": evidence.n_objects,
+            "verdict": list(judgement.verdict.sentences()),
+        },
         chip=judgement.verdict.kind.capitalize(),
         picks=_picks(evidence),
-        clusters=clusters,
     )
 
 
-def _structure(evidence: Evidence, data: dict[str, Any]) -> None:
-    """Put the figures of the structure into the data."""
-    ranking, ace, runs = evidence.judgement.ranking, evidence.ace, evidence.runs
-    vote = evidence.judgement.vote
-    if ace is not None:
-        data["grid"] = grid_payload(score_grid(ranking, evidence.judgement.scores, ace))
+def _embeddings(judgement: Judgement) -> Section | None:
+    found = judgement.embeddings
+    if found is None:
+        return None
+    shown = found.columns() if len(found.embeddings) > 1 else None
+    return Section("embeddings", {"embeddings": found.to_rows()}, shown)
+
+
+def _map(evidence: Evidence, scatters: Scatters | None) -> Section:
+    if evidence.ace is None:
+        drawn = evidence.judgement.scores.spaces
+        why = "The embeddings are not drawn: no judge chose among them."
+        return Section("plots", absent=why if drawn else "There is no embedding to draw.")
+    if scatters is None:
+        why = "The spaces are not drawn: the page was made without the runs, "
+        return Section("plots", absent=why + "and no coordinates were kept.")
+    return map_section(scatters, _sides(evidence, evidence.ace))
+
+
+def _clusters(evidence: Evidence) -> Section | None:
+    ranking = evidence.judgement.ranking
+    if not evidence.described:
+        return None
+    distinct = [ranking.names[at] for at in ranking.first_of_each]
+    return clusters_section(evidence.described, evidence.partitions, distinct)
+
+
+def _structure(evidence: Evidence) -> Section:
+    """Scores by embedding, agreement of the clusterings, and their tree."""
+    ranking, vote, data = evidence.judgement.ranking, evidence.judgement.vote, {}
+    if evidence.ace is not None:
+        data["grid"] = score_grid(ranking, evidence.judgement.scores, evidence.ace)
     if vote is not None and vote.n_distinct > 2:
         data["votes_of_runs"] = agreement_payload(vote)
-    if runs is not None:
-        tree = runs_tree_payload(ranking, runs.partitions)
-        if tree is not None:
-            data["tree"] = tree
+    tree = None if evidence.partitions is None else runs_tree(ranking, evidence.partitions)
+    if tree is not None:
+        data["tree"] = tree
+    why = "" if data else "There is one clustering or one embedding only: nothing to compare."
+    return Section("structure", data, absent=why)
 
 
-def _clusters(evidence: Evidence, data: dict[str, Any]) -> ClusterTable | None:
-    """Put the tables of clusters into the data; return that of the best partition."""
-    ranking, described = evidence.judgement.ranking, evidence.described
-    if not described:
-        return None
-    partitions = {} if evidence.runs is None else evidence.runs.partitions
-    distinct = [ranking.names[at] for at in ranking.first_of_each]
-    found = clusters_payload(described, partitions, distinct)
-    said = described_in_words(list(described)) if len(distinct) > len(described) else ""
-    data["clusters"] = found | {"said": said}
-    first = next(iter(described))
-    one = found["described"][first]
-    return ClusterTable(first, one["table"], tuple(one["notes"]), said)
+def _objects(
+    evidence: Evidence, chosen: ObjectFigures | None, scatters: Scatters | None
+) -> Section:
+    if chosen is not None:
+        drawn = np.arange(0) if scatters is None else scatters.objects
+        return objects_section(chosen, drawn, evidence.ids)
+    if evidence.ace is None:
+        why = "Without an embedding nothing is known about single objects."
+        return Section("objects", absent=why)
+    why = "The objects of the chosen partition are not shown: the page was made without the runs."
+    return Section("objects", absent=why)
+
+
+def _method(evidence: Evidence) -> Section:
+    """The steps of ACE, the agreement of the embeddings, and their dip tests."""
+    if len(evidence.judgement.ranking.classes) == 1:
+        why = "No judge had to decide: all runs are the same clustering."
+        return Section("method", absent=why)
+    if evidence.ace is None:
+        why = "The clusterings alone voted for each other: there is no embedding."
+        return Section("method", absent=why)
+    steps = steps_figure(evidence.ace)
+    return Section("method", ace_payload(evidence.ace, evidence.judgement.scores, steps), steps)
 
 
 def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -179,15 +150,6 @@ def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
     if len({judge for _, judges in pairs for judge in judges}) < 2:
         return ()
     return tuple((names[i], tuple(judges)) for i, judges in pairs)
-
-
-def _embeddings(evidence: Evidence) -> dict[str, list[Any]] | None:
-    found = evidence.judgement.embeddings
-    return None if found is None or len(found.embeddings) < 2 else found.columns()
-
-
-def _truth(evidence: Evidence) -> TruthPanels:
-    return truth_panels(agreement(evidence.judgement.ranking, evidence.runs, evidence.truth))
 
 
 def _scatters(
@@ -215,15 +177,14 @@ def _scatters(
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
     reference = None if chosen is None else chosen.codes
     labels: dict[str, Any] = {}
-    if runs is not None:
-        partitions = runs.partitions
-        labels = label_parts({n: partitions[n] for n in ranking.names}, objects, reference)
+    if evidence.partitions is not None:
+        labels = label_parts(evidence.partitions, objects, reference)
     elif chosen is not None:
         codes = chosen.codes[objects]
         labels = {chosen.partition: (codes, chosen.clusters, np.arange(len(chosen.clusters)))}
     truth = None
     if evidence.truth is not None:
-        truth = label_parts({"truth": shown_classes(evidence.truth)}, objects, reference)["truth"]
+        truth = truth_part(shown_classes(evidence.truth), objects, reference)
     values = {} if chosen is None else {k: v[objects] for k, v in chosen.values.items()}
     return Scatters(
         objects=objects,

@@ -13,27 +13,18 @@ from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.truth import shown_classes
 from wellsep.partitions import Partitions
 from wellsep.report.figures.records import (
-    ClusterTable,
     Column,
-    ObjectFigures,
     Page,
     RankingTable,
+    Section,
     StabilityFigure,
     fact,
 )
-from wellsep.report.given_data import DATA, given_data
-from wellsep.report.pack import pack
-from wellsep.report.sections.clusters import clusters_payload
-from wellsep.report.sections.objects import objects_figure, objects_payload, worst_table
-from wellsep.report.sections.scatter import (
-    Scatters,
-    draw_objects,
-    label_parts,
-    object_names,
-    scatters_payload,
-)
-from wellsep.report.sections.tables import table_payload
-from wellsep.spaces.drawing_planes import plane
+from wellsep.report.pack import pack, to_payload
+from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.objects import objects_figure, objects_section
+from wellsep.report.sections.scatter import draw_one_space, map_section
+from wellsep.report.source import DATA, given_data
 
 WHOLE = "the clustering"
 MOST_DOTS = 6000  # draws times clusters
@@ -48,69 +39,68 @@ def build_stability_page(
     found: Any, *, runs: Any, truth: Any, title: str | None, layout: str
 ) -> Page:
     """Everything the template and the script need for a stability."""
-    figure, table = stability_figure(found), stability_table(found)
-    names = list(figure.clusters)
-    missing: dict[str, str] = {}
-    data: dict[str, Any] = {
-        "kind": "stability",
-        "whole": WHOLE,
-        "partitions": names,
-        "spaces": [DATA],
-        "made_in": [0] * len(names),
-        "best": -1,
-        "table": table_payload(table),
-        "n_objects": len(found.labels),
-        "explanation": found.explain().splitlines(),
-        "stability": stability_payload(figure),
-    }
-    shown: ObjectFigures | None = None
-    worst = clusters = None
-    if runs is None:
-        if truth is not None:
-            raise ValueError("truth must come with runs, got none; add the data as runs.")
-        missing["scatters"] = (
-            "The objects are not drawn: the page was made without the data (runs=X)."
-        )
-        missing["objects"] = "The objects are not shown: that needs the data."
-    else:
-        X, ids = given_data(runs, len(found.labels), "that were clustered")
-        partition = Partitions.from_labels({WHOLE: found.labels})
-        details = object_details(X, partition, DATA)
-        shown = objects_figure(details)
-        scatters = _scatter(found, X, ids, truth, layout, shown)
-        data["scatters"] = scatters_payload(scatters)
-        data["sides"] = {"selected": [0], "excluded": []}
-        data["objects"] = objects_payload(shown, scatters.objects, ids)
-        worst = worst_table(shown, ids)
-        data["objects"]["worst"] = worst
-        described = describe_best(
-            {DATA: X},
-            partition,
-            [(WHOLE, DATA)],
-            X=runs if is_frame(runs) else None,
-            ids=ids,
-            details=details,
-            stability=found,
-        )
-        data["clusters"] = clusters_payload(described, {}, []) | {"said": ""}
-        one = data["clusters"]["described"][WHOLE]
-        clusters = ClusterTable(WHOLE, one["table"], tuple(one["notes"]))
+    figure = stability_figure(found)
     lines = found.explain().splitlines()
+    names = list(figure.clusters)
+    # Of very many draws the first ones are drawn.
+    most = max(10, MOST_DOTS // max(len(names), 1))
+    values = [pack(row[:most], "f4") for row in figure.values]
+    drawn = {"stability": to_payload(figure) | {"values": values}}
     return Page(
         kind="stability",
         title=title or f"Stability of {len(names)} clusters",
         lead=(("text", lines[0]),),
         sure=_sure(found),
         facts=_facts(found),
-        table=table,
+        table=stability_table(found),
         paragraphs=tuple(lines),
-        objects=shown,
-        worst=worst,
-        missing=missing,
-        data=data,
-        clusters=clusters,
-        stability=figure,
+        sections=(
+            Section("stability", drawn, figure),
+            *_pictures(found, runs, truth, layout),
+            Section("method"),
+        ),
+        about={
+            "whole": WHOLE,
+            "partitions": names,
+            "spaces": [DATA],
+            "made_in": [0] * len(names),
+            "best": -1,
+            "n_objects": len(found.labels),
+        },
     )
+
+
+def _pictures(found: Any, runs: Any, truth: Any, layout: str) -> list[Section]:
+    """The map, the clusters and the objects, or why they cannot be shown."""
+    n = len(found.labels)
+    if runs is None:
+        if truth is not None:
+            raise ValueError("truth must come with runs, got none; add the data as runs.")
+        why = "The objects are not drawn: the page was made without the data (runs=X)."
+        also = "The objects are not shown: that needs the data."
+        return [Section("plots", absent=why), Section("objects", absent=also)]
+    X, ids = given_data(runs, n, "that were clustered")
+    partition = Partitions.from_labels({WHOLE: found.labels})
+    details = object_details(X, partition, DATA)
+    shown = objects_figure(details)
+    if truth is not None and len(truth) != n:
+        raise ValueError(f"truth must have one class per object ({n}), got {len(truth)}.")
+    classes = None if truth is None else shown_classes(truth)
+    scatters = draw_one_space(X, ids, partition, shown, classes, layout)
+    described = describe_best(
+        {DATA: X},
+        partition,
+        [(WHOLE, DATA)],
+        X=runs if is_frame(runs) else None,
+        ids=ids,
+        details=details,
+        stability=found,
+    )
+    return [
+        map_section(scatters),
+        clusters_section(described),
+        objects_section(shown, scatters.objects, ids),
+    ]
 
 
 def stability_figure(found: Any) -> StabilityFigure:
@@ -131,26 +121,6 @@ def stability_figure(found: Any) -> StabilityFigure:
         strengths=np.asarray(found.prediction_strengths, dtype=float),
         scheme=str(found.scheme),
     )
-
-
-def stability_payload(figure: StabilityFigure) -> dict[str, Any]:
-    """The figure as the page's script reads it; of very many draws the first ones."""
-    most = max(10, MOST_DOTS // max(len(figure.clusters), 1))
-    return {
-        "clusters": list(figure.clusters),
-        "sizes": figure.sizes,
-        "values": [pack(row[:most], "f4") for row in figure.values],
-        "mean": figure.mean,
-        "low": figure.low,
-        "high": figure.high,
-        "dissolved": figure.dissolved,
-        "recovered": figure.recovered,
-        "draws": figure.draws,
-        "words": list(figure.words),
-        "found": figure.n_found,
-        "strengths": figure.strengths,
-        "scheme": figure.scheme,
-    }
 
 
 def stability_table(found: Any) -> RankingTable:
@@ -179,32 +149,6 @@ def stability_table(found: Any) -> RankingTable:
         cells = tuple(None if isinstance(v, float) and np.isnan(v) else v for v in values)
         made.append(Column(key, label, kind, cells, help_, direction))
     return RankingTable(order, tuple(made))
-
-
-def _scatter(
-    found: Any, X: Any, ids: Any, truth: Any, layout: str, shown: ObjectFigures
-) -> Scatters:
-    """The clustering in a plane."""
-    objects = draw_objects(len(found.labels), 1, 1, None)
-    xy, axes = plane(X, objects, layout)
-    classes = None
-    if truth is not None:
-        if len(truth) != len(found.labels):
-            raise ValueError(
-                f"truth must have one class per object ({len(found.labels)}), got {len(truth)}."
-            )
-        classes = label_parts({"truth": shown_classes(truth)}, objects, shown.codes)["truth"]
-    return Scatters(
-        objects=objects,
-        names=object_names(ids, objects),
-        n_objects=len(found.labels),
-        spaces=(DATA,),
-        planes=(xy,),
-        axes=(axes,),
-        labels=label_parts({WHOLE: found.labels}, objects, shown.codes),
-        truth=classes,
-        values={key: values[objects] for key, values in shown.values.items()},
-    )
 
 
 def _sure(found: Any) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import count, listing
+from wellsep.compute.statistics.contingency import best_jaccards, table_cells
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing_best import described_objects
-from wellsep.partitions import Partitions, encode
-from wellsep.report.figures.records import ClusterProfile
+from wellsep.partitions import Partitions
+from wellsep.report.figures.records import ClusterProfile, Section
 from wellsep.report.sections.scatter import LONGEST_NAME
 
 MOST_ROWS = 60  # clusters of a table, the largest
@@ -43,15 +44,12 @@ def profile_figure(description: ClusterDescription, most: int = 5) -> ClusterPro
 
 
 def cluster_table(
-    found: ClusterDescription,
-    labels: Any = None,
-    other: tuple[str, Any] | None = None,
-    others: Sequence[Any] = (),
+    found: ClusterDescription, mine: Partitions | None = None, others: Sequence[Partitions] = ()
 ) -> dict[str, list[Any]]:
     """One row per cluster: size, quality, what makes it, the nearest one, overlap, examples.
 
-    ``labels`` are those that were described; they are compared with one ``other`` clustering and
-    looked for in all ``others``.
+    ``mine`` is the partition that was described; its clusters are compared with those of the
+    first of the ``others`` and looked for in all of them.
 
     Examples
     --------
@@ -74,8 +72,8 @@ def cluster_table(
         table["negative"] = [None if np.isnan(v) else f"{v:.0%}" for v in found.negative]
     if found.n_draws.any():
         table["stability"] = _known(found.stability)
-    if others:
-        again = again_in(labels, others)
+    if mine is not None and len(others) > 1:
+        again = again_in(mine, others)
         table["in other runs"] = [again.get(name) for name in found.clusters]
     if found.features:
         told = [", ".join(found.in_words(at)) for at in range(k)]
@@ -83,9 +81,9 @@ def cluster_table(
     if (found.nearest >= 0).any():
         names = [*found.clusters, None]  # the last: none
         table["nearest cluster"] = [names[at] for at in found.nearest]
-    if other is not None:
-        there = _overlap(labels, other[1], other[0])
-        table[f"in {other[0]}"] = [there.get(name) for name in found.clusters]
+    if mine is not None and others:
+        nearest = _nearest(mine, others[0])
+        table[f"in {others[0].names[0]}"] = [nearest.get(name) for name in found.clusters]
     for name in ("medoid", "typical", "doubtful"):
         lists = getattr(found, name).reshape(k, -1)[:, :N_EXEMPLARS]
         table[name] = [", ".join(_name(found, at) for at in row if at >= 0) for row in lists]
@@ -103,76 +101,65 @@ def _name(found: ClusterDescription, at: int) -> str:
     return str(found.ids[at])[:LONGEST_NAME]
 
 
-def _similarities(mine: Partitions, their: Partitions) -> np.ndarray:
-    """(K, L) Jaccard similarities of the clusters of two clusterings."""
-    (a,), (b,) = mine.codes, their.codes
-    k, m = len(mine.classes[0]), len(their.classes[0])
+def _nearest(mine: Partitions, other: Partitions) -> dict[str, str]:
+    """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
+    (a,), (b,) = mine.codes, other.codes
+    k, m = len(mine.classes[0]), len(other.classes[0])
     both = (a >= 0) & (b >= 0)
-    shared = np.bincount(a[both] * m + b[both], minlength=k * m).reshape(k, m)
-    size_a, size_b = np.bincount(a[a >= 0], minlength=k), np.bincount(b[b >= 0], minlength=m)
-    found: np.ndarray = shared / np.maximum(size_a[:, None] + size_b - shared, 1)
+    if not m or not both.any():
+        return {}
+    cells, shared = table_cells(a[both], b[both], k, m)
+    of_mine, of_other = np.divmod(cells, m)
+    sizes = [np.bincount(codes[codes >= 0]) for codes in (a, b)]
+    similarity = shared / (sizes[0][of_mine] + sizes[1][of_other] - shared)
+    found = {}
+    for cell in np.lexsort((-of_other, similarity)):  # the last one is the most similar
+        label = str(other.classes[0][of_other[cell]])[:LONGEST_NAME]
+        found[str(mine.classes[0][of_mine[cell]])] = f"{label} ({similarity[cell]:.0%})"
     return found
 
 
-def _overlap(own: Any, their: Any, name: str) -> dict[str, str]:
-    """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
-    mine, second = encode(own, noise="exclude"), encode(their, noise="exclude", name=name)
-    if not len(second.classes[0]):
-        return {}
-    table = _similarities(mine, second)
-    return {
-        str(label): f"{str(second.classes[0][row.argmax()])[:LONGEST_NAME]} ({row.max():.0%})"
-        for label, row in zip(mine.classes[0], table, strict=True)
-    }
-
-
-def again_in(labels: Any, others: Sequence[Any]) -> dict[str, float]:
+def again_in(mine: Partitions, others: Sequence[Partitions]) -> dict[str, float]:
     """Of each cluster the mean over other clusterings of its largest Jaccard similarity.
 
     Examples
     --------
-    >>> again_in([0, 0, 1, 1], [[0, 0, 1, 1], [0, 0, 0, 0]])
+    >>> from wellsep.partitions import encode
+    >>> again_in(encode([0, 0, 1, 1]), [encode([0, 0, 1, 1]), encode([0, 0, 0, 0])])
     {'0': 0.75, '1': 0.75}
     """
-    whole = encode(labels, noise="exclude")
-    objects = described_objects(whole.codes[0])
-    mine = whole.take(objects)
+    objects = described_objects(mine.codes[0])
+    codes, k = mine.codes[0][objects], len(mine.classes[0])
     best = [
-        _similarities(mine, encode(np.asarray(one)[objects])).max(axis=1, initial=0.0)
+        best_jaccards(codes, one.codes[0][objects], k, len(one.classes[0]))
         for one in others[:MOST_OTHERS]
     ]
     mean = np.mean(best, axis=0)
     return {str(label): float(v) for label, v in zip(mine.classes[0], mean, strict=True)}
 
 
-def clusters_payload(
+def clusters_section(
     descriptions: Mapping[str, ClusterDescription],
-    partitions: Mapping[str, Any],
-    distinct: Sequence[str],
-) -> dict[str, Any]:
+    partitions: Partitions | None = None,
+    distinct: Sequence[str] = (),
+) -> Section:
     """The tables of the described clusterings, and of all others the sizes of their clusters.
 
     ``distinct`` are the names of the distinct clusterings, best first.
     """
+    one = {} if partitions is None else dict(zip(partitions.names, partitions, strict=True))
     described = {}
     for name, found in descriptions.items():
-        rest = [one for one in distinct if one != name and one in partitions]
-        given: dict[str, Any] = {}
-        if name in partitions and rest:
-            given = {
-                "labels": partitions[name],
-                "other": (rest[0], partitions[rest[0]]),
-                "others": [partitions[one] for one in rest] if len(rest) > 1 else (),
-            }
+        others = [one[other] for other in distinct if other != name and other in one]
         described[name] = {
-            "table": cluster_table(found, **given),
+            "table": cluster_table(found, one.get(name), others),
             "notes": [*_cut(found), *found.notes],
         }
-    sizes = {name: _sizes(partitions[name]) for name in distinct if name in partitions}
-    return {
-        "described": described,
-        "sizes": {name: one for name, one in sizes.items() if name not in described},
-    }
+    sizes = {name: _sizes(one[name]) for name in distinct if name in one and name not in described}
+    said = described_in_words(list(described)) if len(distinct) > len(described) else ""
+    data = {"clusters": {"described": described, "sizes": sizes, "said": said}}
+    first = next(iter(described))
+    return Section("clusters", data, {"partition": first, **described[first], "said": said})
 
 
 def _cut(found: ClusterDescription) -> list[str]:
@@ -180,8 +167,7 @@ def _cut(found: ClusterDescription) -> list[str]:
     return [f"{count(more, 'smaller cluster')} left out."] if more > 0 else []
 
 
-def _sizes(labels: Any) -> list[list[Any]]:
-    found = encode(labels, noise="exclude")
+def _sizes(found: Partitions) -> list[list[Any]]:
     codes = found.codes[0]
     counts = np.bincount(codes[codes >= 0], minlength=len(found.classes[0]))
     kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ROWS])

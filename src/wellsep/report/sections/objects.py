@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wellsep.evaluate import PartitionDetails
-from wellsep.report.figures.records import ObjectFigures, Silhouettes, Strips
+from wellsep.report.figures.records import ObjectFigures, Section, Silhouettes, Strips
 from wellsep.report.pack import pack
 from wellsep.report.sections.scatter import object_names
 
@@ -150,14 +150,15 @@ def worst_table(figures: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
     return table
 
 
-def objects_payload(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> dict[str, Any]:
-    """What the page's script draws of the best partition."""
+def objects_section(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> Section:
+    """Widths, margins and local connectivity of the objects, and those to check."""
     found: dict[str, Any] = {
         "partition": figures.partition,
         "space": figures.space,
         "clusters": list(figures.clusters),
         "sizes": np.bincount(figures.codes[figures.codes >= 0], minlength=len(figures.clusters)),
         "notes": list(figures.notes),
+        "worst": worst_table(figures, ids),
     }
     if figures.silhouettes is not None:
         widths = figures.silhouettes.widths
@@ -169,7 +170,7 @@ def objects_payload(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> dict
     for key, strips in (("margin", figures.margins), ("lcd", figures.lcd)):
         if strips is not None:
             found[key] = strip_payload(strips, drawn, ids)
-    return found
+    return Section("objects", {"objects": found}, found)
 
 
 def strip_payload(strips: Strips, drawn: np.ndarray, ids: Any) -> dict[str, Any]:

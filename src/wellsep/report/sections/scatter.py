@@ -10,13 +10,15 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks.arrays import to_numpy
-from wellsep.partitions import encode
+from wellsep.partitions import Partitions, encode
+from wellsep.report.figures.records import ObjectFigures, Section
 from wellsep.report.pack import pack, pack_plane
-from wellsep.spaces.drawing_planes import drawn_objects
+from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
 LONGEST_NAME = 120
+NO_LABELS = "Without the runs there are no labels to colour the objects by."
 MOST_KINDS = 40  # categories that get a colour each
 
 
@@ -68,17 +70,23 @@ def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, .
 
 
 def label_parts(
-    partitions: Mapping[str, Any], objects: np.ndarray, reference: np.ndarray | None
+    partitions: Partitions, objects: np.ndarray, reference: np.ndarray | None
 ) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
     """Codes, clusters and colours of partitions; colours follow the reference's clusters."""
     found = {}
-    for name, labels in partitions.items():
-        codes, clusters = encoded(labels, name)
-        colours = (
-            np.arange(len(clusters)) if reference is None else matched(codes, np.asarray(reference))
-        )
-        found[name] = (codes[objects], clusters, colours)
+    for name, codes, classes in zip(
+        partitions.names, partitions.codes, partitions.classes, strict=True
+    ):
+        colours = np.arange(len(classes)) if reference is None else matched(codes, reference)
+        found[name] = (codes[objects], tuple(map(str, classes)), colours)
     return found
+
+
+def truth_part(
+    classes: np.ndarray, objects: np.ndarray, reference: np.ndarray | None
+) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
+    """The same for true classes."""
+    return label_parts(encode(classes, name="truth"), objects, reference)["truth"]
 
 
 def matched(codes: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -117,9 +125,34 @@ def draw_objects(n: int, n_spaces: int, n_partitions: int, given: np.ndarray | N
     return given[np.unique(np.linspace(0, len(given) - 1, most).round().astype(np.intp))]
 
 
-def scatters_payload(scatters: Scatters) -> dict[str, Any]:
-    """The scatter plots as the page's script reads them."""
-    return {
+def draw_one_space(
+    X: Any,
+    ids: Any,
+    partitions: Partitions,
+    shown: ObjectFigures,
+    classes: np.ndarray | None,
+    layout: str,
+) -> Scatters:
+    """All partitions in the only space there is, the data."""
+    n = partitions.n_objects
+    objects = draw_objects(n, 1, len(partitions), None)
+    xy, axes = plane(X, objects, layout)
+    return Scatters(
+        objects=objects,
+        names=object_names(ids, objects),
+        n_objects=n,
+        spaces=(shown.space,),
+        planes=(xy,),
+        axes=(axes,),
+        labels=label_parts(partitions, objects, shown.codes),
+        truth=None if classes is None else truth_part(classes, objects, shown.codes),
+        values={key: values[objects] for key, values in shown.values.items()},
+    )
+
+
+def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None) -> Section:
+    """The scatter plots; ``sides`` are the spaces that give the answer, and the others."""
+    found = {
         "n": scatters.n_objects,
         "objects": pack(scatters.objects, "i4"),
         "names": [name[:LONGEST_NAME] for name in scatters.names],
@@ -135,6 +168,11 @@ def scatters_payload(scatters: Scatters) -> dict[str, Any]:
         else {"name": scatters.layout[1], "plane": pack_plane(scatters.layout[0])},
         "known": {name: known_payload(values) for name, values in scatters.known.items()},
     }
+    missing = (
+        "" if scatters.labels else "Without the runs there are no labels to colour the objects by."
+    )
+    sides = sides or {"selected": [0], "excluded": []}
+    return Section("plots", {"scatters": found, "sides": sides}, {"missing": missing})
 
 
 def known_payload(values: np.ndarray) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wellsep._text.glossary import WORDS
 from wellsep.evaluate import AceResult, Agreement, Ranking, Scores
-from wellsep.report.figures.records import Column, RankingTable, TruthPanels
+from wellsep.report.figures.records import Column, RankingTable, Section
 
 MOST_PARAMS = 8  # params with more keys than this share one column
 BASELINES = {
@@ -124,49 +124,18 @@ def judge_picks(ranking: Ranking) -> dict[int, list[str]]:
     return found
 
 
-def table_payload(table: RankingTable) -> dict[str, Any]:
-    """The table as the page's script reads it."""
-    return {
-        "rows": table.rows,
-        "same": dict(table.same),
-        "classes": table.classes,
-        "columns": [
-            {
-                "key": c.key,
-                "label": c.label,
-                "kind": c.kind,
-                "direction": c.direction,
-                "values": c.values,
-            }
-            for c in table.columns
-        ],
-    }
-
-
-def truth_panels(found: Agreement) -> TruthPanels:
+def truth_section(found: Agreement) -> Section:
     """Every way of ranking, and its scores, against the truth."""
     names = tuple(found.correlations)
-    return TruthPanels(
-        title=found.heading,
-        names=names,
-        partitions=found.partitions,
-        scores=np.array([found.scores[name] for name in names]),
-        external=found.external,
-        table=found.columns(),
-        picks=tuple(found.picks[name] for name in names),
-    )
-
-
-def truth_payload(truth: TruthPanels) -> dict[str, Any]:
-    """Rankings against the truth as the page's script reads them."""
-    return {
-        "names": truth.names,
-        "partitions": truth.partitions,
-        "scores": truth.scores,
-        "external": dict(truth.external),
-        "table": dict(truth.table),
-        "picks": truth.picks,
+    data = {
+        "names": names,
+        "partitions": found.partitions,
+        "scores": np.array([found.scores[name] for name in names]),
+        "external": dict(found.external),
+        "table": found.columns(),
+        "picks": tuple(found.picks[name] for name in names),
     }
+    return Section("truth", {"truth": data}, {"title": found.heading, "table": data["table"]})
 
 
 def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:

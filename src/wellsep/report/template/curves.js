@@ -30,7 +30,7 @@
       }
       known.forEach((i) => svg.append(W.make('circle', {
         cx: x(k[i]), cy: y(curve.mean[i]), r: k[i] === curve.pick ? 5.5 : 2.6, fill: 'var(--accent)', stroke: 'var(--panel)', 'stroke-width': 1.5, class: 'mark', 'data-do': i,
-        'data-tip': `K = ${k[i]}\n${curve.name} ${W.show(curve.mean[i])}${data.repeats > 1 ? ` ± ${W.show((curve.high[i] - curve.low[i]) / 2)}` : ''}`,
+        'data-tip': `K = ${k[i]}\n${curve.name} ${W.show(curve.mean[i])}${data.n_repeats > 1 ? ` ± ${W.show((curve.high[i] - curve.low[i]) / 2)}` : ''}`,
       })));
     });
     W.touchable(svg, choose);

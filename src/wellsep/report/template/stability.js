@@ -62,13 +62,13 @@
   });
 
   const counts = new Map();
-  for (const n of data.found) counts.set(n, (counts.get(n) || 0) + 1);
+  for (const n of data.n_found) counts.set(n, (counts.get(n) || 0) + 1);
   const numbers = [...counts.keys()].sort((a, b) => a - b);
   if (numbers.length) {
     W.draw(W.chart('found'), (width) => {
       const height = 170, from = Math.min(numbers[0], k) - 0.5, to = Math.max(numbers[numbers.length - 1], k) + 0.5;
       const most = Math.max(...counts.values()), x = W.scale(from, to, 46, width - 16), y = W.scale(0, most, height, 14);
-      const svg = W.svg(W.chart('found'), width, height + 36, `Numbers of clusters found in ${data.found.length} draws`);
+      const svg = W.svg(W.chart('found'), width, height + 36, `Numbers of clusters found in ${data.n_found.length} draws`);
       for (const t of W.ticks(0, most, 4).filter(Number.isInteger)) {
         svg.append(W.make('line', {x1: 46, x2: width - 16, y1: y(t), y2: y(t), class: 'grid'}));
         W.text(svg, 40, y(t) + 4, t, {'text-anchor': 'end'});
