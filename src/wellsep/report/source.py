@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,61 +35,35 @@ class Evidence:
     """A judgement and what else the page knows; None where it was not given."""
 
     judgement: Judgement
+    ace: AceResult | None  # whoever decides; None where there was no embedding
+    spaces: tuple[str, ...]
+    made_in: np.ndarray  # (M,) the space each partition was made in, -1 where none is known
+    partitions: Partitions | None  # the ranked ones, encoded once; None without the runs
     details: PartitionDetails | None
     described: Mapping[str, ClusterDescription]  # best first
     runs: Runs | None
+    n_objects: int
+    ids: np.ndarray | None
+    params: Mapping[str, Mapping[str, Any]]
     truth: np.ndarray | None
     known: Mapping[str, Any]  # columns about the objects
-
-    @property
-    def ace(self) -> AceResult | None:
-        """ACE's answer, whoever decides; None where there was no embedding."""
-        return self.judgement.by_ace
-
-    @property
-    def spaces(self) -> tuple[str, ...]:
-        return () if self.ace is None else self.ace.spaces
-
-    @cached_property
-    def partitions(self) -> Partitions | None:
-        """The ranked partitions, encoded once; None without the runs."""
-        if self.runs is None:
-            return None
-        labels = self.runs.partitions
-        return Partitions.from_labels({n: labels[n] for n in self.judgement.ranking.names})
-
-    @property
-    def ids(self) -> np.ndarray | None:
-        if self.runs is not None and self.runs.ids is not None:
-            return self.runs.ids
-        return self.judgement.scores.ids
-
-    @property
-    def n_objects(self) -> int:
-        return self.judgement.scores.n_objects if self.runs is None else self.runs.n_objects
-
-    @property
-    def params(self) -> Mapping[str, Mapping[str, Any]]:
-        return self.judgement.scores.params if self.runs is None else self.runs.params
-
-    @property
-    def made_in(self) -> np.ndarray:
-        """(M,) for each partition the space it was made in, -1 where none is known."""
-        made_in = np.asarray(self.judgement.scores.made_in)
-        return made_in if self.spaces else np.full_like(made_in, -1)
 
 
 def collect_evidence(
     judgement: Judgement, *, runs: Any, truth: Any, objects: Any = None
 ) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
-    ranking, scores = judgement.ranking, judgement.scores
+    ranking, scores, ace = judgement.ranking, judgement.scores, judgement.by_ace
     details, described = judgement.details, judgement.descriptions
+    partitions, n, ids, params = None, scores.n_objects, scores.ids, scores.params
     if runs is not None:
         _check_runs(ranking, runs)
-        if details is None and ranking.by_ace is not None:
+        n, params = runs.n_objects, runs.params
+        ids = ids if runs.ids is None else runs.ids
+        partitions = Partitions.from_labels({name: runs.partitions[name] for name in ranking.names})
+        if details is None and ace is not None:
             noise = "exclude" if scores.settings is None else scores.settings.noise  # as judged
-            details = partition_details(runs, ranking.by_ace, partition=ranking.best, noise=noise)
+            details = partition_details(runs, ace, partition=ranking.best, noise=noise)
             best = encode(runs.partitions[ranking.best], noise=noise, name=ranking.best)
             pair = [(ranking.best, details.space)]
             described = describe_best(runs.spaces, best, pair, ids=runs.ids, details=details)
@@ -98,15 +71,26 @@ def collect_evidence(
         if runs is None:
             raise ValueError("truth must come with runs, got none; pass runs=load_runs(folder).")
         truth = to_numpy(truth, "truth").reshape(-1)
-        if len(truth) != runs.n_objects:
-            raise ValueError(
-                f"truth must have one class per object ({runs.n_objects}), got {len(truth)}."
-            )
+        if len(truth) != n:
+            raise ValueError(f"truth must have one class per object ({n}), got {len(truth)}.")
     if objects is None:  # what came with the runs
         objects = {} if runs is None else runs.objects
-    n_objects = scores.n_objects if runs is None else runs.n_objects
-    known = _columns(objects, n_objects)
-    return Evidence(judgement, details, described, runs, truth, known)
+    made_in = np.asarray(scores.made_in)
+    return Evidence(
+        judgement=judgement,
+        ace=ace,
+        spaces=() if ace is None else ace.spaces,
+        made_in=np.full_like(made_in, -1) if ace is None else made_in,
+        partitions=partitions,
+        details=details,
+        described=described,
+        runs=runs,
+        n_objects=n,
+        ids=ids,
+        params=params,
+        truth=truth,
+        known=_columns(objects, n),
+    )
 
 
 def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:

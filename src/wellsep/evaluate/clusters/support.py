@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -41,6 +42,15 @@ def load_curve(*, one_embedding: bool) -> Curve:
     return Curve(
         curve["sets"], curve["clusters"], np.array(curve["support"]), np.array(curve["share"])
     )
+
+
+def matches_in(codes: np.ndarray, others: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(K, B) best Jaccard similarity of each cluster in other partitions, and their clusters.
+
+    >>> matches_in(np.array([0, 0, 1, 1]), [np.array([0, 1, 1, 1])])[1].tolist()
+    [[0], [1]]
+    """
+    return best_matches(codes, np.stack(others))
 
 
 class Voters(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wellsep._text.sentences import count, listing
-from wellsep.compute.statistics.contingency import best_jaccards, table_cells
 from wellsep.evaluate import ClusterDescription
 from wellsep.evaluate.clusters.describing_best import described_objects
+from wellsep.evaluate.clusters.support import matches_in
 from wellsep.partitions import Partitions
 from wellsep.report.figures.records import ClusterProfile, Section
 from wellsep.report.sections.scatter import LONGEST_NAME
@@ -103,20 +103,14 @@ def _name(found: ClusterDescription, at: int) -> str:
 
 def _nearest(mine: Partitions, other: Partitions) -> dict[str, str]:
     """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
-    (a,), (b,) = mine.codes, other.codes
-    k, m = len(mine.classes[0]), len(other.classes[0])
-    both = (a >= 0) & (b >= 0)
-    if not m or not both.any():
-        return {}
-    cells, shared = table_cells(a[both], b[both], k, m)
-    of_mine, of_other = np.divmod(cells, m)
-    sizes = [np.bincount(codes[codes >= 0]) for codes in (a, b)]
-    similarity = shared / (sizes[0][of_mine] + sizes[1][of_other] - shared)
-    found = {}
-    for cell in np.lexsort((-of_other, similarity)):  # the last one is the most similar
-        label = str(other.classes[0][of_other[cell]])[:LONGEST_NAME]
-        found[str(mine.classes[0][of_mine[cell]])] = f"{label} ({similarity[cell]:.0%})"
-    return found
+    similarity, match = matches_in(mine.codes[0], list(other.codes))
+    return {
+        str(label): f"{str(other.classes[0][there])[:LONGEST_NAME]} ({share:.0%})"
+        for label, share, there in zip(
+            mine.classes[0], similarity[:, 0], match[:, 0].tolist(), strict=True
+        )
+        if there >= 0
+    }
 
 
 def again_in(mine: Partitions, others: Sequence[Partitions]) -> dict[str, float]:
@@ -129,12 +123,8 @@ def again_in(mine: Partitions, others: Sequence[Partitions]) -> dict[str, float]
     {'0': 0.75, '1': 0.75}
     """
     objects = described_objects(mine.codes[0])
-    codes, k = mine.codes[0][objects], len(mine.classes[0])
-    best = [
-        best_jaccards(codes, one.codes[0][objects], k, len(one.classes[0]))
-        for one in others[:MOST_OTHERS]
-    ]
-    mean = np.mean(best, axis=0)
+    sample = [one.codes[0][objects] for one in (mine, *others[:MOST_OTHERS])]
+    mean = matches_in(sample[0], sample[1:])[0].mean(axis=1)
     return {str(label): float(v) for label, v in zip(mine.classes[0], mean, strict=True)}
 
 
