@@ -157,4 +157,4 @@ if importlib.util.find_spec("matplotlib"):
     ClusterProfileDisplay.from_result(described)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

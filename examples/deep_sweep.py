@@ -14,7 +14,7 @@ k-means on the embedding of an autoencoder, and DEC.
 
 We print the truth, our pick, what simple rules pick, and how near each pick is to the truth. It
 needs PyTorch and Optuna, and uses MLflow where it is installed: ``pip install
-"wellsep[deep,optuna,mlflow]"``.
+".[deep,optuna,mlflow]"``.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ if all(importlib.util.find_spec(package) for package in ("mlflow", "sqlalchemy",
         again = ws.judge(logged, n_draws=0, details=False, random_state=SEED)
     print(f"MLflow holds {len(logged.names)} runs; best of them is {again.ranking.best}.")
 else:
-    print("MLflow is not installed, so this part is left out. Run pip install 'wellsep[mlflow]'.")
+    print("MLflow is not installed, so this part is left out. Run pip install mlflow-skinny.")
 
 # %%
 # What simple rules pick
@@ -167,5 +167,5 @@ if importlib.util.find_spec("matplotlib"):
     RunAgreementDisplay.from_result(judgement)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")
 folder.cleanup()

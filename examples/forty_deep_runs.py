@@ -8,7 +8,7 @@ the embedding: forty runs. Each has an embedding of its own, so that its own sco
 
 The networks are small and the training is short, so that the example ends within a minute. We
 print the truth, our pick, what simple rules pick, and how near each pick is to the truth. It needs
-PyTorch: ``pip install "wellsep[deep]"``.
+PyTorch: ``pip install ".[deep]"``.
 """
 
 from __future__ import annotations
@@ -119,5 +119,5 @@ if importlib.util.find_spec("matplotlib"):
     SpacesDisplay.from_result(judgement, runs, labels=truth)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")
 folder.cleanup()

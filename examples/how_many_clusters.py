@@ -126,4 +126,4 @@ if importlib.util.find_spec("matplotlib"):
         display.figure_.suptitle(answer)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

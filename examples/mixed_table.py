@@ -173,4 +173,4 @@ if importlib.util.find_spec("matplotlib"):
     SilhouetteDisplay.from_predictions(spaces["Gower"], best)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

@@ -195,4 +195,4 @@ if importlib.util.find_spec("matplotlib"):
     SpacesDisplay.from_result(judgement, runs, labels=truth)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

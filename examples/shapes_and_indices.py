@@ -156,4 +156,4 @@ if importlib.util.find_spec("matplotlib"):
         row[0].set_ylabel(shape, fontsize=8)
     plt.show()
 else:
-    print("No picture: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No picture: matplotlib is not installed. Run pip install matplotlib.")

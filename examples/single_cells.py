@@ -97,7 +97,7 @@ spaces = {
 # Eight resolutions in each
 # -------------------------
 # Louvain's algorithm moves cells, then communities, to the neighbouring community that gains most
-# modularity. Where scanpy and igraph are installed (``pip install "wellsep[stories]"``),
+# modularity. Where scanpy and igraph are installed (``pip install ".[examples]"``),
 # ``sc.tl.leiden`` takes its place.
 def communities(graph: sparse.csr_array, resolution: float, rng: np.random.Generator) -> np.ndarray:
     """The community of every node of a weighted graph."""
@@ -242,4 +242,4 @@ if importlib.util.find_spec("matplotlib"):
     SilhouetteDisplay.from_predictions(spaces[f"X_{best.split('_')[1]}"], partitions[best])
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

@@ -180,4 +180,4 @@ if importlib.util.find_spec("matplotlib"):
     SilhouetteDisplay.from_predictions(D, labels)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

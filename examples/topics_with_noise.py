@@ -204,4 +204,4 @@ if importlib.util.find_spec("matplotlib"):
     RunAgreementDisplay.from_result(judgement)
     plt.show()
 else:
-    print("No pictures: matplotlib is not installed. Run pip install 'wellsep[plot]'.")
+    print("No pictures: matplotlib is not installed. Run pip install matplotlib.")

@@ -234,7 +234,7 @@ def _client(tracking_uri: str | os.PathLike[str] | None, reading: bool = False) 
     except mlflow.exceptions.MlflowException as error:
         raise ValueError(
             f"tracking_uri must be a tracking store that MLflow can open, got {uri}: {error} "
-            "Databases need sqlalchemy and alembic: pip install 'wellsep[mlflow]'."
+            "Databases need more: pip install sqlalchemy alembic."
         ) from error
 
 

@@ -21,6 +21,9 @@ from wellsep._text.sentences import meant, quoted, shown
 ANSWER_SECONDS = 10.0  # for a server's first answer
 
 
+_PACKAGES = {"mlflow": "mlflow-skinny sqlalchemy alembic"}  # of an extra of another name
+
+
 def require(module: str, extra: str) -> Any:
     """Import an optional library, or say which extra brings it."""
     try:
@@ -29,7 +32,7 @@ def require(module: str, extra: str) -> Any:
         root = module.partition(".")[0]
         raise ImportError(
             f"This source needs the package {root}, which could not be imported: {error}. "
-            f"Install it with: pip install 'wellsep[{extra}]'."
+            f"Install it with: pip install {_PACKAGES.get(extra, extra)}."
         ) from error
 
 

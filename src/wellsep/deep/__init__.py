@@ -7,7 +7,7 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError(
         "wellsep.deep needs the package torch, which is not installed. "
-        "Install it with: pip install 'wellsep[deep]'.",
+        "Install it with: pip install torch safetensors.",
         name="torch",
     ) from None
 

@@ -51,7 +51,7 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError(
-            "plots need matplotlib; install it with pip install 'wellsep[plot]'."
+            "plots need matplotlib; install it with pip install matplotlib."
         ) from None
     return plt
 

@@ -51,7 +51,7 @@ def open_chunked(path: str | os.PathLike[str], *, chunk_rows: int | None = None)
     except ImportError:
         raise ImportError(
             "open_chunked needs the package dask, which is not installed. "
-            "Install it with: pip install 'wellsep[dask]'."
+            "Install it with: pip install 'dask[array,dataframe]' distributed."
         ) from None
     path = check_path("path", path)
     if chunk_rows is not None:

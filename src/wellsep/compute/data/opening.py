@@ -450,7 +450,7 @@ def to_torch(X: Any, device: str) -> Any:
     except ImportError:
         raise ImportError(
             f"device must be None or 'cpu' without PyTorch, got {device!r}; "
-            "install it with: pip install 'wellsep[deep]'."
+            "install it with: pip install torch."
         ) from None
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device must be available, got {device!r} and PyTorch sees no CUDA GPU.")

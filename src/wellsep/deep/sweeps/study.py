@@ -72,7 +72,7 @@ def _optuna() -> Any:
     except ImportError:
         raise ImportError(
             "sampler='optuna' needs the package optuna, which is not installed. "
-            "Install it with: pip install 'wellsep[optuna]'."
+            "Install it with: pip install optuna."
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

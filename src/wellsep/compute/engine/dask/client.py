@@ -67,7 +67,7 @@ def connect(address: str) -> Any:
     except ImportError:
         raise ImportError(
             "scheduler must be None without the package distributed, "
-            f"got {address!r}; install it with: pip install 'wellsep[dask]'."
+            f"got {address!r}; install it with: pip install 'dask[array,dataframe]' distributed."
         ) from None
     if not _ADDRESS.fullmatch(address):
         raise ValueError(
