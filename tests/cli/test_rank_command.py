@@ -409,19 +409,19 @@ def test_an_interrupted_command_leaves_a_cache_to_continue_from(tmp_path, capsys
     partitions = {f"p{k}": rng.integers(0, k, n) for k in range(3, 6)}
     Runs.from_parts(spaces, partitions).save(tmp_path / "runs")
     cache = tmp_path / "cache"
-    score, pressed = scoring._score_space, []
+    compute, pressed = scoring._compute, []
 
     def press(*given):
         if not pressed and len(list(cache.glob("*/record.json"))) >= 2:
             pressed.append(True)
             signal.raise_signal(signal.SIGINT)
-        return score(*given)
+        return compute(*given)
 
     command = ["rank", tmp_path / "runs", "--draws", "0", "--jobs", "1"]
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with monkeypatch.context() as keyboard:
-            keyboard.setattr(scoring, "_score_space", press)
+            keyboard.setattr(scoring, "_compute", press)
             code, _, err = run(capsys, *command)
     finally:
         signal.signal(signal.SIGINT, handler)

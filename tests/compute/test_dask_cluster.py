@@ -228,9 +228,9 @@ def test_an_active_client_is_used_unasked(runs, on_cluster, monkeypatch):
     from wellsep.evaluate.scoring import spaces as scoring
 
     monkeypatch.setattr(
-        scoring, "over_spaces", lambda client, *rest, **more: used.append(client) or iter([])
+        scoring, "over_spaces", lambda team, *rest, **more: used.append(team.client) or iter([])
     )
-    with pytest.raises(AttributeError):  # nothing was computed
+    with pytest.raises(KeyError):  # nothing was computed
         ws.score_runs(runs)
     assert used == [on_cluster]
 
@@ -251,14 +251,14 @@ def test_an_interrupted_scoring_goes_on_where_it_was(runs, dask_client, tmp_path
 
     asked, over = [], scoring.over_spaces
 
-    def watched(client, runs, spaces, function, *shared, **more):
+    def watched(team, spaces, function, *shared, **more):
         asked.append((function.__name__, len(spaces)))
-        return over(client, runs, spaces, function, *shared, **more)
+        return over(team, spaces, function, *shared, **more)
 
     monkeypatch.setattr(scoring, "over_spaces", watched)
     got = ws.score_runs(runs, scheduler=dask_client, cache=cache)
     n = len(got.spaces)
-    assert asked == [("digest_space", n), ("_compute", n - finished)]
+    assert asked == [("digest_embedding", n), ("_compute", n - finished)]
     equal_scores(got, ws.score_runs(runs))
     equal_scores(ws.score_runs(runs, cache=cache), got)  # the cache is the one used in memory
 

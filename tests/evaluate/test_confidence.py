@@ -17,7 +17,8 @@ from wellsep.evaluate import (
     score_runs,
 )
 from wellsep.evaluate.certainty.confidence import summarise
-from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
+from wellsep.evaluate.certainty.draws import draw_halves
+from wellsep.evaluate.certainty.half_samples import score_halves
 from wellsep.evaluate.vote import weights
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
@@ -310,8 +311,8 @@ def test_the_same_runs_are_drawn_whatever_their_order_names_and_copies():
 def test_the_draws_of_a_vote_are_votes_on_the_halves(monkeypatch):
     """Each draw is a consensus of half of the partitions on half of the objects, counted anew."""
     from wellsep.compute.statistics.contingency import count_pairs
+    from wellsep.evaluate.certainty.confidence import repeat_vote, summarise_draws
     from wellsep.evaluate.certainty.draws import draw_plan
-    from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
     from wellsep.indices.external import adjusted_rand
     from wellsep.partitions import Partitions
 
@@ -323,7 +324,7 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves(monkeypatch):
     plan = draw_plan(partitions, (), 6, 0)
     monkeypatch.setattr(weights, "NEAR", 1.0)
     vote = ws.consensus(labels)
-    found = confidence_of_vote(vote, partitions, plan, [None] * 6)
+    found = summarise_draws(repeat_vote(vote, partitions, plan), vote, plan, 0.0)
     assert found.runs_per_draw == 4
     keys = [
         np.unique(one, return_index=True)[1].argsort().argsort()[one] for one in partitions.codes
@@ -340,10 +341,10 @@ def test_the_draws_of_a_vote_are_votes_on_the_halves(monkeypatch):
 
 
 def test_the_draws_of_a_vote_count_a_bounded_number_of_objects(monkeypatch):
-    from wellsep.evaluate.certainty import vote_draws
+    from wellsep.evaluate.certainty import confidence
 
-    monkeypatch.setattr(vote_draws, "MOST", 10 * 120)
-    monkeypatch.setattr(vote_draws, "FEWEST", 60)
+    monkeypatch.setattr(confidence, "MOST", 10 * 120)
+    monkeypatch.setattr(confidence, "FEWEST_OBJECTS", 60)
     rng = np.random.default_rng(0)
     labels = {f"{i}": rng.integers(0, 3, 400) for i in range(5)}
     runs = ws.Runs.from_parts(None, labels)

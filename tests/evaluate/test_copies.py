@@ -8,7 +8,7 @@ from scipy.stats import ortho_group
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank, rank_confidence
-from wellsep.evaluate.distinct import rows_once, spaces_once
+from wellsep.evaluate.problem import rows_once, spaces_once
 from wellsep.runs import Run, Runs
 
 N = 120

@@ -17,7 +17,8 @@ from sklearn.pipeline import Pipeline
 import wellsep as ws
 from wellsep.compute.statistics import half_samples as half_sums
 from wellsep.evaluate import input_scores, rank_confidence
-from wellsep.evaluate.certainty.half_samples import draw_halves, score_halves
+from wellsep.evaluate.certainty.draws import draw_halves
+from wellsep.evaluate.certainty.half_samples import score_halves
 from wellsep.indices.noise_prices import PRICES
 from wellsep.partitions import Partitions
 from wellsep.runs import Runs

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from wellsep._checks.arrays import to_numpy
 from wellsep._files.records import freeze
-from wellsep.compute.statistics.contingency import Counted, count_labels
+from wellsep.compute.statistics.contingency import count_labels
 from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.baselines import oriented_scores
 from wellsep.evaluate.ace_method.steps import judge_by_ace
-from wellsep.evaluate.certainty.confidence import RankConfidence, ace_draws, rank_draws
-from wellsep.evaluate.certainty.draws import Plan, draw_plan
-from wellsep.evaluate.certainty.half_samples import Resampled, Resampling
-from wellsep.evaluate.certainty.vote_draws import confidence_of_vote
+from wellsep.evaluate.answer import Answer
+from wellsep.evaluate.certainty.confidence import (
+    RankConfidence,
+    repeat_ace,
+    repeat_vote,
+    summarise_draws,
+)
+from wellsep.evaluate.certainty.draws import Draws
+from wellsep.evaluate.certainty.half_samples import Resampled
 from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.description import ClusterDescription
-from wellsep.evaluate.clusters.objects import details_of_best, leading_space, object_details
-from wellsep.evaluate.distinct import rows_once, spaces_once
+from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
-from wellsep.evaluate.problem import open_runs
+from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
-from wellsep.evaluate.scoring.spaces import (
-    encode_labels,
-    encode_runs,
-    score_spaces,
-    scores_of_labels,
-    with_drawn_spaces,
-)
-from wellsep.evaluate.scoring.workers import tell
+from wellsep.evaluate.scoring.spaces import score_spaces
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
 from wellsep.evaluate.vote.weights import k_varies
 from wellsep.indices.index_names import IndexSpec
-from wellsep.partitions import Partitions
-from wellsep.runs import Runs
-from wellsep.runs.folder_names import natural_key
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
 MOST_LAID_OUT = 1000  # objects; t-SNE of them takes a few seconds
@@ -179,241 +173,156 @@ def judge(
         progress=progress,
         random_state=random_state,
     )
-    runs = open_runs(runs, options)
-    found = replace(_judge(runs, options), options=options.to_plain())
-    if options.layout is None or not options.details or not runs.spaces:
-        return found
-    return replace(found, layout=_layout(runs, found, options))
-
-
-def _layout(runs: Runs, found: Judgement, options: Options) -> Coordinates:
-    """Some objects in a plane: those of the input, else of the best partition's own space."""
-    kept = found.scores.plot_coordinates
-    chosen = drawn_objects(runs.n_objects, MOST_LAID_OUT) if kept is None else kept.objects
-    if len(chosen) > MOST_LAID_OUT:
-        chosen = chosen[np.linspace(0, len(chosen) - 1, MOST_LAID_OUT).round().astype(np.intp)]
-    if options.X is not None:
-        X, what = to_numpy(options.X), "the input"
-    else:
-        at = found.scores.made_in[found.scores.partitions.index(found.ranking.best)]
-        what = found.scores.spaces[max(0, int(at))]
-        X = runs.spaces[what]
-    xy, axes = lay_out(X, chosen, options.layout or "auto")
-    return Coordinates(freeze(chosen), (freeze(xy),), (f"{axes} of {what}",))
-
-
-def _judge(runs: Runs, options: Options) -> Judgement:
-    """Scores, answers, confidence and details; with labels alone, or equal runs, what there is."""
-    if isinstance(runs, Runs) and not runs.spaces and runs.partitions:
-        return _judge_labels(runs, options)
-    partitions = encode_runs(runs, options)
-    classes = partitions.distinct
-    if 1 == len(classes) < len(partitions):
-        return _judge_equal(runs, partitions, options)
-    n_spaces = len(runs.spaces)
-    runs = with_drawn_spaces(runs, options)
-    once, copies = spaces_once(runs)
-    plan = job = None
-    if options.n_draws:
-        index, params = next(iter(options.parsed.values()))
-        spaces, first = tuple(once.spaces), (index.name, params)
-        plan = draw_plan(partitions, spaces, options.n_draws, options.random_state, first)
-        job = plan.resampling(*first, spaces, options.projection, test=options.dip)
-    scores, resampled = score_spaces(once, partitions, options, job)
-    scores = rows_once(scores, copies)
-    answer = judge_by_ace(scores, options.ace, dip=options.dip, classes=classes)
-    answers = {answer.index: answer}
-    notes = runs.notes
-    if len(runs.spaces) < n_spaces:
-        notes += (
-            f"The partitions were scored in {len(runs.spaces):,} of {n_spaces:,} spaces, drawn at "
-            "random (max_spaces).",
-        )
-    for index_name in scores.indices:
-        if index_name == answer.index:
-            continue
-        try:
-            answers[index_name] = judge_by_ace(
-                scores, options.ace, index_name, dip=options.dip, classes=classes
-            )
-        except NothingToRank as reason:
-            notes += (f"{index_name} could not rank the runs: {reason}",)
-    counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
-    by_judge: dict[str, dict[str, Any]] = {"ace": answers}
-    if plain := plain_votes(counted, classes):
-        votes = {k: vote_by_ace(counted, own) for k, own in answers.items()}
-        by_judge |= {"consensus": votes, "plain_consensus": plain}
-    decides = _who_decides(options.judge, counted, by_judge)
+    problem = Problem.open(runs, options)
+    if len(problem.classes) == 1:
+        _refuse_trivial(problem)
+    scores, resampled = score_spaces(problem)
+    answers, notes = _answers(problem, scores)
+    decides = _who_decides(options.judge, answers, problem)
+    answer: AceResult | Consensus = next(iter(answers[decides].values()))
+    by_ace: AceResult | None = next(iter(answers.get("ace", {}).values()), None)
     confidence = None
-    if plan is not None and job is not None:
-        vote = by_judge["consensus"][answer.index] if decides == "consensus" else None
-        confidence = _confidence(partitions, plan, job, scores, answer, vote, resampled, options)
+    if (draws := problem.draws) is not None:
+        confidence = _confidence(problem, draws, scores, answer, by_ace, resampled)
     in_input = None
-    if options.X is not None:
-        by = {"device": options.device, "n_jobs": options.n_jobs}
-        of_answer = scores.index_specs[answer.index]
-        in_input = freeze(oriented_scores(options.X, partitions, of_answer, **by))
-    structure = structure_of(once, scores, partitions, options)
-    found = Judgement(
+    if options.X is not None and by_ace is not None:
+        in_input = oriented_scores(
+            options.X,
+            problem.partitions,
+            scores.index_specs[by_ace.index],
+            device=options.device,
+            n_jobs=options.n_jobs,
+        )
+    structure = structure_of(problem, scores) if scores.spaces else None
+    of_best: PartitionDetails | None = None
+    descriptions: dict[str, ClusterDescription] = {}
+    plane = None
+    if options.details and scores.spaces:
+        chosen = _best_in_their_spaces(scores, answer, by_ace)
+        of_best, descriptions = _describe(problem, chosen)
+        plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
+    params = problem.given.params
+    return Judgement(
         scores,
-        by_judge,
+        answers,
         confidence,
-        input_scores=in_input,
+        details=of_best,
+        input_scores=None if in_input is None else freeze(in_input),
         notes=notes,
         judge=decides,
         asked=options.judge,
         structure=structure,
-        params=_params_of(runs),
-    )
-    if not options.details:
-        return found
-    best = found.ranking.best
-    own = int(scores.made_in[scores.partitions.index(best)])
-    details = details_of_best(runs, partitions, answer, best, own, options.device)
-    found = replace(found, details=details)
-    return replace(found, descriptions=_descriptions(runs, partitions, found, options))
-
-
-def _descriptions(
-    runs: Runs, partitions: Partitions, found: Judgement, options: Options
-) -> dict[str, ClusterDescription]:
-    """What is in the clusters of the best distinct partitions, each in its own space."""
-    ranking, scores = found.ranking, found.scores
-    ace = found.by_ace
-    heaviest = scores.spaces[0] if ace is None else leading_space(ace)
-    place = {name: at for at, name in enumerate(scores.partitions)}
-    chosen = []
-    for at in ranking.first_of_each:
-        name = ranking.names[at]
-        own = int(scores.made_in[place[name]])
-        chosen.append((name, scores.spaces[own] if own >= 0 else heaviest))
-    return describe_best(
-        runs.spaces,
-        partitions,
-        chosen,
-        X=options.X,
-        ids=runs.ids,
-        details=found.details,
+        params={name: params[name] for name in problem.classes.names if params.get(name)},
+        options=options.to_plain(),
+        layout=plane,
+        descriptions=descriptions,
     )
 
 
-def _params_of(runs: Runs) -> dict[str, Mapping[str, Any]]:
-    """Parameters of the runs that have a partition and any."""
-    return {name: one for name, one in runs.params.items() if one and name in runs.partitions}
+def _refuse_trivial(problem: Problem) -> None:
+    """Refuse a single partition without spaces, and runs that all find fewer than two clusters."""
+    n, k = len(problem.partitions), int(problem.partitions.n_clusters[0])
+    if n == 1 and not problem.runs.spaces:
+        refuse_too_few(problem.classes)
+    if n > 1 and k < 2:
+        found = "find one cluster only" if k else "call every object noise (-1)"
+        raise NothingToRank(f"All {n} runs {found}; add runs that find two clusters or more.")
 
 
-def _who_decides(asked: str, counted: Counted, by_judge: Mapping[str, Any]) -> str:
+def _answers(problem: Problem, scores: Scores) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """What each judge says by each index, and notes; no ACE where there is nothing to tell apart.
+
+    Without any space all votes weigh the same. Where all partitions are equal, no vote is needed.
+    """
+    options, classes, notes = problem.options, problem.classes, problem.notes
+    by_ace: dict[str, AceResult] = {}
+    if scores.spaces and (len(classes) > 1 or len(classes.names) == 1):  # ACE refuses one run
+        for index in scores.indices:
+            try:
+                by_ace[index] = judge_by_ace(
+                    scores, options.ace, index, dip=options.dip, classes=classes
+                )
+            except NothingToRank as reason:
+                if not by_ace:
+                    raise
+                notes += (f"{index} could not rank the runs: {reason}",)
+    several = len(classes) > 1
+    progress = options.progress if several else None
+    counted = count_labels(problem.partitions, n_jobs=options.n_jobs, progress=progress)
+    if not several:
+        return {"consensus": {"ari": hold_vote(counted, classes, VoteOptions())}}, notes
+    plain = plain_votes(counted, classes)
+    votes = {index: vote_by_ace(counted, answer) for index, answer in by_ace.items()}
+    answers: dict[str, dict[str, Any]] = {"ace": by_ace} if by_ace else {}
+    answers |= {"consensus": votes or {"ari": plain["ari"]}, "plain_consensus": plain}
+    return answers, notes
+
+
+def _who_decides(asked: str, answers: Mapping[str, Any], problem: Problem) -> str:
     """The judge that was asked for, or the one that suits the numbers of clusters."""
-    if "consensus" not in by_judge:
-        return "ace"
+    if "ace" not in answers:
+        return "consensus"
     if asked != "auto":
         return asked
-    classes = next(iter(by_judge["consensus"].values())).classes
-    varies = k_varies(counted.n_clusters[classes.first])
-    return "consensus" if varies else "ace"
+    vote = next(iter(answers["consensus"].values()))
+    return "consensus" if k_varies(vote.n_clusters[problem.classes.first]) else "ace"
 
 
 def _confidence(
-    partitions: Partitions,
-    plan: Plan,
-    job: Resampling,
+    problem: Problem,
+    draws: Draws,
     scores: Scores,
-    answer: AceResult,
-    vote: Consensus | None,
+    answer: AceResult | Consensus,
+    by_ace: AceResult | None,
     resampled: Mapping[str, Resampled],
-    options: Options,
 ) -> RankConfidence:
     """How sure the deciding answer is: ACE's, or that of the vote."""
-    if vote is None:
-        codes = partitions.codes[answer.classes.first]
-        return rank_draws(plan, job, scores, answer, resampled, codes, progress=options.progress)
-    draws = ace_draws(plan, job, scores, answer, resampled, options.progress)
-    return confidence_of_vote(
-        vote,
-        partitions,
-        plan,
-        (None if draw is None else draw.scores for draw in draws),
-        job=job,
-        spent=sum(one.seconds for one in resampled.values()),
-        n_jobs=options.n_jobs,
-        progress=options.progress,
-    )
-
-
-def _draws_without_ace(options: Options) -> Iterator[None]:
-    for draw in range(options.n_draws):
-        tell(options.progress, draw, options.n_draws, "half-samples")
-        yield None
-    tell(options.progress, options.n_draws, options.n_draws, "half-samples")
-
-
-def _judge_equal(runs: Runs, partitions: Partitions, options: Options) -> Judgement:
-    """The judgement of runs that all found the same clustering: is there anything to cluster."""
-    n, k = len(partitions), int(partitions.n_clusters[0])
-    if k < 2:
-        found = "find one cluster only" if k else "call every object noise (-1)"
-        raise NothingToRank(f"All {n} runs {found}; add runs that find two clusters or more.")
-    counted = count_labels(partitions, n_jobs=options.n_jobs)
-    vote = hold_vote(counted, partitions.distinct, VoteOptions())
-    structure = details = None
-    if runs.spaces:
-        once, copies = spaces_once(with_drawn_spaces(runs, options))
-        scores = rows_once(score_spaces(once, partitions, options)[0], copies)
-        structure = structure_of(once, scores, partitions, options)
-        if options.details:
-            space = scores.spaces[max(0, int(scores.made_in[0]))]
-            own = partitions[partitions.names.index(min(partitions.names, key=natural_key))]
-            details = object_details(runs.spaces[space], own, space, device=options.device)
+    begin = time.perf_counter() - sum(one.seconds for one in resampled.values())
+    distinct, progress = problem.distinct, problem.options.progress
+    if isinstance(answer, AceResult):
+        drawn = repeat_ace(draws, scores, answer, resampled, distinct.codes, progress)
     else:
-        scores = scores_of_labels(runs, partitions, options)
-    judged = Judgement(
-        scores,
-        {"consensus": {"ari": vote}},
-        details=details,
-        notes=runs.notes,
-        judge="consensus",
-        asked=options.judge,
-        structure=structure,
-        params=_params_of(runs),
-    )
-    if details is None:
-        return judged
-    return replace(judged, descriptions=_descriptions(runs, partitions, judged, options))
+        weighing = None
+        if by_ace is not None:
+            weighing = repeat_ace(draws, scores, by_ace, resampled, None, progress).scores
+        by = {"n_jobs": problem.options.n_jobs, "progress": progress}
+        drawn = repeat_vote(answer, distinct, draws, weighing, **by)
+    return summarise_draws(drawn, answer, draws, time.perf_counter() - begin)
 
 
-def _judge_labels(runs: Runs, options: Options) -> Judgement:
-    """The judgement of partitions alone: they vote, and all votes weigh the same."""
-    if options.judge == "ace":
-        raise ValueError(
-            "judge must be 'auto' or 'consensus' where runs have no embedding, got 'ace'; load "
-            "runs with their embeddings."
-        )
-    partitions = encode_labels(runs, options)
-    if 1 == len(partitions.distinct) < len(partitions):
-        return _judge_equal(runs, partitions, options)
-    counted = count_labels(partitions, n_jobs=options.n_jobs, progress=options.progress)
-    refuse_too_few(partitions.distinct)
-    plain = plain_votes(counted, partitions.distinct)
-    vote = plain["ari"]
-    confidence = None
-    if options.n_draws:
-        plan = draw_plan(partitions, (), options.n_draws, options.random_state)
-        confidence = confidence_of_vote(
-            vote,
-            partitions,
-            plan,
-            _draws_without_ace(options),
-            n_jobs=options.n_jobs,
-            progress=options.progress,
-        )
-    scores = scores_of_labels(runs, partitions, options)
-    by_judge = {"consensus": {"ari": vote}, "plain_consensus": plain}
-    return Judgement(
-        scores,
-        by_judge,
-        confidence,
-        notes=runs.notes,
-        judge="consensus",
-        asked=options.judge,
-        params=_params_of(runs),
-    )
+def _best_in_their_spaces(
+    scores: Scores, answer: Answer, by_ace: AceResult | None
+) -> list[tuple[str, str]]:
+    """The distinct partitions, best first, and the space in which each is described.
+
+    It is the one that the partition was made in, else the one that counts most.
+    """
+    heaviest = scores.spaces[0] if by_ace is None else by_ace.heaviest_spaces[0][0]
+    spaces = (*scores.spaces, heaviest)  # the last: of a partition that was made in none
+    return [(answer.partitions[m], spaces[scores.made_in[m]]) for m in answer.first_of_each]
+
+
+def _describe(
+    problem: Problem, chosen: list[tuple[str, str]]
+) -> tuple[PartitionDetails, dict[str, ClusterDescription]]:
+    """The best partition object by object, and what is in the clusters of the best ones."""
+    (best, space), partitions, runs = chosen[0], problem.partitions, problem.given
+    own = partitions[partitions.names.index(best)]
+    details = object_details(runs.spaces[space], own, space, device=problem.options.device)
+    given = {"X": problem.options.X, "ids": runs.ids, "details": details}
+    return details, describe_best(runs.spaces, partitions, chosen, **given)
+
+
+def _layout(problem: Problem, scores: Scores, space: str) -> Coordinates:
+    """Some objects in a plane: those of the input, else of the best partition's space."""
+    drawn, X = scores.plot_coordinates, problem.options.X
+    if drawn is None:
+        objects = drawn_objects(problem.given.n_objects, MOST_LAID_OUT)
+    else:
+        objects = drawn.objects
+    if len(objects) > MOST_LAID_OUT:
+        objects = objects[np.linspace(0, len(objects) - 1, MOST_LAID_OUT).round().astype(np.intp)]
+    data = problem.given.spaces[space] if X is None else to_numpy(X)
+    what = space if X is None else "the input"
+    xy, axes = lay_out(data, objects, problem.options.layout)
+    return Coordinates(freeze(objects), (freeze(xy),), (f"{axes} of {what}",))

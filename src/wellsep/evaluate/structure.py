@@ -20,12 +20,12 @@ from wellsep.compute.engine.threads import effective_jobs, in_threads
 from wellsep.compute.kmeans.lloyd import run
 from wellsep.compute.kmeans.prepared_points import prepare
 from wellsep.compute.kmeans.starts import plus_plus
-from wellsep.evaluate.options import Calling, Computing, Options
+from wellsep.evaluate.options import Calling, Computing
+from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Scores
-from wellsep.evaluate.scoring.workers import over_spaces, over_spaces_here
+from wellsep.evaluate.scoring.workers import Team, over_spaces
 from wellsep.indices import INDICES, score_partitions
 from wellsep.partitions import Partitions
-from wellsep.runs import Runs
 from wellsep.runs.folder_names import natural_key
 from wellsep.spaces.classical_scaling import coordinates, has_columns
 
@@ -80,14 +80,12 @@ class Structure(Result, row_names="space"):
         )
 
 
-def structure_of(
-    runs: Runs, scores: Scores, partitions: Partitions, options: Options
-) -> Structure | None:
+def structure_of(problem: Problem, scores: Scores) -> Structure | None:
     """Compare the best silhouette in each distinct space with that of clouds; None if undefined.
 
     The partitions of a space are those made there; where no partition was made in any space, all.
     """
-    made = scores.made_in
+    partitions, options, made = problem.partitions, problem.options, scores.made_in
     per_space = {
         space: np.flatnonzero(made == i) if (made >= 0).any() else np.arange(len(made))
         for i, space in enumerate(scores.spaces)
@@ -98,16 +96,9 @@ def structure_of(
     own = {space: (per_space[space], _known(scores, space, per_space[space])) for space in chosen}
     quiet = replace(options.part(Calling), progress=None)
     draws = DRAWS if len(chosen) < MANY else 1
-
-    def here(space: str, computing: Computing) -> _Gain | None:
-        return _gain(runs.spaces[space], partitions, draws, computing.n_jobs, *own[space])
-
     with open_client(options.scheduler) as client:
-        if client is None:
-            found = dict(over_spaces_here(runs, chosen, partitions, here, quiet))
-        else:
-            shared = partitions, draws, options.n_jobs
-            found = dict(over_spaces(client, runs, chosen, _gain, *shared, own=own))
+        team = Team(client, problem.runs, partitions, quiet)
+        found = dict(over_spaces(team, chosen, _gain, partitions, draws, own=own))
     kept = [space for space in chosen if found[space] is not None]
     if not kept:
         return None
@@ -139,14 +130,14 @@ def _known(scores: Scores, space: str, which: np.ndarray) -> np.ndarray | None:
 
 def _gain(
     X: Any,
+    computing: Computing,
     partitions: Partitions,
     draws: int,
-    n_jobs: int | None,
     which: np.ndarray,
     known: np.ndarray | None,
 ) -> _Gain | None:
     """The largest silhouette above the cloud's among some partitions of one space."""
-    n = partitions.n_objects
+    n, n_jobs = partitions.n_objects, computing.n_jobs
     rng = np.random.default_rng(0)
     rows = np.sort(rng.permutation(n)[:COVARIANCE])
     if has_columns(X):

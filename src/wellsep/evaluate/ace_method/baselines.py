@@ -72,22 +72,41 @@ def fill_undefined(scores: Scores, index: str | None = None, *, undefined: str =
     return Filled(np.where(np.isnan(matrix), fill, matrix), gaps, fill)
 
 
+def fill_worst(matrix: np.ndarray, undefined: str, index: str) -> np.ndarray:
+    """The scores of a half-sample, the smallest of all where one is undefined."""
+    gaps = np.isnan(matrix)
+    if not gaps.any():
+        return matrix
+    if gaps.all():
+        raise NothingToRank(f"{index} is undefined for every partition in every space.")
+    if undefined == "error":
+        raise ValueError(
+            f"scores must be defined with undefined='error', got no {index} in a half-sample; "
+            "choose undefined='worst'."
+        )
+    return np.where(gaps, np.nanmin(matrix), matrix)
+
+
 def passing_spaces(scores: Scores, *, dip: bool = True, alpha: float = 0.05) -> Passed:
     """Spaces that Holm rejects as unimodal at `alpha`, and those whose test is undefined (NaN).
 
     All spaces stay without the test, and if no test finds more than one mode: a space that could
     not be tested must not decide alone for that reason.
     """
-    everything = np.arange(len(scores.spaces))
     if not check_flag("dip", dip):
-        return Passed(everything, None, False)
+        return Passed(np.arange(len(scores.spaces)), None, False)
     check_fraction("dip_alpha", alpha)
     if scores.dip is None:
         raise ValueError(
             "scores must carry dip p-values for dip=True, got none; "
             "score the runs with dip=True or choose dip=False."
         )
-    pvalue = np.asarray(scores.dip.pvalue, dtype=float)
+    return admit(np.asarray(scores.dip.pvalue, dtype=float), alpha)
+
+
+def admit(pvalue: np.ndarray, alpha: float) -> Passed:
+    """The spaces that these (L,) p-values of the dip test leave."""
+    everything = np.arange(len(pvalue))
     tested = ~np.isnan(pvalue)
     adjusted = np.full(len(pvalue), np.nan)
     if not tested.any():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -156,7 +157,6 @@ def judge_by_ace(
 
     Without ``classes`` all partitions differ.
     """
-    tolerance = options.tie_tolerance
     index = scores.check_index(index)
     classes = Classes.all_differ(scores.partitions) if classes is None else classes
     if len(scores.partitions) < 2:
@@ -170,14 +170,8 @@ def judge_by_ace(
     matrix = np.take(whole, classes.first, axis=1)  # (L, D)
     # step 2: multimodality
     passed = passing_spaces(scores, dip=dip, alpha=options.dip_alpha)
-    varying = passed.kept[tied_rows(matrix[passed.kept], tolerance).any(axis=1)].tolist()
-    if not varying:
-        raise NothingToRank(
-            f"No space tells the {matrix.shape[1]} partitions apart: each gives all of them "
-            f"the same {index}; are the partitions identical?"
-        )
     # steps 3 to 7: rank agreement, grouping, link analysis, winner
-    groups, winner, answer = _group_and_choose(matrix, varying, options)
+    varying, groups, winner, answer = answer_of(matrix, passed.kept, options, index)
     dropped = _dropped_spaces(scores, passed, varying)
     if winner.won_by == "group":
         why = _why_outside(options.grouping, options.eps)
@@ -209,14 +203,27 @@ def judge_by_ace(
     )
 
 
-def _group_and_choose(
-    matrix: np.ndarray, varying: list[int], options: Ace
-) -> tuple[Groups, Winner, np.ndarray]:
-    """Steps 3 to 7: groups of the varying spaces, the spaces that answer, and (D,) the answer."""
+class Decision(NamedTuple):
+    """What ACE makes of a table of scores."""
+
+    varying: list[int]  # rows that tell partitions apart
+    groups: Groups
+    winner: Winner
+    scores: np.ndarray  # (D,) the answer
+
+
+def answer_of(matrix: np.ndarray, kept: np.ndarray, options: Ace, index: str) -> Decision:
+    """Steps 3 to 7 on the (L, D) scores, of which the rows ``kept`` passed the dip test."""
+    tolerance = options.tie_tolerance
+    varying = kept[tied_rows(matrix[kept], tolerance).any(axis=1)].tolist()
+    if not varying:
+        raise NothingToRank(
+            f"No space tells the {matrix.shape[1]} partitions apart: each gives all of them "
+            f"the same {index}; are the partitions identical?"
+        )
     if len(varying) == 1:
         winner = Winner("single space", tuple(varying), freeze([1.0]))
-        return Groups(), winner, matrix[varying[0]]
-    tolerance = options.tie_tolerance
+        return Decision(varying, Groups(), winner, matrix[varying[0]])
     # step 3: rank agreement
     rows = matrix[varying]
     agreement = CORRELATIONS[options.correlation](rows, tolerance=tolerance)
@@ -251,7 +258,8 @@ def _group_and_choose(
         subgroups=tuple(replace(s, members=positions(s.members)) for s in subgroups),
         fallback=first.fallback,
     )
-    return groups, replace(winner, spaces=positions(winner.spaces)), answer
+    winner = replace(winner, spaces=positions(winner.spaces))
+    return Decision(varying, groups, winner, answer)
 
 
 def edge_weights(

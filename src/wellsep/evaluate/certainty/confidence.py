@@ -1,12 +1,11 @@
 """How sure a ranking is: ranks over draws of half the objects, half the runs and most spaces.
 
 Where ACE decides, half of the runs choose the spaces that answer in each draw. Where a vote
-decides, half of the runs vote, see `vote_draws`. All runs stay candidates.
+decides, half of the runs vote. All runs stay candidates.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,27 +16,36 @@ import numpy as np
 from wellsep._checks.arrays import check_count
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
+from wellsep.compute.engine.dask.client import open_client
+from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.ace_method.baselines import fill_undefined
-from wellsep.evaluate.ace_method.steps import judge_by_ace
+from wellsep.evaluate.ace_method.baselines import admit, fill_worst
+from wellsep.evaluate.ace_method.steps import answer_of
 from wellsep.evaluate.answer import Answer
-from wellsep.evaluate.certainty.draws import LEVEL, Plan, draw_panels, draw_plan
-from wellsep.evaluate.certainty.half_samples import (
+from wellsep.evaluate.certainty.draws import (
     MOST_TREE_DRAWS,
-    Resampled,
-    Resampling,
+    Draws,
+    draw_panels,
+    draw_plan,
     grows_trees,
 )
+from wellsep.evaluate.certainty.half_samples import Resampled, resample
 from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
-from wellsep.evaluate.scores import Dip, NothingToRank, Scores
-from wellsep.evaluate.scoring.spaces import resample_spaces
-from wellsep.evaluate.scoring.workers import tell
+from wellsep.evaluate.scores import NothingToRank, Scores
+from wellsep.evaluate.scoring.workers import Team, over_spaces, tell
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
+from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 from wellsep.runs.folder_names import best_first
 
 FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree significantly
+LEVEL = 0.9  # share of the draws that an interval covers
+MOST = 2e8  # pairs of partitions times objects that are counted for the draws of a vote
+FEWEST_OBJECTS = 1000  # that are counted in any case
+VOTERS = 3  # that vote in each draw at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,147 +204,176 @@ def rank_confidence(
         )
     settings = scores.settings
     partitions = Partitions.from_labels(dict(runs.partitions), noise=settings.noise)
-    spec = scores.index_specs[result.index]
-    plan = draw_plan(partitions, scores.spaces, n_draws, random_state, spec)
-    test = result.dip and scores.dip is not None
-    job = plan.resampling(*spec, scores.spaces, settings.projection, test=test)
-    resampled = dict(resample_spaces(runs, partitions, job, calling))
-    codes = partitions.codes[result.classes.first]
-    return rank_draws(plan, job, scores, result, resampled, codes, begin=begin, progress=progress)
-
-
-def rank_draws(
-    plan: Plan,
-    job: Resampling,
-    scores: Scores,
-    result: AceResult,
-    resampled: Mapping[str, Resampled],
-    codes: np.ndarray,
-    *,
-    begin: float | None = None,
-    progress: Progress | None = None,
-) -> RankConfidence:
-    """Repeat ACE in every draw and summarise the ranks.
-
-    ``codes`` are those of the distinct partitions; half of them choose the spaces in each draw.
-    """
-    start = time.perf_counter()
-    drawn = draw_panels(codes, len(plan.halves.chosen), least=FEWEST_RUNS, seed=plan.seed)
-    panels = drawn if drawn.shape[1] < len(codes) else None
-    found = list(ace_draws(plan, job, scores, result, resampled, progress, panels))
-    spent = sum(one.seconds for one in resampled.values()) + time.perf_counter() - start
-    return summarise_scores(
-        [None if one is None else one.scores for one in found],
-        result,
-        plan,
-        job,
-        seconds=spent if begin is None else time.perf_counter() - begin,
-        runs_per_draw=0 if panels is None else panels.shape[1],
-        without=[one.without for one in found if one is not None],
+    if len(result.classes) < len(partitions):
+        partitions = partitions.subset(result.classes.first.tolist())
+    draws = draw_plan(
+        partitions,
+        scores.spaces,
+        n_draws,
+        random_state,
+        scores.index_specs[result.index],
+        projection=settings.projection,
+        test=result.dip and scores.dip is not None,
     )
+    with open_client(calling.scheduler) as client:
+        team = Team(client, runs, partitions, calling)
+        own = {name: (name,) for name in scores.spaces}
+        resampled = dict(over_spaces(team, scores.spaces, resample, partitions, draws, own=own))
+    drawn = repeat_ace(draws, scores, result, resampled, partitions.codes, progress)
+    return summarise_draws(drawn, result, draws, time.perf_counter() - begin)
 
 
-class AceDraw(NamedTuple):
-    """ACE's answer in one draw."""
+class Drawn(NamedTuple):
+    """What a judge says in every draw."""
 
-    scores: np.ndarray  # (D,) of the distinct partitions; one without a score has the worst
-    without: np.ndarray  # (D,) bool: no score in any space of the answer
+    scores: list[np.ndarray | None]  # (D,) of each draw; None where it tells no partitions apart
+    without: list[np.ndarray]  # (D,) bool in each draw with scores: no score in its spaces
+    runs_per_draw: int = 0
+    notes: tuple[str, ...] = ()
 
 
-def ace_draws(
-    plan: Plan,
-    job: Resampling,
+def repeat_ace(
+    draws: Draws,
     scores: Scores,
     result: AceResult,
     resampled: Mapping[str, Resampled],
+    panel_codes: np.ndarray | None = None,
     progress: Progress | None = None,
-    panels: np.ndarray | None = None,
-) -> Iterator[AceDraw | None]:
-    """ACE's answer in every draw; None where it tells no partitions apart.
+) -> Drawn:
+    """ACE's answer in every draw; a partition without a score has the worst.
 
-    With ``panels`` ACE sees these partitions only, and all are scored in the spaces it chooses.
+    With the ``panel_codes`` of the distinct partitions, half of these choose the spaces in each
+    draw, and all are scored in the spaces chosen.
     """
-    n_draws, n_spaces = len(plan.halves.chosen), len(scores.spaces)
-    first = result.classes.first
-    distinct = scores.some(first)
-    kept = np.zeros((n_draws, n_spaces), dtype=bool)
-    values = np.full((n_draws, n_spaces, len(first)), np.nan)
-    pvalues = np.ones((n_draws, n_spaces))
-    test = result.dip and scores.dip is not None
+    n_draws, index, options = len(draws), result.index, result.options
+    size = n_draws, len(scores.spaces)
+    taken, pvalues = np.zeros(size, dtype=bool), np.ones(size)
+    matrices = np.full((*size, len(result.classes)), np.nan)
     for i, space in enumerate(scores.spaces):
-        kept[job.draws[space], i] = True
-        values[job.draws[space], i] = resampled[space].values[:, first]
+        rows = draws.of(space)
+        taken[rows, i] = True
+        matrices[rows, i] = resampled[space].values * scores.directions[index]
         if resampled[space].pvalues is not None:
-            pvalues[job.draws[space], i] = resampled[space].pvalues
-    if test:
+            pvalues[rows, i] = resampled[space].pvalues
+    tested = result.dip and scores.dip is not None
+    if tested:
         # A component that all objects leave undefined is an accident in every half of them.
         pvalues[:, np.isnan(scores.dip.pvalue)] = np.nan  # type: ignore[union-attr]
+    panels, n_choosing = None, 0
+    if panel_codes is not None:
+        panels = draw_panels(panel_codes, n_draws, least=FEWEST_RUNS, seed=draws.seed)
+        n_choosing = panels.shape[1] if panels.shape[1] < len(panel_codes) else 0
+    answers: list[np.ndarray | None] = []
+    without = []
     for draw in range(n_draws):
         tell(progress, draw, n_draws, "half-samples")
-        spaces = np.flatnonzero(kept[draw])
-        part = _sub_scores(distinct, result.index, values[draw], pvalues[draw], spaces, test)
+        matrix = matrices[draw, taken[draw]]
+        matrix[~np.isfinite(matrix)] = np.nan
+        admitted = np.arange(len(matrix))
+        if tested:
+            admitted = admit(pvalues[draw, taken[draw]], options.dip_alpha).kept
         try:
-            panel = part if panels is None else part.some(panels[draw])
-            told = judge_by_ace(panel, result.options, dip=result.dip)
+            filled = fill_worst(matrix, options.undefined, index)
+            panel = filled
+            if n_choosing:
+                panel = fill_worst(matrix[:, panels[draw]], options.undefined, index)  # type: ignore[index]
+            decision = answer_of(panel, admitted, options, index)
         except NothingToRank:
-            yield None
+            answers.append(None)
             continue
-        answering = list(told.winner.spaces)
-        without = np.isnan(part.oriented(told.index)[answering]).all(axis=0)
-        if panels is None:
-            yield AceDraw(told.scores, without)
-            continue
-        matrix = fill_undefined(part, told.index, undefined=result.options.undefined).matrix
-        yield AceDraw(told.winner.weights @ matrix[answering], without)
+        answering = list(decision.winner.spaces)
+        told = decision.winner.weights @ filled[answering] if n_choosing else decision.scores
+        answers.append(told)
+        without.append(np.isnan(matrix[answering]).all(axis=0))
     tell(progress, n_draws, n_draws, "half-samples")
+    return Drawn(answers, without, n_choosing)
 
 
-def summarise_scores(
-    found: Sequence[np.ndarray | None],
-    answer: Answer,
-    plan: Plan,
-    job: Resampling | None,
+def repeat_vote(
+    vote: Consensus,
+    distinct: Partitions,
+    draws: Draws,
+    by_ace: Sequence[np.ndarray | None] | None = None,
     *,
-    seconds: float,
-    notes: tuple[str, ...] = (),
-    runs_per_draw: int = 0,
-    without: Sequence[np.ndarray] | None = None,
-) -> RankConfidence:
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Drawn:
+    """A vote by ARI in every draw.
+
+    ``by_ace`` has ACE's scores in each draw, for the weights; without it, and in a draw where ACE
+    has no answer, all votes weigh the same.
+    Every partition is a candidate in every draw. Half of them vote, drawn anew each time. Pairs of
+    partitions times objects are at most ``MOST``, and each pair is counted once for all draws.
+    """
+    whole = distinct.noise_as_cluster()
+    objects, notes = _counted_objects(whole, draws)
+    codes, groups = whole.codes[:, objects], draws.halves.group[objects]
+    tables = count_by_group(codes, groups, draws.n_groups, n_jobs=n_jobs, progress=progress)
+    panels = draw_panels(whole.codes, len(draws), least=VOTERS, seed=draws.seed)
+    answers: list[np.ndarray | None] = []
+    for draw, counts in enumerate(tables.counts(draws.halves.chosen)):
+        if by_ace is None:  # else ACE has told it
+            tell(progress, draw, len(draws), "half-samples")
+        agreement, voters = adjusted_rand(counts), panels[draw]
+        scores = None if by_ace is None else by_ace[draw]
+        liked = None if scores is None else scores[voters]
+        among = agreement[np.ix_(voters, voters)]
+        weights = np.zeros(len(whole))
+        weights[voters] = vote_weights(liked, among, vote.options.tie_tolerance)
+        answers.append(mean_agreement(agreement, weights))
+    if by_ace is None:
+        tell(progress, len(draws), len(draws), "half-samples")
+    n_voting = panels.shape[1] if panels.shape[1] < len(whole) else 0
+    return Drawn(answers, [], n_voting, notes)
+
+
+def _counted_objects(whole: Partitions, draws: Draws) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The objects that the draws count: all, or as many of each group as the bound allows."""
+    n = whole.n_objects
+    pairs = max(1, len(whole) * (len(whole) - 1) // 2)
+    most = max(FEWEST_OBJECTS, int(MOST / pairs))
+    if n <= most:
+        return np.arange(n), ()
+    order = np.argsort(draws.halves.group, kind="stable")
+    sizes = np.bincount(draws.halves.group, minlength=draws.n_groups)
+    members = np.split(order, np.cumsum(sizes)[:-1])
+    objects = np.sort(np.concatenate([group[: most // draws.n_groups] for group in members]))
+    return objects, (f"The draws count the votes of {len(objects):,} of {n:,} objects.",)
+
+
+def summarise_draws(drawn: Drawn, answer: Answer, draws: Draws, seconds: float) -> RankConfidence:
     """Summarise the scores of the distinct partitions in all draws.
 
-    ``answer`` is that of the full sample; a draw without scores (None) is left out.
-    ``without`` says which partitions have no score in each draw that is left: they come last.
+    ``answer`` is that of the full sample. A draw without scores is left out, and a partition
+    without a score in a draw comes last there.
     """
-    told = np.array([scores for scores in found if scores is not None])
+    told = np.array([scores for scores in drawn.scores if scores is not None])
     if not len(told):
         raise NothingToRank("No half-sample tells the partitions apart, so none can be ranked.")
-    n_draws, n_groups = plan.halves.chosen.shape
+    n_draws, notes = len(draws), drawn.notes
     if len(told) < n_draws:
         notes += (f"{n_draws - len(told)} of {n_draws} half-samples told no partitions apart.",)
-    if job is not None and n_draws == MOST_TREE_DRAWS and grows_trees(job.index, job.params):
-        notes += (f"{job.index} grows trees anew in every half-sample, so {n_draws} are drawn.",)
-    size = int(plan.halves.chosen[0][plan.halves.group].sum())
-    if job is not None and job.objects_per_draw < size:
+    if draws.index and n_draws == MOST_TREE_DRAWS and grows_trees(draws.index, draws.params):
+        notes += (f"{draws.index} grows trees anew in every half-sample, so {n_draws} are drawn.",)
+    if draws.objects_per_draw < draws.half_size:
         notes += (
-            f"In each half-sample the widths of {job.objects_per_draw:,} of its {size:,} objects "
-            "were computed anew; the others keep their widths among all objects.",
+            f"In each half-sample the widths of {draws.objects_per_draw:,} of its "
+            f"{draws.half_size:,} objects were computed anew; the others keep their widths among "
+            "all objects.",
         )
     gaps = told[:, [int(np.argmax(answer.distinct_scores))]] - told
-    ranked = told if without is None else np.where(without, np.nan, told)
-    summary = summarise(
+    ranked = np.where(drawn.without, np.nan, told) if drawn.without else told
+    return summarise(
         np.stack([ranks_with_gaps(one, answer.options.tie_tolerance) for one in ranked]),
         LEVEL,
-        n_groups,
-        plan.left_out,
-        objects_per_draw=size if job is None else job.objects_per_draw,
+        draws.n_groups,
+        draws.left_out,
+        classes=answer.classes,
+        objects_per_draw=draws.objects_per_draw,
         seconds=seconds,
         notes=notes,
-        classes=answer.classes,
-    )
-    return dataclasses.replace(
-        summary,
         gap_sd=freeze(gaps.std(axis=0)[answer.classes.of]),
-        runs_per_draw=runs_per_draw,
+        runs_per_draw=drawn.runs_per_draw,
     )
 
 
@@ -346,14 +383,12 @@ def summarise(
     n_groups: int,
     left_out: int,
     *,
-    objects_per_draw: int = 0,
-    seconds: float = 0.0,
-    notes: tuple[str, ...] = (),
     classes: Classes | None = None,
+    **facts: Any,
 ) -> RankConfidence:
     """Intervals and probabilities from the ranks of the distinct partitions in all draws.
 
-    Without ``classes`` all partitions differ, and have no names.
+    Without ``classes`` all partitions differ, and have no names. ``facts`` are other fields.
 
     Examples
     --------
@@ -378,31 +413,7 @@ def summarise(
         n_draws=len(places),
         n_groups=n_groups,
         spaces_left_out=left_out,
-        objects_per_draw=objects_per_draw,
-        seconds=seconds,
-        notes=notes,
         classes=classes,
         first_in_draw=freeze(by_name[best[:, by_name].argmax(axis=1)]),
-    )
-
-
-def _sub_scores(
-    scores: Scores,
-    index: str,
-    values: np.ndarray,
-    pvalues: np.ndarray,
-    kept: np.ndarray,
-    test: bool,
-) -> Scores:
-    dip = Dip(pvalues[kept], pvalues[kept], ("",) * len(kept)) if test else None
-    return dataclasses.replace(
-        scores,
-        values={index: values[kept]},
-        directions={index: scores.directions[index]},
-        spaces=tuple(scores.spaces[i] for i in kept),
-        made_in=np.full(len(scores.partitions), -1),
-        reasons={},
-        dip=dip,
-        dims=None,
-        plot_coordinates=None,
+        **facts,
     )

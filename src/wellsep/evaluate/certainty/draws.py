@@ -3,37 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from wellsep._checks.values import check_generator
-from wellsep.compute.statistics.half_samples import Halves
-from wellsep.evaluate.certainty.half_samples import Resampling, draw_halves, draws_of_index
+from wellsep.compute.metrics.table import find
+from wellsep.compute.requests import Want
+from wellsep.compute.statistics.half_samples import Halves, sums_known
 from wellsep.evaluate.scores import NothingToRank
+from wellsep.indices import INDICES
 from wellsep.partitions import Partitions, by_appearance
 from wellsep.runs.folder_names import natural_key
 
 LEAVE_OUT = 0.2  # share of the spaces that each draw leaves out; none if there are fewer than three
 N_GROUPS = 12  # of objects; even: half of them are a half-sample, 924 different ones
-LEVEL = 0.9  # share of the draws that an interval covers
+MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
 
 
-class Plan(NamedTuple):
-    """What every draw takes, drawn before any space is opened."""
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What every draw takes, and what is computed in it."""
 
     halves: Halves
-    kept: np.ndarray  # (B, L - left_out) spaces of each draw
+    spaces: tuple[str, ...]
+    kept: np.ndarray  # (B, L - left_out) positions of the spaces of each draw
     left_out: int
     seed: int  # for the runs that take part in each draw
+    index: str = ""  # computed in every half-sample; none where there is no space
+    params: Mapping[str, Any] = field(default_factory=dict)
+    projection: str = "pca"
+    test: bool = False  # whether each space is tested for modes in the draws that it is in
 
-    def resampling(
-        self, index: str, params: Any, spaces: tuple[str, ...], projection: str, *, test: bool
-    ) -> Resampling:
-        """The work on each space; with ``test`` it is tested for modes in the draws it is in."""
-        kept_in = [np.flatnonzero((self.kept == i).any(axis=1)) for i in range(len(spaces))]
-        draws = dict(zip(spaces, kept_in, strict=True))
-        return Resampling(index, dict(params), self.halves, projection, test, draws)
+    def __len__(self) -> int:
+        return len(self.halves.chosen)
+
+    @property
+    def n_groups(self) -> int:
+        """Groups of objects, of which a half-sample has half."""
+        return int(self.halves.chosen.shape[1])
+
+    def of(self, space: str) -> np.ndarray:
+        """The draws that a space takes part in."""
+        return np.flatnonzero((self.kept == self.spaces.index(space)).any(axis=1))
+
+    def halves_of(self, space: str) -> Halves:
+        """The half-samples that a space takes part in."""
+        return self.halves._replace(chosen=self.halves.chosen[self.of(space)])
+
+    def full_sample(self, params: Mapping[str, Any]) -> Want | None:
+        """Statistic to compute on all objects first, or None."""
+        every = len(self.halves.seen) == len(self.halves.group)
+        return None if every or not self.index else widths_of(self.index, params)
+
+    @property
+    def half_size(self) -> int:
+        """Objects of a half-sample."""
+        return int(self.halves.chosen[0][self.halves.group].sum())
+
+    @property
+    def objects_per_draw(self) -> int:
+        """Objects of a half-sample that are looked at again; the others keep their widths."""
+        if self.full_sample(self.params) is None:
+            return self.half_size
+        return int(self.halves.chosen[0][self.halves.group[self.halves.seen]].sum())
+
+
+def widths_of(index: str, params: Mapping[str, Any]) -> Want | None:
+    """The widths that an index averages, where they follow from sums kept apart by group."""
+    wants = INDICES[index].wants(**params)
+    if set(wants) == {"widths"} and sums_known(wants["widths"]):
+        return wants["widths"]
+    return None
+
+
+def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
+    """Whether an index grows trees, which no half-sample shares."""
+    wanted = INDICES[index].wants(**params).values()
+    return any(want.name in ("density_trees", "minimax") or _needs_all(want) for want in wanted)
+
+
+def _needs_all(want: Want) -> bool:
+    """Whether distances are made anew in every half-sample."""
+    metric = find(want.get("metric", "euclidean"))
+    return metric.whole and metric.finish is None
+
+
+def draw_halves(
+    n: int, n_draws: int, n_groups: int, rng: np.random.Generator, most_clusters: int = 0
+) -> Halves:
+    """Random groups of equal size; draws come as halves and their complements."""
+    group = rng.permutation(np.arange(n) % n_groups)
+    chosen = np.zeros((n_draws, n_groups), dtype=bool)
+    for draw in range(0, n_draws, 2):
+        chosen[draw, rng.permutation(n_groups)[: n_groups // 2]] = True
+        if draw + 1 < n_draws:
+            chosen[draw + 1] = ~chosen[draw]
+    return Halves(group, chosen, most_clusters)
 
 
 def draw_plan(
@@ -42,27 +109,30 @@ def draw_plan(
     n_draws: int,
     random_state: Any,
     spec: tuple[str, Mapping[str, Any]] | None = None,
-) -> Plan:
+    *,
+    projection: str = "pca",
+    test: bool = False,
+) -> Draws:
     """Draw the half-samples, then the spaces that each of them leaves out, by name.
 
     The same spaces are left out in whatever order they come. ``spec``: the index that is computed
     in every half-sample; one that grows trees takes fewer of them.
     """
-    n_spaces = len(spaces)
-    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
-    n = partitions.n_objects
-    n_draws = n_draws if spec is None else draws_of_index(*spec, n_draws)
-    n_groups = min(N_GROUPS, n)
-    n_groups -= n_groups % 2
+    n, n_spaces = partitions.n_objects, len(spaces)
     if n < 4:
         raise NothingToRank(f"Half-samples need at least 4 objects, got {n}.")
-    most_clusters = int(partitions.n_clusters.max())
+    if spec is not None and grows_trees(*spec):
+        n_draws = min(n_draws, MOST_TREE_DRAWS)
+    ordered = np.array(sorted(range(n_spaces), key=lambda i: natural_key(spaces[i])), dtype=np.intp)
+    n_groups = min(N_GROUPS, n - n % 2)
     rng = check_generator(random_state)
-    halves = draw_halves(n, n_draws, n_groups, rng, most_clusters)
+    halves = draw_halves(n, n_draws, n_groups, rng, int(partitions.n_clusters.max()))
     left_out = max(1, round(LEAVE_OUT * n_spaces)) if n_spaces > 2 else 0
     drawn = (rng.permutation(n_spaces)[left_out:] for _ in range(n_draws))
     kept = np.stack([np.sort(ordered[some]) for some in drawn])
-    return Plan(halves, kept, left_out, int(rng.integers(2**32)))
+    index, params = ("", {}) if spec is None else spec
+    seed = int(rng.integers(2**32))
+    return Draws(halves, tuple(spaces), kept, left_out, seed, index, dict(params), projection, test)
 
 
 def draw_panels(codes: np.ndarray, n_draws: int, *, least: int, seed: int) -> np.ndarray:

@@ -1,13 +1,12 @@
-"""Random half-samples of the objects, and the values of one index on each of them."""
+"""The values of one index on every half-sample of the objects."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,75 +17,16 @@ from wellsep.compute.plan import gather
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import Clusters
 from wellsep.compute.statistics.half_sample_moments import HalfMoments, half_moments
-from wellsep.compute.statistics.half_samples import Halves, half_widths, sums_known
+from wellsep.compute.statistics.half_samples import Halves, half_widths
 from wellsep.compute.statistics.noise_scatter import Noise
 from wellsep.compute.statistics.silhouette_widths import WidthTotals
+from wellsep.evaluate.certainty.draws import Draws, widths_of
 from wellsep.evaluate.options import Computing
 from wellsep.indices import INDICES, PartitionScores, score_partitions
 from wellsep.indices.index_names import ParsedIndex
 from wellsep.indices.scoring import as_distances, evaluate_and_keep, open_data
 from wellsep.partitions import Partitions
 from wellsep.spaces.dip_half_samples import half_dips
-
-MOST_TREE_DRAWS = 20  # trees are grown anew in every half-sample
-
-
-def grows_trees(index: str, params: Mapping[str, Any]) -> bool:
-    """Whether an index grows trees, which no half-sample shares."""
-    wanted = INDICES[index].wants(**params).values()
-    return any(want.name in ("density_trees", "minimax") or _needs_all(want) for want in wanted)
-
-
-def _needs_all(want: Want) -> bool:
-    """Whether distances are made anew in every half-sample."""
-    metric = find(want.get("metric", "euclidean"))
-    return metric.whole and metric.finish is None
-
-
-def draws_of_index(index: str, params: Mapping[str, Any], n_draws: int) -> int:
-    """How many of the half-samples that were asked for are drawn for an index."""
-    return min(n_draws, MOST_TREE_DRAWS) if grows_trees(index, params) else n_draws
-
-
-def draw_halves(
-    n: int, n_draws: int, n_groups: int, rng: np.random.Generator, most_clusters: int = 0
-) -> Halves:
-    """Random groups of equal size; draws come as halves and their complements."""
-    group = rng.permutation(np.arange(n) % n_groups)
-    chosen = np.zeros((n_draws, n_groups), dtype=bool)
-    for draw in range(0, n_draws, 2):
-        chosen[draw, rng.permutation(n_groups)[: n_groups // 2]] = True
-        if draw + 1 < n_draws:
-            chosen[draw + 1] = ~chosen[draw]
-    return Halves(group, chosen, most_clusters)
-
-
-@dataclass(frozen=True, eq=False)
-class Resampling:
-    """What is repeated on the half-samples: one index, and the dip test where a space is used."""
-
-    index: str
-    params: Mapping[str, Any]
-    halves: Halves
-    projection: str
-    test: bool
-    draws: Mapping[str, np.ndarray]  # those that each space takes part in
-
-    def of(self, space: str) -> Halves:
-        """The half-samples that a space takes part in."""
-        return self.halves._replace(chosen=self.halves.chosen[self.draws[space]])
-
-    def full_sample(self, params: Mapping[str, Any]) -> Want | None:
-        """The statistic of the full sample that the values on half-samples begin with, if any."""
-        widths = _widths(self.index, params)
-        every = len(self.halves.seen) == len(self.halves.group)
-        return None if every else widths
-
-    @property
-    def objects_per_draw(self) -> int:
-        """Objects of a half-sample that were looked at again; the others keep their widths."""
-        objects = slice(None) if self.full_sample(self.params) is None else self.halves.seen
-        return int(self.halves.chosen[0][self.halves.group[objects]].sum())
 
 
 class Resampled(NamedTuple):
@@ -98,45 +38,41 @@ class Resampled(NamedTuple):
 
 
 def resample(
-    X: Any,
-    partitions: Partitions,
-    job: Resampling,
-    space: str,
-    computing: Computing,
+    X: Any, computing: Computing, partitions: Partitions, draws: Draws, space: str
 ) -> Resampled:
     """The half-samples of one space by themselves, with a pass of their own."""
     begin = time.perf_counter()
-    X = as_distances(X, [(INDICES[job.index], dict(job.params))])
-    halves = job.of(space)
+    X = as_distances(X, [(INDICES[draws.index], dict(draws.params))])
     by = {"n_jobs": computing.n_jobs, "device": computing.device}
-    values = score_halves(X, partitions, job.index, job.params, halves, **by)
-    return _with_dips(X, values, job, space, computing.n_jobs, begin)
+    halves = draws.halves_of(space)
+    values = score_halves(X, partitions, draws.index, draws.params, halves, **by)
+    return _with_dips(X, values, draws, space, computing.n_jobs, begin)
 
 
 def score_and_resample(
     X: Any,
+    computing: Computing,
     partitions: Partitions,
     asked: list[ParsedIndex],
-    job: Resampling,
+    draws: Draws,
     space: str,
-    computing: Computing,
 ) -> tuple[PartitionScores, Resampled]:
     """Scores of one space, and its half-samples from what the same pass found."""
-    task = _open(X, asked, partitions, job.halves, computing)
-    params = INDICES[job.index].in_space(job.params, task.space.own_metric)
-    keep = job.full_sample(params)
+    task = _open(X, asked, partitions, draws.halves, computing)
+    params = INDICES[draws.index].in_space(draws.params, task.space.own_metric)
+    keep = draws.full_sample(params)
     scores, full = evaluate_and_keep(task, asked, keep)
     begin = time.perf_counter()
-    values = _half_values(task, job.index, params, job.of(space), full)
-    return scores, _with_dips(X, values, job, space, computing.n_jobs, begin)
+    values = _half_values(task, draws.index, params, draws.halves_of(space), full)
+    return scores, _with_dips(X, values, draws, space, computing.n_jobs, begin)
 
 
 def _with_dips(
-    X: Any, values: np.ndarray, job: Resampling, space: str, n_jobs: int | None, begin: float
+    X: Any, values: np.ndarray, draws: Draws, space: str, n_jobs: int | None, begin: float
 ) -> Resampled:
     dips = None
-    if job.test:
-        dips = half_dips(X, job.halves, job.draws[space], job.projection, n_jobs)
+    if draws.test:
+        dips = half_dips(X, draws.halves, draws.of(space), draws.projection, n_jobs)
     return Resampled(values, dips, time.perf_counter() - begin)
 
 
@@ -163,39 +99,37 @@ def score_halves(
     task = _open(X, [(INDICES[index], dict(params))], partitions, halves, computing)
     params = INDICES[index].in_space(params, task.space.own_metric)
     full: list[Any] = [None] * len(partitions)
-    widths = _widths(index, params)
+    widths = widths_of(index, params)
     if widths is not None and len(halves.seen) < len(halves.group):
         full = gather(task, [widths])[widths]
     return _half_values(task, index, params, halves, full)
 
 
-def _widths(index: str, params: Mapping[str, Any]) -> Want | None:
-    """The widths that an index averages, where they follow from sums kept apart by group."""
-    wants = INDICES[index].wants(**params)
-    if set(wants) == {"widths"} and sums_known(wants["widths"]):
-        return wants["widths"]
-    return None
-
-
 def _half_values(
     task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
 ) -> np.ndarray:
-    """The values, given the widths in the full sample where not all objects are looked at."""
-    if len(halves.chosen) == 0:
-        return np.empty((0, len(task.partitions)))
-    some = np.flatnonzero(task.partitions.n_clusters).tolist()
-    if len(some) < len(task.partitions):  # noise only: there is nothing to follow
-        table = np.full((len(halves.chosen), len(task.partitions)), np.nan)
-        if some:
-            kept = [full[m] for m in some]
-            table[:, some] = _half_values(task.subset(some), index, params, halves, kept)
-        return table
-    widths = _widths(index, params)
-    if widths is not None:
-        return _width_values(task, index, params, widths, halves, full)
-    wanted = {w.name for w in INDICES[index].wants(**params).values()}
-    if wanted <= {"clusters", "within", "radii"}:
-        return _centroid_values(task, index, params, halves)
+    """(B, M) values, given the widths in the full sample where not all objects are looked at."""
+    values = np.full((len(halves.chosen), len(task.partitions)), np.nan)
+    some = np.flatnonzero(task.partitions.n_clusters).tolist()  # of noise only nothing follows
+    if len(halves.chosen) and some:
+        part = task if len(some) == len(task.partitions) else task.subset(some)
+        way = WAYS[_way_of(index, params)]
+        values[:, some] = way(part, index, params, halves, [full[m] for m in some])
+    return values
+
+
+def _way_of(index: str, params: Mapping[str, Any]) -> str:
+    """How the values of an index on half-samples are computed, see `WAYS`."""
+    if widths_of(index, params) is not None:
+        return "widths"
+    wanted = {want.name for want in INDICES[index].wants(**params).values()}
+    return "moments" if wanted <= {"clusters", "within", "radii"} else "again"
+
+
+def _values_again(
+    task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
+) -> np.ndarray:
+    """The index computed anew on every half-sample."""
     space = task.space
     if "metric" in params and find(params["metric"]).whole and find(params["metric"]).finish:
         # The matrix of all objects is in the prepared rows; that of a half would be another.
@@ -210,13 +144,10 @@ def _half_values(
 
 
 def _width_values(
-    task: Task,
-    index: str,
-    params: Mapping[str, Any],
-    widths: Want,
-    halves: Halves,
-    full: list[Any],
+    task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
 ) -> np.ndarray:
+    """Means of widths that follow from sums kept apart by group."""
+    widths = cast(Want, widths_of(index, params))
     every = len(halves.seen) == len(halves.group)
     which = [m for m, known in enumerate(full) if every or known is not None]
     values = np.full((len(halves.chosen), len(task.partitions)), np.nan)
@@ -245,8 +176,8 @@ def _defined(counts: np.ndarray) -> np.ndarray:
     return defined
 
 
-def _centroid_values(
-    task: Task, index: str, params: Mapping[str, Any], halves: Halves
+def _moment_values(
+    task: Task, index: str, params: Mapping[str, Any], halves: Halves, full: list[Any]
 ) -> np.ndarray:
     """Indices of cluster means and scatter around them, per half-sample."""
     wants = INDICES[index].wants(**params)
@@ -283,3 +214,6 @@ def _noise(apart: HalfMoments, draw: int, m: int, mean: np.ndarray, mass: np.nda
     count, total = float(apart.counts[draw, m]), apart.sums[draw, m]
     gap = total / max(count, 1.0) - mean
     return Noise(count, float(mass.sum()), float(apart.within[draw, m] + count * (gap @ gap)))
+
+
+WAYS = {"widths": _width_values, "moments": _moment_values, "again": _values_again}

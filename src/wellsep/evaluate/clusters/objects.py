@@ -23,7 +23,6 @@ from wellsep.compute.data.opening import open_space
 from wellsep.compute.statistics.plane_distances import nearest_planes
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.ace_method.answer import AceResult
-from wellsep.evaluate.ranking import rank
 from wellsep.indices import local_connectivity, margins, silhouette_samples
 from wellsep.indices.lcd import open_around
 from wellsep.partitions import Partitions, encode
@@ -124,30 +123,12 @@ def partition_details(
     """
     check_kind("runs", runs, Runs, "load a folder with load_runs")
     check_kind("result", result, AceResult, "make one with ace or judge")
-    name = rank(result).best if partition is None else partition
-    space = leading_space(result) if space is None else space
+    name = result.best if partition is None else partition
+    space = result.heaviest_spaces[0][0] if space is None else space
     check_choice("partition", name, runs.partitions)
     check_choice("space", space, runs.spaces)
     encoded = encode(runs.partitions[name], noise=noise, name=name)
     return object_details(runs.spaces[space], encoded, space, device=device)
-
-
-def details_of_best(
-    runs: Runs, partitions: Partitions, result: AceResult, name: str, own: int, device: Any
-) -> PartitionDetails:
-    """The details of the best of the partitions that were judged, called ``name``.
-
-    They are of the space that it was made in, number ``own`` of the result's; where that is not
-    known (-1), of the space that counts most.
-    """
-    best = partitions[partitions.names.index(name)]
-    space = result.spaces[own] if own >= 0 else leading_space(result)
-    return object_details(runs.spaces[space], best, space, device=device)
-
-
-def leading_space(result: AceResult) -> str:
-    """The space that counts most in the answer."""
-    return result.heaviest_spaces[0][0]
 
 
 def object_details(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,35 +12,25 @@ from typing import Any
 import numpy as np
 
 from wellsep import __version__
-from wellsep._checks.values import check_generator
 from wellsep._files.arrays import digest
 from wellsep._files.records import Record, freeze
 from wellsep._text.sentences import count
 from wellsep.compute.engine.dask.client import open_client
-from wellsep.evaluate.certainty.half_samples import (
-    Resampled,
-    Resampling,
-    grows_trees,
-    resample,
-    score_and_resample,
-)
-from wellsep.evaluate.options import Calling, Computing, Progress, ScoreOptions, Settings
-from wellsep.evaluate.problem import open_runs
-from wellsep.evaluate.scores import Coordinates, Dip, NothingToRank, Scores, Spectrum, reason_key
-from wellsep.evaluate.scoring.workers import SAVING, over_spaces, over_spaces_here, tell
+from wellsep.evaluate.certainty.draws import Draws, grows_trees
+from wellsep.evaluate.certainty.half_samples import Resampled, resample, score_and_resample
+from wellsep.evaluate.options import Computing, Progress, ScoreOptions, Settings
+from wellsep.evaluate.problem import Problem, rows_once
+from wellsep.evaluate.scores import Coordinates, Dip, Scores, Spectrum, reason_key
+from wellsep.evaluate.scoring.workers import Team, over_spaces
 from wellsep.indices import score_partitions
 from wellsep.indices.index_names import IndexSpec, ParsedIndex
-from wellsep.indices.registry import refuse_unpriced
 from wellsep.indices.scoring import as_distances
 from wellsep.partitions import Partitions
-from wellsep.runs import Runs
 from wellsep.runs.space_files import digest_space
 from wellsep.spaces import multimodality
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 from wellsep.spaces.effective_rank import spectrum_of
 
-_Outcome = tuple["SpaceScores", Resampled | None]
-_Step = Callable[..., Any]
 N_PLOTTED = 2000  # objects whose coordinates are kept for drawing
 
 # When scores take minutes; pairs of objects times partitions, over all spaces.
@@ -165,69 +155,72 @@ def score_runs(
         progress=progress,
         random_state=random_state,
     )
-    runs = open_runs(runs, options)
-    partitions = encode_runs(runs, options)
-    return score_spaces(with_drawn_spaces(runs, options), partitions, options)[0]
+    return score_spaces(Problem.open(runs, options))[0]
 
 
-def with_drawn_spaces(runs: Runs, options: ScoreOptions) -> Runs:
-    """The runs with as many of their spaces as are wanted, drawn at random; all partitions."""
-    spaces = list(runs.spaces)
-    if options.max_spaces is None or len(spaces) <= options.max_spaces:
-        return runs
-    rng = check_generator(options.random_state)
-    drawn = sorted(rng.choice(len(spaces), options.max_spaces, replace=False).tolist())
-    return runs.subset(spaces=[spaces[i] for i in drawn])
+def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
+    """Open every space once: its scores and, where there are draws, its half-samples.
 
+    The distinct partitions are scored, and equal ones get the same values. Without any space
+    there are no values.
+    """
+    options, runs, classes = problem.options, problem.runs, problem.classes
+    spaces, draws = tuple(runs.spaces), problem.draws
+    if not spaces:
+        empty = Scores({}, {}, (), classes.names, freeze(np.full(len(classes.of), -1)))
+        return replace(empty, **_facts(problem)), {}
+    digests = tuple(digest(codes) for codes in problem.distinct.codes)
+    most = N_PLOTTED if options.details else 0
+    drawn = drawn_objects(runs.n_objects, most, options.random_state)
+    job = _Job(options.parsed, options.part(Settings), options.device, drawn, draws)
+    with open_client(options.scheduler) as client:
+        if client is None:
+            _warn_if_long(problem)
+        team = Team(client, runs, problem.distinct, options)
+        scored, resampled = _score_all(team, job, digests, options.cache)
 
-def encode_runs(runs: Any, options: ScoreOptions) -> Partitions:
-    """The labels of all runs, encoded once; refuses what are no runs, too few, or unpriced."""
-    if not isinstance(runs, Runs):
-        raise TypeError(
-            f"runs must be Runs, got {type(runs).__name__}; load a folder with load_runs."
-        )
-    if not runs.spaces or not runs.partitions:
-        missing = "space (embedding)" if not runs.spaces else "partition (labels)"
-        raise NothingToRank(f"There must be at least one {missing} among the runs, got none.")
-    partitions = encode_labels(runs, options)
-    refuse_unpriced(options.parsed.values(), partitions)
-    return partitions
-
-
-def encode_labels(runs: Runs, options: ScoreOptions) -> Partitions:
-    """The labels of all runs, encoded once."""
-    return Partitions.from_labels(dict(runs.partitions), noise=options.noise)
-
-
-def scores_of_labels(runs: Runs, partitions: Partitions, options: ScoreOptions) -> Scores:
-    """What is known of partitions without any space: no value."""
-    return Scores(
-        values={},
-        directions={},
-        spaces=(),
-        partitions=partitions.names,
-        made_in=freeze(np.full(len(partitions), -1)),
-        **_facts(runs, partitions, options),
+    labels = tuple(options.parsed)
+    tables = np.stack([one.values for one in scored])[:, classes.of]  # (L, M, I)
+    reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
+    for space, one in zip(spaces, scored, strict=True):
+        for partition, equal in zip(digests, classes.members, strict=True):
+            for label in labels:
+                if why := one.reasons.get(f"{partition} {label}"):
+                    reasons[label] |= {reason_key(space, name): why for name in equal}
+    scores = Scores(
+        values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
+        directions={label: index.direction for label, (index, _) in options.parsed.items()},
+        spaces=spaces,
+        partitions=classes.names,
+        made_in=freeze(runs.made_in),
+        reasons={label: why for label, why in reasons.items() if why},
+        dip=_join_dips(scored) if options.dip else None,
+        dims=freeze([runs[name].n_features or 0 for name in spaces]),
+        plot_coordinates=_join_planes(drawn, scored) if len(drawn) else None,
+        index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
+        spectrum=Spectrum(*map(freeze, zip(*(one.spectrum for one in scored), strict=True))),
+        **_facts(problem),
     )
+    return (rows_once(scores, problem.copies) if problem.judged else scores), resampled
 
 
-def _facts(runs: Runs, partitions: Partitions, options: ScoreOptions) -> dict[str, Any]:
+def _facts(problem: Problem) -> dict[str, Any]:
     """The fields of `Scores` that need no space."""
+    runs, partitions = problem.runs, problem.partitions
     return {
         "coverage": freeze(partitions.coverage),
         "n_clusters": freeze(partitions.n_clusters),
         "params": {run.name: run.params for run in runs if run.params},
         "ids": None if runs.ids is None else freeze(runs.ids),
         "n_objects": runs.n_objects,
-        "settings": options.part(Settings),
+        "settings": problem.options.part(Settings),
         "version": __version__,
     }
 
 
-def _warn_if_long(
-    n_spaces: int, partitions: Partitions, options: ScoreOptions, resampling: Resampling | None
-) -> None:
+def _warn_if_long(problem: Problem) -> None:
     """Warn of work that takes minutes, by its pairs of objects, partitions and spaces."""
+    options, partitions, n_spaces = problem.options, problem.distinct, len(problem.runs.spaces)
     parsed = options.parsed.values()
     wanted = {want.name for index, params in parsed for want in index.wants(**params).values()}
     pairs = float(partitions.n_objects) ** (1 if wanted <= _ROW_STATISTICS else 2) * len(partitions)
@@ -236,7 +229,7 @@ def _warn_if_long(
     if n_spaces * (pairs + _SPACE) < _LONG:
         return
     kept = " Spaces scored before are taken from the cache." if options.cache is not None else ""
-    draws = "" if resampling is None else " So do fewer half-samples (n_draws)."
+    draws = "" if problem.draws is None else " So do fewer half-samples (n_draws)."
     warnings.warn(
         f"Scoring {count(len(partitions), 'partition')} in {count(n_spaces, 'space')} can take "
         f"many minutes.{kept} Some of the spaces, drawn at random, take less time "
@@ -245,61 +238,13 @@ def _warn_if_long(
     )
 
 
-def score_spaces(
-    runs: Runs,
-    partitions: Partitions,
-    options: ScoreOptions,
-    resampling: Resampling | None = None,
-) -> tuple[Scores, dict[str, Resampled]]:
-    """Open every space once: its scores and, where they are wanted, its half-samples."""
-    spaces, names = tuple(runs.spaces), partitions.names
-    digests = tuple(digest(codes) for codes in partitions.codes)
-    most = N_PLOTTED if options.details else 0
-    drawn = drawn_objects(runs.n_objects, most, options.random_state)
-    labels = tuple(options.parsed)
-
-    job = _Job(options.parsed, options.part(Settings), options.part(Computing), drawn, resampling)
-    with open_client(options.scheduler) as client:
-        if client is not None:
-            both = _score_remotely(client, runs, spaces, partitions, digests, job, options)
-        else:
-            _warn_if_long(len(spaces), partitions, options, resampling)
-            both = _score_here(runs, spaces, partitions, digests, job, options)
-    found = [scored for scored, _ in both]
-    resampled = {s: one for s, (_, one) in zip(spaces, both, strict=True) if one is not None}
-
-    tables = np.stack([one.values for one in found])  # (L, M, I)
-    reasons: dict[str, dict[str, str]] = {label: {} for label in labels}
-    for space, one in zip(spaces, found, strict=True):
-        for partition, key in zip(names, digests, strict=True):
-            for label in labels:
-                why = one.reasons.get(f"{key} {label}")
-                if why:
-                    reasons[label][reason_key(space, partition)] = why
-    scores = Scores(
-        values={label: freeze(tables[:, :, i]) for i, label in enumerate(labels)},
-        directions={label: index.direction for label, (index, _) in options.parsed.items()},
-        spaces=spaces,
-        partitions=names,
-        made_in=freeze(runs.made_in),
-        reasons={label: why for label, why in reasons.items() if why},
-        dip=_join_dips(found) if options.dip else None,
-        dims=freeze([runs[name].n_features or 0 for name in spaces]),
-        plot_coordinates=_join_planes(drawn, found) if len(drawn) else None,
-        index_specs={label: (index.name, p) for label, (index, p) in options.parsed.items()},
-        spectrum=Spectrum(*(freeze(c) for c in zip(*(one.spectrum for one in found), strict=True))),
-        **_facts(runs, partitions, options),
-    )
-    return scores, resampled
-
-
 @dataclass(frozen=True, eq=False)
 class _Job:
     indices: Mapping[str, ParsedIndex]
     settings: Settings
-    computing: Computing
+    device: Any
     drawn: np.ndarray
-    resampling: Resampling | None
+    draws: Draws | None
 
     def key(self, embedding_digest: str) -> str:
         """Everything but the partitions that the values of a space depend on."""
@@ -307,60 +252,48 @@ class _Job:
         facts = (__version__, "spectrum", embedding_digest, tuple(self.indices),
                  settings.noise == "priced",  # "exclude" has the same codes
                  settings.dip and settings.projection, digest(self.drawn),
-                 str(self.computing.device))  # fmt: skip
+                 str(self.device))  # fmt: skip
         return digest(repr(facts))
 
 
-def _score_here(
-    runs: Runs, spaces: tuple[str, ...], partitions: Partitions, digests: tuple[str, ...],
-    job: _Job, options: ScoreOptions,
-) -> list[_Outcome]:  # fmt: skip
-    def score(name: str, computing: Computing) -> _Outcome:
-        mine = replace(job, computing=computing)
-        return _score_space(runs, name, partitions, digests, mine, options.cache)
-
-    return [one for _, one in over_spaces_here(runs, spaces, partitions, score, options)]
-
-
-def _score_remotely(
-    client: Any, runs: Runs, spaces: tuple[str, ...], partitions: Partitions,
-    digests: tuple[str, ...], job: _Job, options: ScoreOptions,
-) -> list[_Outcome]:  # fmt: skip
-    """The same with a task per space; this process alone reads and writes the cache."""
-    folders: dict[str, Path | None] = dict.fromkeys(spaces)
-    known: dict[str, SpaceScores | None] = dict.fromkeys(spaces)
-    resampled: dict[str, Resampled | None] = dict.fromkeys(spaces)
-    if options.cache is not None:
-        for name, key in over_spaces(client, runs, spaces, digest_space):
-            folders[name] = Path(options.cache) / job.key(key)
-            known[name] = _read_cache(folders[name])  # type: ignore[arg-type]
-    missing = {name: _missing(known[name], digests) for name in spaces}
-    again = job.resampling is not None
-    left = tuple(name for name in spaces if missing[name] or known[name] is None or again)
-    own = {name: (name, missing[name], _without_values(known[name])) for name in left}
-    done = len(spaces) - len(left)
-    tell(options.progress, 0, len(spaces), "")
-    for name, (fresh, resampled[name]) in over_spaces(
-        client, runs, left, _compute, partitions, digests, job, own=own
-    ):
-        known[name] = _joined(known[name], fresh, folders[name])
-        done += 1
-        tell(options.progress, done, len(spaces), name)
-    if not left:
-        tell(options.progress, done, len(spaces), "")
-    return [(_in_order(known[name], digests), resampled[name]) for name in spaces]  # type: ignore[arg-type]
+def _score_all(
+    team: Team, job: _Job, digests: tuple[str, ...], cache: Any
+) -> tuple[list[SpaceScores], dict[str, Resampled]]:
+    """Scores of all partitions in every space, and the half-samples; this process has the cache."""
+    spaces = tuple(team.runs.spaces)
+    folders: dict[str, Path] = {}
+    known: dict[str, SpaceScores] = {}
+    if cache is not None:
+        quiet = replace(team, options=replace(team.options, progress=None))
+        for name, key in over_spaces(quiet, spaces, digest_embedding):
+            folders[name] = Path(cache) / job.key(key)
+            if (kept := _read_cache(folders[name])) is not None:
+                known[name] = kept
+    own, left = {}, []
+    for name in spaces:
+        seen = set(known[name].digests) if name in known else set()
+        missing = [m for m, partition in enumerate(digests) if partition not in seen]
+        if missing or name not in known or job.draws is not None:
+            left.append(name)
+            # A worker needs to know the dip and the plane, and no scores.
+            own[name] = name, missing, known[name].without_scores() if name in known else None
+    resampled = {}
+    shared = team.partitions, digests, job
+    finished = len(spaces) - len(left)
+    outcomes = over_spaces(team, tuple(left), _compute, *shared, own=own, finished=finished)
+    for name, (fresh, halves) in outcomes:
+        if fresh is not None:
+            known[name] = _merge(known[name], fresh) if name in known else fresh
+            if cache is not None:
+                _keep(known[name], folders[name])
+        if halves is not None:
+            resampled[name] = halves
+    return [_in_order(known[name], digests) for name in spaces], resampled
 
 
-def _without_values(known: SpaceScores | None) -> SpaceScores | None:
-    """What a worker needs of a known space: its dip and its plane."""
-    if known is None:
-        return None
-    return known.without_scores()
-
-
-def _missing(known: SpaceScores | None, digests: tuple[str, ...]) -> list[int]:
-    seen = set() if known is None else set(known.digests)
-    return [m for m, digest in enumerate(digests) if digest not in seen]
+def digest_embedding(X: Any, computing: Computing) -> str:
+    """The digest of an embedding, by whoever has it."""
+    return digest_space(X)
 
 
 def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
@@ -370,73 +303,46 @@ def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
     return replace(known, digests=digests, values=known.values[order])
 
 
-def _score_space(
-    runs: Runs, name: str, partitions: Partitions, digests: tuple[str, ...], job: _Job, cache: Any
-) -> _Outcome:
-    """Scores of all partitions in one space, in their order; what the cache knows is taken."""
-    folder = None if cache is None else Path(cache) / job.key(runs[name].digest())
-    known = None if folder is None else _read_cache(folder)
-    missing = _missing(known, digests)
-    resampled = None
-    if missing or known is None or job.resampling is not None:
-        fresh, resampled = _compute(
-            runs.spaces[name], partitions, digests, job, name, missing, known
+def _keep(scores: SpaceScores, folder: Path) -> None:
+    """Save the scores of a space in the cache, or warn."""
+    try:
+        scores.save(folder)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else "another file is in the way"
+        warnings.warn(
+            f"Scores cannot be kept in {folder.parent}: {why}. They are computed without the "
+            "cache. Name another folder with cache.",
+            stacklevel=2,
         )
-        known = _joined(known, fresh, folder)
-    return _in_order(known, digests), resampled
-
-
-def _joined(
-    known: SpaceScores | None, fresh: SpaceScores | None, folder: Path | None
-) -> SpaceScores:
-    """What was known with what is new, kept in the cache."""
-    if fresh is None:
-        return known  # type: ignore[return-value]
-    both = fresh if known is None else _merge(known, fresh)
-    if folder is not None:
-        try:
-            with SAVING:
-                both.save(folder)
-        except OSError as error:
-            why = os.strerror(error.errno) if error.errno else "another file is in the way"
-            warnings.warn(
-                f"Scores cannot be kept in {folder.parent}: {why}. They are computed without the "
-                "cache. Name another folder with cache.",
-                stacklevel=2,
-            )
-    return both
 
 
 def _compute(
-    X: Any, partitions: Partitions, digests: tuple[str, ...], job: _Job, space: str,
-    which: list[int], known: SpaceScores | None,
+    X: Any, computing: Computing, partitions: Partitions, digests: tuple[str, ...], job: _Job,
+    space: str, which: list[int], known: SpaceScores | None,
 ) -> tuple[SpaceScores | None, Resampled | None]:  # fmt: skip
     """Scores of some partitions and the half-samples of all; one pass where these are the same."""
-    X = as_distances(X, list(job.indices.values()))
+    asked = list(job.indices.values())
+    X = as_distances(X, asked)
     resampled = None
-    if job.resampling is not None and len(which) == len(partitions):
-        result, resampled = score_and_resample(
-            X, partitions, list(job.indices.values()), job.resampling, space, job.computing
-        )
+    if job.draws is not None and len(which) == len(partitions):
+        result, resampled = score_and_resample(X, computing, partitions, asked, job.draws, space)
     else:
-        if job.resampling is not None:
-            resampled = resample(X, partitions, job.resampling, space, job.computing)
+        if job.draws is not None:
+            resampled = resample(X, computing, partitions, job.draws, space)
         if known is not None and not which:
             return None, resampled
-        specs = [(index.name, params) for index, params in job.indices.values()]
         result = score_partitions(
             X,
             partitions.subset(which),
-            specs,
-            device=job.computing.device,
-            n_jobs=job.computing.n_jobs,
+            [(index.name, params) for index, params in asked],
+            device=computing.device,
+            n_jobs=computing.n_jobs,
         )
     new = tuple(digests[m] for m in which)
     place = dict(zip(result.names, new, strict=True))
     reasons = {f"{place[p]} {index}": why for (p, index), why in result.reasons.items()}
     if known is not None:
-        fresh = replace(known, digests=new, values=result.values, reasons=reasons)
-        return fresh, resampled
+        return replace(known, digests=new, values=result.values, reasons=reasons), resampled
     test = None
     if job.settings.dip:
         modes = multimodality(X, projection=job.settings.projection, random_state=0)
@@ -477,26 +383,3 @@ def _join_dips(found: list[SpaceScores]) -> Dip:
 def _join_planes(drawn: np.ndarray, found: list[SpaceScores]) -> Coordinates:
     planes = tuple(freeze(one.plane) for one in found if one.plane is not None)
     return Coordinates(freeze(drawn), planes, tuple(one.axes for one in found))
-
-
-def resample_spaces(
-    runs: Runs, partitions: Partitions, job: Resampling, options: Calling
-) -> Iterator[tuple[str, Resampled]]:
-    """The half-samples of every space that has draws, in order or as a cluster is done with it."""
-    spaces = tuple(job.draws)
-
-    def here(name: str, computing: Computing) -> Resampled:
-        return resample(runs.spaces[name], partitions, job, name, computing)
-
-    with open_client(options.scheduler) as client:
-        if client is None:
-            yield from over_spaces_here(runs, spaces, partitions, here, options)
-            return
-        tell(options.progress, 0, len(spaces), "")
-        own = {name: (name, options.part(Computing)) for name in spaces}
-        found = over_spaces(client, runs, spaces, resample, partitions, job, own=own)
-        for done, (name, result) in enumerate(found, 1):
-            yield name, result
-            if done < len(spaces):
-                tell(options.progress, done, len(spaces), name)
-        tell(options.progress, len(spaces), len(spaces), "")

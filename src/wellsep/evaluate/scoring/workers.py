@@ -1,11 +1,10 @@
-"""How the work on many spaces is shared out among the threads of this process."""
+"""How the work on many spaces is shared out: among threads here, or tasks on a Dask cluster."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wellsep.compute.engine.threads import budget_bytes, effective_jobs, some_at_once
@@ -14,48 +13,83 @@ from wellsep.partitions import Partitions
 from wellsep.runs import Runs
 from wellsep.runs.run import Part
 
-SAVING = threading.Lock()  # equal spaces have one folder in a cache
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Those who work on the spaces of some runs."""
+
+    client: Any  # of a Dask cluster, or None: this process
+    runs: Runs
+    partitions: Partitions  # whose clusters take room
+    options: Calling
 
 
-def over_spaces_here(
-    runs: Runs,
+def over_spaces(
+    team: Team,
     spaces: tuple[str, ...],
-    partitions: Partitions,
-    function: Callable[[str, Computing], Any],
-    options: Calling,
+    function: Callable[..., Any],
+    *shared: Any,
+    own: Mapping[str, tuple[Any, ...]] | None = None,
+    finished: int = 0,
 ) -> Iterator[tuple[str, Any]]:
-    """``function(space, computing)`` of every space, in order.
+    """``function(X, computing, *shared, *own[space])`` of every space.
 
-    Small spaces are worked on several at once, each with its share of the threads; large ones one
-    after the other, each with all of them. Which of both depends on the data alone.
+    Here in order, on a cluster as each is done. ``finished``: spaces that were done before, which
+    progress counts too.
     """
-    computing = options.part(Computing)
-    room = _spaces_that_fit(runs, spaces, partitions)
+    progress, total = team.options.progress, finished + len(spaces)
+    given = dict.fromkeys(spaces, ()) if own is None else own
+    if not spaces:
+        tell(progress, total, total, "")
+        return
+    here = team.client is None
+    if here:
+        each = _here(team, spaces, lambda X, by, name: function(X, by, *shared, *given[name]))
+    else:
+        each = _on_cluster(team, spaces, function, shared, given)
+    tell(progress, finished, total, spaces[0] if here else "")
+    for done, (name, result) in enumerate(each, 1):
+        yield name, result
+        following = "" if done == len(spaces) else spaces[done] if here else name
+        tell(progress, finished + done, total, following)
+
+
+def _here(
+    team: Team, spaces: tuple[str, ...], function: Callable[[Any, Computing, str], Any]
+) -> Iterator[tuple[str, Any]]:
+    """In order. Small spaces are worked on several at once, each with its share of the threads.
+
+    Large ones are worked on one after the other, each with all threads. Which of both depends on
+    the data alone.
+    """
+    computing = team.options.part(Computing)
+
+    def work(name: str, computing: Computing) -> Any:
+        return function(team.runs.spaces[name], computing, name)
+
+    room = _spaces_that_fit(team, spaces)
     if room < 2:
-        found: Generator[Any, None, None] = (function(name, computing) for name in spaces)
+        results: Generator[Any, None, None] = (work(name, computing) for name in spaces)
     else:
         jobs = effective_jobs(computing.n_jobs)
         at_once = min(jobs, room, len(spaces))
-        mine = replace(computing, n_jobs=jobs // at_once)
-        items = ((name, mine) for name in spaces)
-        on_device = computing.device is not None
-        found = some_at_once(at_once, function, items, first_alone=on_device)
-    with closing(found):
-        for done, name in enumerate(spaces):
-            tell(options.progress, done, len(spaces), name)
+        share = replace(computing, n_jobs=jobs // at_once)
+        items = ((name, share) for name in spaces)
+        results = some_at_once(at_once, work, items, first_alone=computing.device is not None)
+    with closing(results):
+        for name in spaces:
             try:
-                one = next(found)
+                result = next(results)
             except (ValueError, TypeError) as error:
                 raise named(error, name) from error
-            yield name, one
-    tell(options.progress, len(spaces), len(spaces), "")
+            yield name, result
 
 
-def _spaces_that_fit(runs: Runs, spaces: tuple[str, ...], partitions: Partitions) -> int:
+def _spaces_that_fit(team: Team, spaces: tuple[str, ...]) -> int:
     """Spaces whose distance sums and rows fit the memory budget together."""
-    widest = max(runs[name].n_features or 0 for name in spaces)
-    columns = int(partitions.offsets[-1]) + 4 * widest
-    return int(budget_bytes() / (8.0 * runs.n_objects * columns))
+    widest = max(team.runs[name].n_features or 0 for name in spaces)
+    columns = int(team.partitions.offsets[-1]) + 4 * widest
+    return int(budget_bytes() / (8.0 * team.runs.n_objects * columns))
 
 
 def tell(progress: Progress | None, done: int, total: int, name: str) -> None:
@@ -72,32 +106,26 @@ def named(error: Exception, space: str) -> Exception:
     return type(error)(f"space {space!r}: {text}")
 
 
-def over_spaces(
-    client: Any,
-    runs: Runs,
+def _on_cluster(
+    team: Team,
     spaces: tuple[str, ...],
     function: Callable[..., Any],
-    *shared: Any,
-    own: dict[str, tuple[Any, ...]] | None = None,
+    shared: tuple[Any, ...],
+    own: Mapping[str, tuple[Any, ...]],
 ) -> Iterator[tuple[str, Any]]:
-    """``function(X, *shared, *own[space])`` of every space, as each is done.
+    """As each is done. A worker opens the embedding itself where it lies in a file.
 
-    A worker opens the embedding itself where it lies in a file. ``shared`` travels once. When a
-    worker is lost, its task alone is done again elsewhere.
+    ``shared`` travels once. When a worker is lost, its task alone is done again elsewhere.
     """
     from distributed import CancelledError, as_completed
     from distributed.scheduler import KilledWorker
 
+    client, computing = team.client, team.options.part(Computing)
     # A task, not scattered data: what a task made can be made again.
-    common = client.submit(_keep, shared, pure=False)
+    common = client.submit(_keep, (computing, *shared), pure=False)
     futures = {
         client.submit(
-            _on_space,
-            runs[name]._part("embedding"),
-            function,
-            common,
-            () if own is None else own[name],
-            pure=False,
+            _on_space, team.runs[name]._part("embedding"), function, common, own[name], pure=False
         ): name
         for name in spaces
     }
