@@ -18,6 +18,7 @@ from wellsep.evaluate.certainty.confidence import (
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
+from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.evaluate.options import PLAIN
 from wellsep.evaluate.ranking import Ranking, rank
 from wellsep.evaluate.scores import Coordinates, Scores
@@ -59,6 +60,9 @@ class Judgement(Result):
         Some objects in a plane, to draw every clustering in; None where none was asked for.
     descriptions : dict of partition to ClusterDescription
         What is in the clusters of the best distinct partitions, five at most, without rules.
+    codes : KeptCodes or None
+        Clusters of at most 2,000 objects in all partitions, and of all objects in the contenders,
+        for the page; None where they would take more than 50 MB.
     """
 
     scores: Scores
@@ -74,6 +78,7 @@ class Judgement(Result):
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: Coordinates | None = None
     descriptions: Mapping[str, ClusterDescription] = field(default_factory=dict)
+    codes: KeptCodes | None = None
 
     @property
     def call(self) -> str:

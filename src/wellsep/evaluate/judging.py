@@ -28,10 +28,11 @@ from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
+from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
 from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
-from wellsep.evaluate.scoring.spaces import score_spaces
+from wellsep.evaluate.scoring.spaces import N_PLOTTED, score_spaces
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
@@ -201,6 +202,12 @@ def judge(
         chosen = _best_in_their_spaces(scores, answer, by_ace)
         of_best, descriptions = _describe(problem, chosen)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
+    codes = _codes(problem, scores, answer, confidence)
+    if codes is None:
+        notes += (
+            "The clusters of the objects are not kept, since they would take more than 50 MB: the "
+            "page and settling need the runs.",
+        )
     params = problem.given.params
     return Judgement(
         scores,
@@ -216,6 +223,7 @@ def judge(
         options=options.to_plain(),
         layout=plane,
         descriptions=descriptions,
+        codes=codes,
     )
 
 
@@ -311,6 +319,18 @@ def _describe(
     details = object_details(runs.spaces[space], own, space, device=problem.options.device)
     given = {"X": problem.options.X, "ids": runs.ids, "details": details}
     return details, describe_best(runs.spaces, partitions, chosen, **given)
+
+
+def _codes(
+    problem: Problem, scores: Scores, answer: Answer, confidence: RankConfidence | None
+) -> KeptCodes | None:
+    """Clusters of the drawn objects, and of all objects where a partition comes first."""
+    contenders = {int(answer.classes.of[answer.order[0]])}
+    if confidence is not None:
+        contenders |= set(confidence.first_in_draw.tolist())
+    drawn = scores.plot_coordinates
+    objects = drawn_objects(scores.n_objects, N_PLOTTED) if drawn is None else drawn.objects
+    return KeptCodes.keep(problem.distinct, objects, sorted(contenders))
 
 
 def _layout(problem: Problem, scores: Scores, space: str) -> Coordinates:
