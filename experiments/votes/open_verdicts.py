@@ -30,7 +30,7 @@ from experiments.votes.open_runs import ARCHIVE
 from experiments.votes.study import Judged, distinct_spaces, subset, write
 from experiments.votes.train import EMPTY
 from experiments.votes.verdict_tables import WHOLE
-from wellsep.evaluate import Structure
+from wellsep.evaluate import NothingToRank, Structure
 from wellsep.partitions import Classes
 from wellsep.records import Judgement, RankConfidence
 
@@ -86,7 +86,7 @@ def ace_in_draw(
     spaces, runs = some_spaces(scores, rng), some_runs(len(labels), "ace", rng)
     try:
         told = ws.ace(subset(scores, spaces, runs))
-    except ws.NothingToRank:
+    except NothingToRank:
         return None
     matrix = scores.values[told.index][spaces]
     matrix = np.where(np.isnan(matrix), np.nanmin(matrix), matrix)
@@ -105,7 +105,7 @@ def vote_in_draw(
         by_ace = ws.ace(subset(scores, spaces, np.arange(n))).scores
         agreement = ws.consensus(half).matrix()
         vote = ws.consensus(half[voters], first_judge=by_ace[voters])
-    except ws.NothingToRank:
+    except NothingToRank:
         return None
     weights = np.zeros(n)  # runs that are equal on this half share a vote
     weights[voters] = (vote.weights / vote.classes.sizes)[vote.classes.of]

@@ -60,7 +60,6 @@ _HOME = {
     "stability": "cluster.resampling.measure",
     "membership_report": "cluster.membership",
     # runs
-    "NoRuns": "runs",
     "Run": "runs",
     "Runs": "runs",
     "load_runs": "runs",
@@ -76,7 +75,9 @@ _HOME = {
     "consensus_partition": "evaluate",
     "agreement": "evaluate",
     "resolution_tree": "evaluate",
-    "NothingToRank": "evaluate",
+    # from data alone
+    "explore": "explorer",
+    "ClusterExplorer": "explorer",
     # what is in a cluster
     "describe_clusters": "evaluate",
     # saved results

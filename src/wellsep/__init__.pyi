@@ -12,7 +12,6 @@ from wellsep.datasets import list_datasets, load_dataset
 from wellsep.distances.matrix import Distances
 from wellsep.evaluate import (
     Ace,
-    NothingToRank,
     Scores,
     ace,
     agreement,
@@ -23,6 +22,7 @@ from wellsep.evaluate import (
     resolution_tree,
     score_runs,
 )
+from wellsep.explorer import ClusterExplorer, explore
 from wellsep.indices import (
     INDICES,
     ami_score,
@@ -56,7 +56,7 @@ from wellsep.indices import (
 from wellsep.indices.silhouette_sampling import silhouette_estimate
 from wellsep.records import load
 from wellsep.report import render_report
-from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run
+from wellsep.runs import Run, Runs, load_runs, save_run
 from wellsep.runs.tables_on_disk import open_chunked
 from wellsep.spaces import (
     dip_test,
@@ -67,14 +67,13 @@ __all__ = [
     "INDICES",
     "Ace",
     "CFMeans",
+    "ClusterExplorer",
     "ClusterSearch",
     "Distances",
     "KMeans",
     "KMedoids",
     "LOFKMeans",
     "MixedTable",
-    "NoRuns",
-    "NothingToRank",
     "RobustKMeans",
     "Run",
     "Runs",
@@ -104,6 +103,7 @@ __all__ = [
     "disco_samples",
     "disco_score",
     "dunn_score",
+    "explore",
     "gap_statistic",
     "generalized_dunn_score",
     "judge",

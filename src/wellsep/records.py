@@ -20,6 +20,7 @@ from wellsep.evaluate import (
     Ranking,
     ResolutionTree,
 )
+from wellsep.explorer.result import Exploration
 from wellsep.indices import GapStatistic, LocalConnectivity, PartitionScores
 from wellsep.indices.silhouette_sampling import SilhouetteEstimate
 from wellsep.spaces import DipResult, HolmResult, Multimodality
@@ -33,6 +34,7 @@ __all__ = [
     "ConsensusPartition",
     "DipResult",
     "EmbeddingRanking",
+    "Exploration",
     "GapStatistic",
     "HolmResult",
     "Judgement",

@@ -7,8 +7,8 @@ import os
 import numpy as np
 import pytest
 
-from wellsep import NoRuns
 from wellsep.adapters import load_any, log_run, runs_from_mlflow
+from wellsep.runs import NoRuns
 
 mlflow = pytest.importorskip("mlflow", reason="needs the extra mlflow")
 pytest.importorskip("alembic", reason="a local MLflow database needs sqlalchemy and alembic")

@@ -7,8 +7,8 @@ import shutil
 import numpy as np
 import pytest
 
-from wellsep import NoRuns, load_runs, save_run
 from wellsep.adapters import attach_run, load_any, runs_from_optuna
+from wellsep.runs import NoRuns, load_runs, save_run
 
 optuna = pytest.importorskip("optuna", reason="needs the extra optuna")
 optuna.logging.set_verbosity(optuna.logging.WARNING)

@@ -48,6 +48,7 @@ COMMAND_LINES = {
     "score": ["score", "x.npy", "y.npy"],
     "rank": RANK,
     "choose-k": ["choose-k", "x.npy", "--k", "2:3"],
+    "explore": ["explore", "x.npy", "--k", "2:3", "--draws", "0", "--cache", "none"],
     "cluster": ["cluster", "x.npy", "-k", "3"],
     "stability": ["stability", "x.npy", "-k", "3", "--draws", "3", "--splits", "0"],
     "resolutions": ["resolutions", "runs"],
@@ -319,7 +320,7 @@ def test_commands_are_listed_by_job(capsys, monkeypatch):
     _, out, _ = run(capsys, "--help")
     listed = re.findall(r"^│ ([a-z][a-z-]*) ", out.partition("─ Commands")[2], re.MULTILINE)
     jobs = ["rank", "score", "choose-k", "cluster", "describe", "stability", "resolutions", "train"]
-    assert listed == [*jobs, "report", "explain", "indices", "demo"]
+    assert listed == ["explore", *jobs, "report", "explain", "indices", "demo"]
 
 
 def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):

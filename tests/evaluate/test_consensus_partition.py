@@ -20,6 +20,7 @@ from wellsep.compute.statistics.coassociation import (
     most_profiles,
     votes_together,
 )
+from wellsep.evaluate import NothingToRank
 
 SIX = {"a": [0, 0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 1, 1], "c": [0, 0, 0, 0, 1, 1]}
 
@@ -230,12 +231,12 @@ def test_the_memory_budget_decides_when_a_sample_is_drawn():
 
 
 def test_one_run_equal_runs_and_noise_alone_are_refused_in_a_sentence():
-    with pytest.raises(ws.NothingToRank, match=r"at least 2 partitions to compare, got 1 \('a'\)"):
+    with pytest.raises(NothingToRank, match=r"at least 2 partitions to compare, got 1 \('a'\)"):
         ws.consensus_partition({"a": [0, 0, 1]})
-    with pytest.raises(ws.NothingToRank, match="all 2 runs are the same partition"):
+    with pytest.raises(NothingToRank, match="all 2 runs are the same partition"):
         ws.consensus_partition({"a": [0, 0, 1], "b": [1, 1, 0]})
     noise = {"a": [-1, -1, -1, -1], "b": [-1, -1, 0, 0], "c": [0, 0, -1, -1], "d": [-1] * 4}
-    with pytest.raises(ws.NothingToRank, match=r"Most votes call every object noise \(-1\)"):
+    with pytest.raises(NothingToRank, match=r"Most votes call every object noise \(-1\)"):
         ws.consensus_partition(noise, votes={"a": 3, "b": 1, "c": 1, "d": 1})
 
 

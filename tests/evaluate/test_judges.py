@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
+from wellsep.evaluate import NothingToRank
 from wellsep.evaluate.vote.weights import k_varies
 from wellsep.records import AceResult, Consensus, Judgement
 from wellsep.runs import Runs
@@ -153,7 +154,7 @@ def test_a_table_of_label_columns_is_ranked(varied, tmp_path, capsys):
     ],
 )
 def test_labels_alone_that_leave_nothing_to_compare_get_a_sentence(labels, said):
-    with pytest.raises(ws.NothingToRank, match=said):
+    with pytest.raises(NothingToRank, match=said):
         ws.judge(Runs.from_parts(None, labels))
 
 

@@ -122,7 +122,8 @@ BELOW = {
     "testing": LEAVES | {"compute", "indices", "adapters"},
     "report": LEAVES | {"spaces", "evaluate"},  # the page computes no index
     "plot": LEAVES | {"compute", "indices", "spaces", "evaluate", "report"},
-    "records": {"_files.records", "indices", "spaces", "cluster", "evaluate"},
+    "explorer": LEAVES | {"compute", "indices", "spaces", "adapters", "cluster", "evaluate"},
+    "records": {"_files.records", "indices", "spaces", "cluster", "evaluate", "explorer"},
 }
 BELOW |= {folder: set() for folder in FOLDERS_OF_LEAVES}
 EVERY_ROOM = set(BELOW) | {"cli"}

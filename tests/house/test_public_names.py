@@ -9,7 +9,7 @@ import re
 import pytest
 
 import wellsep
-from wellsep import evaluate, records, spaces
+from wellsep import evaluate, records, runs, spaces
 
 TOP = [name for name in wellsep.__all__ if not name.startswith("__")]
 # What users import: from the top level, as records, as steps of a ranking, as tests of a space.
@@ -33,6 +33,8 @@ def test_what_left_the_top_level_is_in_its_room():
     steps = {"own_space_scores", "mean_scores", "input_scores", "rank", "rank_confidence"}
     assert steps | {"rank_embeddings", "partition_details"} <= set(evaluate.__all__) - set(TOP)
     assert {"dip_statistic", "holm"} <= set(spaces.__all__) - set(TOP)
+    assert "NothingToRank" in set(evaluate.__all__) - set(TOP)
+    assert "NoRuns" in set(runs.__all__) - set(TOP)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -206,7 +206,8 @@ def test_anything_else_than_a_judgement_a_k_or_a_stability_is_refused(kind, tmp_
         "scores": judged.scores,
         "dict": {"best": 1},
     }[kind]
-    with pytest.raises(TypeError, match="must be a Judgement, a ChosenK or a Stability, got"):
+    kinds = "must be a Judgement, an Exploration, a ChosenK or a Stability, got"
+    with pytest.raises(TypeError, match=kinds):
         ws.render_report(given, tmp_path / "r.html")
 
 

@@ -12,8 +12,8 @@ import warnings
 import numpy as np
 import pytest
 
-from wellsep import NoRuns, load_runs, save_run
 from wellsep.cli.main import main
+from wellsep.runs import NoRuns, load_runs, save_run
 
 LABELS = np.array([0, 0, 1, 1])
 SPACE = np.arange(8.0).reshape(4, 2)

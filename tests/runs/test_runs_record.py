@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from wellsep import NoRuns, Run, Runs
+from wellsep.runs import NoRuns, Run, Runs
 
 SPACE = np.array([[0.0, 1.0], [0.1, 1.0], [5.0, 2.0], [5.1, 2.0]])
 

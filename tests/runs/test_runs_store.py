@@ -19,9 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wellsep as ws
-from wellsep import NoRuns, Run, Runs, load_runs, save_run
 from wellsep._files import replace as _replace
 from wellsep._files.arrays import Stored
+from wellsep.runs import NoRuns, Run, Runs, load_runs, save_run
 from wellsep.runs import folder as folder_module
 from wellsep.runs.folder_names import natural_key, safe_name
 

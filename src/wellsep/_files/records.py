@@ -84,7 +84,11 @@ class Record(Shown):
             ) from None
         if not isinstance(record, cls):
             raise ValueError(f"{folder} must hold a {cls.__name__}, got a {type(record).__name__}.")
-        return record
+        return record._opened(folder)
+
+    def _opened(self: R, folder: Path) -> R:
+        """Return the record with what else its class keeps in the folder; by default nothing."""
+        return self
 
 
 class Result(Views, Record):

@@ -25,6 +25,7 @@ from typer.models import ArgumentInfo
 from wellsep.cli.printing import print_error
 
 COMMANDS = {  # by job, then what reads or shows
+    "explore": "exploring",
     "rank": "ranking",
     "score": "scoring",
     "choose-k": "clustering",
@@ -116,7 +117,7 @@ def build_app(only: str | None = None) -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code: 0 done, 1 no answer, 2 bad usage or input.
 
-    ``choose-k`` ends with 3 if there is no structure beyond one cluster.
+    ``choose-k`` and ``explore`` end with 3 if there is no structure beyond one cluster.
     """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in arguments or bool(os.environ.get(DEBUG_VARIABLE))

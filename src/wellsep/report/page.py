@@ -72,8 +72,9 @@ def render_report(
 
     Parameters
     ----------
-    result : Judgement, ChosenK or Stability
-        From :func:`wellsep.judge`, :func:`wellsep.choose_k` or :func:`wellsep.stability`.
+    result : Judgement, Exploration, ChosenK or Stability
+        From :func:`wellsep.judge`, :func:`wellsep.explore`, :func:`wellsep.choose_k` or
+        :func:`wellsep.stability`. An exploration brings its runs along.
     path : path
         The file to write; it appears whole or not at all.
     runs : Runs, optional
@@ -110,6 +111,9 @@ def render_report(
     >>> "is the best of 2 runs" in page.read_text(encoding="utf-8")
     True
     """
+    if is_exploration(result):
+        runs = result.runs if runs is None else runs
+        result = replace(result.judgement, notes=(*result.remarks, *result.judgement.notes))
     drawn = getattr(runs, "layouts", {})  # those that came with the runs
     if layout is not None:
         check_choice("layout", layout, (*LAYOUTS, *drawn))
@@ -129,12 +133,17 @@ def render_report(
         )
     else:
         raise TypeError(
-            f"result must be a Judgement, a ChosenK or a Stability, got {type(result).__name__}; "
-            "make one with judge, choose_k or stability."
+            "result must be a Judgement, an Exploration, a ChosenK or a Stability, got "
+            f"{type(result).__name__}; make one with judge, explore, choose_k or stability."
         )
     page = replace(page, provenance=provenance(result, runs=runs, command=command))
     write_text(path, to_html(page))
     return path
+
+
+def is_exploration(result: Any) -> bool:
+    """Whether a result is one of exploring data (a record this room does not import)."""
+    return all(hasattr(result, name) for name in ("judgement", "runs", "labels_", "remarks"))
 
 
 def to_html(page: Page) -> str:

@@ -1,0 +1,170 @@
+"""The command that goes from a data file to a clustering, its page and its labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wellsep._text.sentences import count, need_pandas
+from wellsep.cli import options
+from wellsep.cli.clustering import ONE_CLUSTER
+from wellsep.cli.deliver import Outputs
+from wellsep.cli.parsing import parse_range
+from wellsep.cli.printing import print_columns, print_error, print_line, progress_bar
+from wellsep.cli.ranking import COMPUTING, default_cache
+from wellsep.cli.reading import TableReader, choices, is_anndata, named
+
+SHOWN = ("rank", "partition", "n_clusters", "score", "coverage")
+MOST_SHOWN = 10  # candidates of the table
+
+
+def explore(
+    context: typer.Context,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Data file with one object per row (csv, tsv, parquet, npy, npz), AnnData's h5ad, "
+            "or a folder of embeddings."
+        ),
+    ],
+    report: options.Report = None,
+    output: options.Labels = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Save the result, labels.csv and all candidates in this folder; wellsep rank "
+            "takes its folder runs."
+        ),
+    ] = None,
+    as_json: options.Json = False,
+    k: Annotated[
+        str | None,
+        typer.Option(
+            "--k", "-k", help="Numbers of clusters: 2:12 or 3,5,8. By default 2 to √n and beyond."
+        ),
+    ] = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="k-means, mixture, ward, hdbscan, spectral; with words or distances k-medoids, "
+            "average. Repeat for more; all by default.",
+        ),
+    ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option("--embedding", "-e", help="Made besides the data: pca, umap, tsne. Repeat."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds after which no more candidates are begun.")
+    ] = None,
+    n_draws: Annotated[
+        int, typer.Option("--draws", help="Half-samples that show how certain the answer is, or 0.")
+    ] = 100,
+    ids: options.Ids = None,
+    no_header: options.NoHeader = False,
+    columns: options.Columns = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER|none",
+            help="Folder that keeps finished candidates and scores.",
+            envvar="WELLSEP_CACHE",
+            rich_help_panel=COMPUTING,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Device of the scores: cpu, cuda or cuda:N.", rich_help_panel=COMPUTING),
+    ] = None,
+    n_jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Fits at a time.", rich_help_panel=COMPUTING)
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            help="Dask scheduler whose workers make and score candidates: tcp://host:8786.",
+            rich_help_panel=COMPUTING,
+        ),
+    ] = None,
+    random_state: Annotated[
+        int, typer.Option("--seed", help="Random seed.", rich_help_panel=COMPUTING)
+    ] = 0,
+) -> None:
+    """Cluster data of which nothing is known: make many clusterings, judge them, keep the best.
+
+    Ctrl-C ends the making of candidates, and those that are made are judged. The same command then
+    goes on. The exit code is 3 if the answer is one cluster.
+
+    \b
+    Examples:
+      wellsep explore data.csv --report page.html
+      wellsep explore data.csv -o labels.csv --save found/
+      wellsep explore data.h5ad --budget 120 --jobs 2
+      wellsep explore embeddings/ --method k-means --method ward -k 2:20
+    """
+    import wellsep as ws
+
+    outputs = Outputs(as_json, save, output, report, labels=True, context=context)
+    outputs.check(data)
+    folder = default_cache() if cache is None else None if cache == "none" else Path(cache)
+    (choice,) = choices([data], ids=ids, no_header=no_header, columns=columns)
+    X, names = _read(data, choice)
+    with progress_bar() as told:
+        found = ws.explore(
+            X,
+            methods=methods or None,
+            embeddings=embeddings or None,
+            k=None if k is None else parse_range(k),
+            budget=budget,
+            n_draws=n_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            scheduler=scheduler,
+            cache=folder,
+            device=device,
+            progress=told,
+        )
+    names = found.ids if names is None else names
+    labels = ({} if names is None else {"id": names}) | {"label": found.labels_}
+    outputs.deliver(found, _print_found, table=labels)
+    if found.one_cluster:
+        raise typer.Exit(ONE_CLUSTER)
+
+
+def _print_found(found: Any) -> None:
+    """Print the answer first, then the best candidates, then how certain it is."""
+    for line in found.remarks:
+        print_line(line)
+    table = found.columns()
+    print_columns({name: table[name] for name in SHOWN if name in table}, most=MOST_SHOWN)
+    for line in found.judgement.verdict.sentences():
+        print_line(line)
+
+
+def _read(path: Path, choice: Any) -> tuple[Any, Any]:
+    """The data as `explore` takes them, and the names of the objects; words and gaps may be."""
+    from wellsep.runs import load_runs
+    from wellsep.tables.reading import is_table, read_table
+
+    if path.is_dir() and not is_anndata(path):
+        runs = load_runs(path)
+        return runs, runs.ids
+    if is_anndata(path):
+        return path, None
+    reader = TableReader()
+    if is_table(path):
+        table = read_table(path, None, choice, gaps=True)
+        plain = all(c.dtype.kind in "fiub" and (c == c).all() for c in table.columns)
+        if not plain and table.columns:
+            frame = need_pandas("a table of numbers").DataFrame(
+                dict(zip(table.names, table.columns, strict=True)), index=table.ids
+            )
+            print_error(f"{path.name}: {count(len(frame), 'object')}, words or gaps among them.")
+            return frame.replace("", None), table.ids
+    X, names = reader.data(path, choice)
+    reader.tell()
+    return named(reader, X), names
