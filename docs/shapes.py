@@ -183,7 +183,7 @@ def measure():
                 hits.setdefault((index, shape), []).append(ari)
                 if seed == 0:
                     drawn[shape, index] = X, labels[at], list(named)[at], ari
-            priced = ws.score_partitions(X, named, ["silhouette"], noise="priced")
+            priced = ws.score_partitions(X, named, ["silhouette"], noise="penalize")
             ari, _ = pick(np.asarray(priced.values, float)[:, 0], y, labels)
             hits.setdefault(("silhouette, noise priced", shape), []).append(ari)
             if seed == 0:
@@ -197,7 +197,7 @@ def table(hits):
     rows = ["| index | " + " | ".join(SHAPES) + " |", "|---" * (1 + len(SHAPES)) + "|"]
     for index in (*INDICES, "silhouette, noise priced"):
         cells = " | ".join(short(hits[index, shape]) for shape in SHAPES)
-        name = f"`{index}`" if index in INDICES else '`silhouette`, `noise="priced"`'
+        name = f"`{index}`" if index in INDICES else '`silhouette`, `noise="penalize"`'
         rows.append(f"| {name} | {cells} |")
     return "\n".join(rows)
 

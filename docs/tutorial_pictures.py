@@ -46,7 +46,7 @@ def noise() -> None:
     for ax, eps in zip(axes, (0.2, 0.7, 3.0), strict=True):
         labels = DBSCAN(eps=eps, min_samples=5).fit_predict(X)
         plain = ws.score_partitions(X, labels, ["silhouette", "dbcv"])
-        priced = ws.score_partitions(X, labels, ["silhouette"], noise="priced")
+        priced = ws.score_partitions(X, labels, ["silhouette"], noise="penalize")
         ax.scatter(*X[labels < 0].T, c="0.75", s=4)
         ax.scatter(*X[labels >= 0].T, c=labels[labels >= 0], s=4, cmap="tab10")
         ax.set(xticks=[], yticks=[])

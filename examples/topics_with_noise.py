@@ -159,7 +159,7 @@ by_ari = sorted(names, key=ari.__getitem__)
 picks = {
     "our pick": judgement.ranking.best,
     "best silhouette in its own embedding": best_in_own_space("silhouette", "exclude"),
-    "the same, noise priced": best_in_own_space("silhouette", "priced"),
+    "the same, noise priced": best_in_own_space("silhouette", "penalize"),
     "best Calinski-Harabasz, likewise": best_in_own_space("calinski_harabasz", "exclude"),
     f"most frequent number of clusters ({usual})": next(n for n in names if clusters[n] == usual),
     "least noise": max(names, key=coverage.__getitem__),

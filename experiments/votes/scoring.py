@@ -135,7 +135,7 @@ def agreement(truth: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 def silhouettes(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(M,) silhouettes in one space, noise priced; -1 where there is none."""
-    found = ws.score_partitions(X, labels, ["silhouette"], noise="priced", n_jobs=1)
+    found = ws.score_partitions(X, labels, ["silhouette"], noise="penalize", n_jobs=1)
     return np.nan_to_num(found.values[:, 0], nan=-1.0)
 
 

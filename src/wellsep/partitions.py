@@ -23,7 +23,7 @@ from wellsep._files.records import Record, freeze
 from wellsep._text.sentences import count, listing, shown
 
 VALUE_POLICIES = ("exclude", "cluster", "singletons", "error")  # where objects have values
-NOISE_POLICIES = ("priced", *VALUE_POLICIES)  # a price is of scores
+NOISE_POLICIES = ("penalize", *VALUE_POLICIES)  # a price is of scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class Partitions:
             In a two-dimensional array each row is a partition; in a frame each column.
         n_objects : int, optional
             Checked against the length of every vector.
-        noise : {"exclude", "priced", "cluster", "singletons", "error"}
+        noise : {"exclude", "penalize", "cluster", "singletons", "error"}
             What noise means: not counted, not counted and paid for in scores, one more cluster,
             clusters of one, or an error. Noise are the labels -1, -2 and -3, as HDBSCAN has them
             (noise, infinite values, missing values). Other negative numbers are refused.
@@ -158,7 +158,7 @@ class Partitions:
             classes=tuple(classes),
             names=tuple(vectors),
             coverage=_count(codes) / codes.shape[1],
-            priced=noise == "priced",
+            priced=noise == "penalize",
         )
 
     @property
@@ -268,7 +268,7 @@ def encode(
     length = n_objects if n_objects is not None else len(vector)
     codes, classes = _encode(vector, length, noise, name)
     coverage = np.array([(codes >= 0).mean()])
-    return Partitions(codes[None], (classes,), (name,), coverage, noise == "priced")
+    return Partitions(codes[None], (classes,), (name,), coverage, noise == "penalize")
 
 
 def _named_vectors(labels: Any, n_objects: int | None) -> dict[str, np.ndarray]:
@@ -347,7 +347,7 @@ def _encode(
     if noise == "error":
         raise ValueError(
             f"{label} must not hold noise (-1, -2 or -3), got {int(noisy.sum())} such objects; "
-            "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
+            "choose noise='penalize', 'exclude', 'cluster' or 'singletons'."
         )
     codes = codes - 1
     classes = classes[1:]

@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--noise", "error"], "choose --noise priced, exclude, cluster or singletons."),
-        (["--noise", "drop"], "Error: --noise must be one of 'priced'"),
+        (["--noise", "error"], "choose --noise penalize, exclude, cluster or singletons."),
+        (["--noise", "drop"], "Error: --noise must be one of 'penalize'"),
         (["--draws", "-3"], "Error: --draws must be at least 0, got -3."),
         (["-i", "c_index"], "in 'eps=0.3'; choose --noise exclude, or an index"),
         (["--jobs", "0"], "Error: --jobs must be from 1"),

@@ -284,7 +284,7 @@ def test_noise_lowers_the_score_of_a_run_unless_it_is_excluded(folder, capsys):
     assert (code, json.loads(out)["best"]) == (0, ["core"])
     code, out, err = run(capsys, "rank", folder, *QUICK, "--index", "dunn")
     assert (code, out) == (2, "")
-    assert "'dunn', which has no price for the noise (label -1) in 'core'" in err
+    assert "'dunn', which has no rule for the noise (label -1) in 'core'" in err
     code, _, _ = run(capsys, "rank", folder, *both, "--index", "dunn")
     assert code == 0
 

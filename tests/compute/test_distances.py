@@ -156,7 +156,7 @@ def test_an_index_of_distances_is_that_of_the_coordinates(form):
     np.testing.assert_allclose(given.values, plain.values, rtol=rel)
 
 
-@pytest.mark.parametrize("noise", ["priced", "cluster", "singletons"])
+@pytest.mark.parametrize("noise", ["penalize", "cluster", "singletons"])
 def test_noise_costs_in_distances_what_it_costs_in_coordinates(noise):
     X, y = blobs()
     labels = np.where(np.arange(len(y)) % 7 == 0, -1, y)

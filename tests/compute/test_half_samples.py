@@ -69,11 +69,11 @@ def drawn(n=N, n_draws=8, n_groups=6, seed=2):
     return draw_halves(n, n_draws, n_groups, np.random.default_rng(seed))
 
 
-@pytest.mark.parametrize("kind", ["numpy", "float32", "tensor", "compiled", "priced"])
+@pytest.mark.parametrize("kind", ["numpy", "float32", "tensor", "compiled", "penalize"])
 @pytest.mark.parametrize(("name", "given"), SPECS)
 def test_a_half_scores_as_if_it_were_all_there_is(name, given, kind, monkeypatch):
-    priced = kind == "priced" and ws.INDICES[name].price is not None
-    X, parts = ugly(noise="priced" if priced else "exclude")
+    priced = kind == "penalize" and ws.INDICES[name].price is not None
+    X, parts = ugly(noise="penalize" if priced else "exclude")
     expected_of = X
     if kind == "float32":
         X = expected_of = X.astype(np.float32)

@@ -81,8 +81,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "two scales": ("two scales", {}),
     "weighted": ("all", {"sample_weight": DATA["all"].weights}),
     "noise=cluster": ("all", {"noise": "cluster"}),
-    "noise=priced": ("all", {"noise": "priced"}),
-    "priced, weighted": ("all", {"noise": "priced", "sample_weight": DATA["all"].weights}),
+    "noise=penalize": ("all", {"noise": "penalize"}),
+    "priced, weighted": ("all", {"noise": "penalize", "sample_weight": DATA["all"].weights}),
 }
 
 
@@ -262,7 +262,7 @@ def asked(name: str, case: str) -> bool:
     """Leave out what no way but these could get wrong by itself, and what costs most."""
     if case == "noise=cluster":  # labels are encoded before the ways part
         return name in ("one by one", "accelerator")
-    if "priced" in case:
+    if "penalize" in case:
         return name in ("one by one", "tensor", "accelerator", "dask", "sparse", "float32")
     if case == "zeros":  # the ugly set has them, too
         return name in ("one by one", "without kernels", "accelerator", "sparse", "float32")
@@ -281,14 +281,14 @@ FIRST: dict[str, tuple[str, ...]] = {
     "sorted by cluster": ("ugly", "weighted", "two scales"),
     "little memory": ("far",),
     "three threads": ("far", "two scales"),
-    "tensor": ("ugly", "weighted", "noise=priced"),
+    "tensor": ("ugly", "weighted", "noise=penalize"),
     "accelerator": ("ugly", "far", "weighted", "noise=cluster", "priced, weighted"),
     "accelerator one by one": ("far",),
     "accelerator with little memory": ("ugly",),
     "array_api_strict": ("ugly",),
     "dask": ("ugly", "priced, weighted"),
     "sparse": tuple(CASES),
-    "float32": ("ugly", "far", "weighted", "noise=priced", "priced, weighted"),
+    "float32": ("ugly", "far", "weighted", "noise=penalize", "priced, weighted"),
     "float32 without kernels": ("far",),
     "float32 compiled sums": ("two scales",),
     "float32 tensor": ("far",),
@@ -305,7 +305,7 @@ def skip_without(package: str | None) -> None:
 
 def accepted(case: str, way: Way) -> list[str]:
     weighted = "sample_weight" in CASES[case][1]
-    priced = CASES[case][1].get("noise") == "priced"
+    priced = CASES[case][1].get("noise") == "penalize"
     return [
         name
         for name, spec in SPECS.items()

@@ -246,7 +246,7 @@ def test_one_run_equal_runs_and_noise_alone_are_refused_in_a_sentence():
         ({"n_clusters": 5}, "n_clusters must be at most 4, the groups of objects that some run"),
         ({"n_clusters": 0}, "n_clusters must be at least 1, got 0"),
         ({"linkage": "ward"}, "linkage must be one of 'average', 'single', got 'ward'"),
-        ({"noise": "priced"}, "noise must be one of 'cluster', 'singletons', got 'priced'"),
+        ({"noise": "penalize"}, "noise must be one of 'cluster', 'singletons', got 'penalize'"),
         ({"max_profiles": 1}, "max_profiles must be at least 2, got 1"),
         ({"votes": [1, 2]}, r"votes must have one weight per run \(3\), got shape \(2,\)"),
         ({"votes": {"a": 1, "b": 1}}, "votes must have a weight for every run, got none for c"),

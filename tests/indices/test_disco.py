@@ -77,7 +77,7 @@ def test_a_price_of_noise_is_part_of_the_value():
     labels = [0, 0, 0, 1, 1, -1]
     given = {"min_points": 2}
     assert ws.disco_score(LINE, labels, **given) == ws.disco_score(
-        LINE, labels, noise="priced", **given
+        LINE, labels, noise="penalize", **given
     )
 
 

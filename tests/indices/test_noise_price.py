@@ -59,7 +59,7 @@ def blobs(seed=0, n=90, noise=0.3):
     return X, np.where((rng.random(n) < noise) & (np.arange(n) > 8), -1, y)
 
 
-def value(name, X, labels, noise="priced", **options):
+def value(name, X, labels, noise="penalize", **options):
     return float(ws.score_partitions(X, labels, [name], noise=noise, **options).values[0, 0])
 
 
@@ -77,7 +77,7 @@ def test_the_price_is_that_of_the_arithmetic_by_hand(name):
     assert value(name, LINE, LABELS, noise="exclude") == pytest.approx(EXCLUDED[name], rel=1e-12)
     assert value(name, LINE, LABELS) == pytest.approx(BY_HAND[name], rel=1e-12)
     alone = getattr(ws, f"{name}_score")
-    assert alone(LINE, LABELS, noise="priced") == pytest.approx(BY_HAND[name], rel=1e-12)
+    assert alone(LINE, LABELS, noise="penalize") == pytest.approx(BY_HAND[name], rel=1e-12)
     assert alone(LINE, LABELS) == pytest.approx(EXCLUDED[name], rel=1e-12)
 
 
@@ -149,7 +149,7 @@ def test_a_few_dense_objects_do_not_win(name):
     partitions = {"few": few, "all": y}
     best = [
         ws.score_partitions(X, partitions, [name], noise=noise).best()
-        for noise in ("exclude", "priced")
+        for noise in ("exclude", "penalize")
     ]
     assert best == ["few", "all"]
 
@@ -176,7 +176,7 @@ def test_noise_without_weight_costs_nothing(name):
 @pytest.mark.parametrize("name", [n for n in ws.INDICES if ws.INDICES[n].minimum_clusters > 0])
 def test_all_noise_is_undefined_with_its_reason(name):
     scores = ws.score_partitions(
-        LINE, [-1] * 5, [name], noise="priced" if name in PRICED else "exclude"
+        LINE, [-1] * 5, [name], noise="penalize" if name in PRICED else "exclude"
     )
     assert np.isnan(scores.values[0, 0])
     assert scores.why("labels", scores.indices[0]) == "no object is counted"
@@ -189,7 +189,7 @@ def test_all_noise_is_the_worst_value_of_an_index_that_judges_noise():
 
 def test_all_noise_alone_raises():
     with pytest.raises(ws.UndefinedIndex, match="no object is counted"):
-        ws.silhouette_score(LINE, [-1] * 5, noise="priced")
+        ws.silhouette_score(LINE, [-1] * 5, noise="penalize")
 
 
 # ------------------------------------------------------------------------------ refused
@@ -198,18 +198,18 @@ def test_all_noise_alone_raises():
 @pytest.mark.parametrize("name", UNPRICED)
 def test_an_index_without_a_price_is_refused_where_there_is_noise(name):
     X, y = blobs(2)
-    with pytest.raises(ValueError, match="no price for the noise .* in 'noisy'.*exclude.*cfq"):
-        ws.score_partitions(X, {"full": np.abs(y), "noisy": y}, [name], noise="priced")
-    whole = ws.score_partitions(X, np.abs(y), [name], noise="priced")
+    with pytest.raises(ValueError, match="no rule for the noise .* in 'noisy'.*exclude.*cfq"):
+        ws.score_partitions(X, {"full": np.abs(y), "noisy": y}, [name], noise="penalize")
+    whole = ws.score_partitions(X, np.abs(y), [name], noise="penalize")
     assert whole.values.shape == (1, 1)
 
 
 def test_an_index_without_a_price_is_refused_alone_and_by_judge_before_any_work(tmp_path):
     X, y = blobs(2)
-    with pytest.raises(ValueError, match="noise must not be 'priced' for 'dunn'"):
-        ws.dunn_score(X, y, noise="priced")
+    with pytest.raises(ValueError, match="noise must not be 'penalize' for 'dunn'"):
+        ws.dunn_score(X, y, noise="penalize")
     runs = Runs.from_parts({"s": X}, {"noisy": y, "full": np.abs(y)})
-    with pytest.raises(ValueError, match="noise must not be 'priced' for 'dunn'"):
+    with pytest.raises(ValueError, match="noise must not be 'penalize' for 'dunn'"):
         ws.judge(runs, ["silhouette", "dunn"], cache=tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
     kept = ws.judge(runs, ["silhouette", "dunn"], noise="exclude", n_draws=0, dip=False)
@@ -229,7 +229,7 @@ def test_an_index_without_a_price_is_refused_alone_and_by_judge_before_any_work(
 def test_values_of_objects_have_no_price(function):
     X, y = blobs(2)
     with pytest.raises(ValueError, match="noise must be one of 'exclude'"):
-        function(X, y, noise="priced")
+        function(X, y, noise="penalize")
 
 
 def test_a_price_must_suit_the_index():
@@ -269,8 +269,8 @@ def test_precomputed_distances_have_the_price_of_the_data():
     D = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     for spec in ({"metric": "precomputed"}, {"metric": "precomputed", "average": "cluster"}):
         plain = {**spec, "metric": "euclidean"}
-        found = ws.score_partitions(D, y, [("silhouette", spec)], noise="priced").values
-        expected = ws.score_partitions(X, y, [("silhouette", plain)], noise="priced").values
+        found = ws.score_partitions(D, y, [("silhouette", spec)], noise="penalize").values
+        expected = ws.score_partitions(X, y, [("silhouette", plain)], noise="penalize").values
         assert found == pytest.approx(expected, rel=1e-9)
 
 
@@ -281,7 +281,7 @@ def test_given_centres_are_priced_by_the_scatter_about_them():
     W = ((X[kept] - centers[y[kept]]) ** 2).sum()
     N = ((X[~kept] - X[kept].mean(axis=0)) ** 2).sum()
     plain = ws.cfq_score(X, y, centers=centers)
-    priced = ws.cfq_score(X, y, centers=centers, noise="priced")
+    priced = ws.cfq_score(X, y, centers=centers, noise="penalize")
     assert priced == pytest.approx(plain * kept.mean() * W / (W + N), rel=1e-12)
 
 
@@ -289,12 +289,12 @@ def test_given_centres_are_priced_by_the_scatter_about_them():
 def test_half_samples_pay_as_if_they_were_all_there_is(name):
     X, y = blobs(7, n=120)
     labels = {"noisy": y, "full": np.abs(y), "all noise": np.full(120, -1)}
-    parts = Partitions.from_labels(labels, noise="priced")
+    parts = Partitions.from_labels(labels, noise="penalize")
     halves = draw_halves(120, 6, 6, np.random.default_rng(0))
     found = score_halves(X, parts, name, ws.INDICES[name].with_params({}), halves)
     for row, objects in zip(found, map(halves.objects, range(6)), strict=True):
         part = {k: v[objects] for k, v in labels.items()}
-        expected = ws.score_partitions(X[objects], part, [name], noise="priced").values[:, 0]
+        expected = ws.score_partitions(X[objects], part, [name], noise="penalize").values[:, 0]
         np.testing.assert_allclose(row, expected, rtol=1e-9)
 
 
@@ -305,7 +305,7 @@ def test_half_samples_that_are_estimated_pay_the_share_of_their_own_noise(monkey
     params = ws.INDICES["silhouette"].with_params({})
     plain, priced = (
         score_halves(X, Partitions.from_labels(y, noise=noise), "silhouette", params, halves)[:, 0]
-        for noise in ("exclude", "priced")
+        for noise in ("exclude", "penalize")
     )
     share = np.array([(y[halves.objects(b)] >= 0).mean() for b in range(6)])
     assert len(halves.seen) < 200 and (plain > 0).all()
@@ -320,7 +320,7 @@ def test_searches_and_rankings_price_noise_and_single_scores_exclude_it():
         return inspect.signature(function).parameters["noise"].default
 
     for function in (ws.ClusterSearch, ws.choose_k, ws.judge, ws.score_runs, input_scores):
-        assert default(function) == "priced"
+        assert default(function) == "penalize"
     for function in (ws.score_partitions, ws.silhouette_score, ws.cfq_score, ws.dunn_score):
         assert default(function) == "exclude"
 
@@ -399,7 +399,7 @@ def test_the_cache_keeps_priced_and_excluded_scores_apart(tmp_path):
     runs = runs_with_noise()
     found = [
         ws.score_runs(runs, noise=noise, dip=False, cache=tmp_path).values["silhouette"]
-        for noise in ("exclude", "priced", "exclude")
+        for noise in ("exclude", "penalize", "exclude")
     ]
     np.testing.assert_array_equal(found[0], found[2])
     np.testing.assert_allclose(found[1][:, 1], found[0][:, 1] * 0.2, rtol=1e-12)

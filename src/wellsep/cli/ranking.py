@@ -113,11 +113,11 @@ def rank(
     noise: Annotated[
         str,
         typer.Option(
-            help="The labels -1, -2 and -3. priced: not counted, and the score falls. exclude: "
-            "not counted. Also cluster, singletons or error.",
+            help="The labels -1, -2 and -3. penalize: noise is not scored, and lowers the score by "
+            "its share. exclude: not scored. Also cluster, singletons or error.",
             rich_help_panel=JUDGING,
         ),
-    ] = "priced",
+    ] = "penalize",
     n_draws: Annotated[
         int,
         typer.Option(

@@ -35,7 +35,7 @@ COSTS = {
     "fits": "what its function does",
 }
 PRICES = {
-    None: "none: partitions with noise are refused where noise is priced",
+    None: "none: clusterings with noise are refused under --noise penalize",
     "zero": "a positive value is multiplied by the share of objects that are counted",
     "variance": "noise counts as variance within clusters",
     "inverse": "1/(1 + value) is multiplied by the share of objects that are counted",
@@ -82,7 +82,7 @@ def indices(
         )
         for name, entry in ws.INDICES.items()
     ]
-    columns = ("name", "better", "range", "work", "price of noise", "index", "parameters")
+    columns = ("name", "better", "range", "work", "how noise lowers it", "index", "parameters")
     print_columns(dict(zip(columns, zip(*rows, strict=True), strict=True)))
     print_line("All about one of them: wellsep indices silhouette")
 
@@ -151,8 +151,9 @@ def score(
     noise: Annotated[
         str,
         typer.Option(
-            help="How to treat the labels -1, -2 and -3, which mean noise. exclude: not counted. "
-            "priced: not counted, and the score falls. Also cluster, singletons or error."
+            help="How to treat the labels -1, -2 and -3, which mean noise. exclude: not scored. "
+            "penalize: not scored, and lowers the score by its share. Also cluster, singletons or "
+            "error."
         ),
     ] = "exclude",
     convention: Annotated[

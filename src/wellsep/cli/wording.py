@@ -28,7 +28,7 @@ SYNONYMS = {
     "name": "data",
 }
 # An argument of the library, not inside a quoted name: "n_draws must …", "(max_spaces)",
-# "noise='priced' or 'exclude'", "dip=False".
+# "noise='penalize' or 'exclude'", "dip=False".
 _ARGUMENT = re.compile(
     r"(?:^|(?<=: )|(?<=\. ))(?P<subject>\w+)(?= must )|(?<=\()(?P<aside>\w+_\w+)(?=\))"
     r"|(?<!['\"\w=,.])(?P<name>\w+)="
@@ -97,8 +97,8 @@ def in_shell_words(text: str, flags: Mapping[str, Flag]) -> str:
     --------
     >>> flags = {"noise": Flag("--noise"), "dip": Flag("--dip", "--no-dip"),
     ...          "n_draws": Flag("--draws")}
-    >>> in_shell_words("choose noise='priced', 'exclude' or 'cluster'.", flags)
-    'choose --noise priced, exclude or cluster.'
+    >>> in_shell_words("choose noise='penalize', 'exclude' or 'cluster'.", flags)
+    'choose --noise penalize, exclude or cluster.'
     >>> in_shell_words("n_draws must be at least 0, got -1.", flags)
     '--draws must be at least 0, got -1.'
     >>> in_shell_words("left out (dip=False), see 'noise=1'", flags)

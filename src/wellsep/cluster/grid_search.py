@@ -86,8 +86,8 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
     space : array-like of shape (n, d'), transformer or None
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
-    noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "priced": such objects are not counted and lower
+    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "penalize": such objects are not counted and lower
         the score; an index that has no price for them is refused. "exclude": they are not
         counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
         are refused.
@@ -140,7 +140,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         scoring: Any = "silhouette",
         refit: Any = True,
         space: Any = None,
-        noise: str = "priced",
+        noise: str = "penalize",
         error_score: Any = np.nan,
         n_jobs: int | None = None,
         verbose: int = 0,

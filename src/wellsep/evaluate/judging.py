@@ -48,7 +48,7 @@ def judge(
     indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
     *,
     judge: str = "auto",
-    noise: str = "priced",
+    noise: str = "penalize",
     X: Any = None,
     n_draws: int = 100,
     dip: bool = True,
@@ -88,7 +88,7 @@ def judge(
         different ones among distinct partitions, and their 90 % quantile at least 1.5 times their
         10 % quantile), else ACE. Without any space all votes weigh the same. The other judge is
         shown next to it.
-    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
         the score, so that a run that calls most objects noise does not win by it; an index that has
         no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":

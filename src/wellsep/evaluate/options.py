@@ -153,7 +153,7 @@ def as_ace(given: Any) -> Ace:
 class Settings(Checked):
     """What scores depend on; they keep it."""
 
-    noise: str = _option("priced", _one_of(NOISE_POLICIES))
+    noise: str = _option("penalize", _one_of(NOISE_POLICIES))
     convention: str | None = _option(None, _one_of(CONVENTIONS))
     dip: bool = _option(True, check_flag)
     projection: str = _option("pca", _one_of(PROJECTIONS))

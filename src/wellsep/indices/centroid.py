@@ -69,7 +69,7 @@ def davies_bouldin_score(
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
     labels, sample_weight, noise, device, undefined
-        As in `silhouette_score`. Integer weights count as repetitions. "priced" makes
+        As in `silhouette_score`. Integer weights count as repetitions. "penalize" makes
         (1 + v)/c − 1 of the value v, with the coverage c.
 
     References
@@ -205,7 +205,7 @@ def cfq_clusters(
     Parameters
     ----------
     X, labels, centers, wrong_side, sample_weight, noise, device
-        As in `cfq_score`, but noise cannot be "priced".
+        As in `cfq_score`, but noise cannot be "penalize".
 
     Examples
     --------
@@ -246,7 +246,7 @@ def margins(
     Parameters
     ----------
     X, labels, centers, noise, device
-        As in `cfq_score`, but noise cannot be "priced".
+        As in `cfq_score`, but noise cannot be "penalize".
 
     Examples
     --------

@@ -111,7 +111,7 @@ def dbcv_score(
         none, so that it must be given. It changes the value, and may change which of two
         partitions is better.
     labels, noise, device
-        As in `silhouette_score`. "exclude" leaves noise out of the clusters and in n; "priced" is
+        As in `silhouette_score`. "exclude" leaves noise out of the clusters and in n; "penalize" is
         the same here.
 
     See Also

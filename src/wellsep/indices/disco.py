@@ -89,7 +89,7 @@ def disco_score(
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
     labels, noise, device
-        As in `silhouette_score`. "exclude" judges noise as said above; "priced" is the same here.
+        As in `silhouette_score`. "exclude" judges noise as said above; "penalize" is the same here.
 
     See Also
     --------
@@ -129,7 +129,7 @@ def disco_samples(
     Parameters
     ----------
     X, labels, min_points, noise, device
-        As in `disco_score`, but noise cannot be "priced".
+        As in `disco_score`, but noise cannot be "penalize".
 
     Examples
     --------

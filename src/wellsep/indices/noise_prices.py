@@ -1,4 +1,4 @@
-"""What noise costs under ``noise="priced"``: one rule for each kind of index.
+"""What noise costs under ``noise="penalize"``: one rule for each kind of index.
 
 A price leaves a partition without noise alone, never makes a value better, and does not let a few
 dense objects win. A multiple of the coverage alone would: the value of an index without an upper

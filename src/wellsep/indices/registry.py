@@ -63,7 +63,7 @@ class Index:
     distances : bool
         Whether it takes a space of distances (`Distances`) in place of coordinates.
     price : str or None
-        What noise costs under ``noise="priced"``: "zero", "variance", "inverse", "included" (the
+        What noise costs under ``noise="penalize"``: "zero", "variance", "inverse", "included" (the
         value counts noise already), or None where noise has no price.
     citation, caution : str
         Where it comes from; when not to trust it.
@@ -211,7 +211,7 @@ def refuse_unpriced(asked: Iterable[tuple[Index, Any]], partitions: Partitions) 
         if index.price is None:
             usable = ", ".join(name for name in INDICES if INDICES[name].price)
             raise ValueError(
-                f"noise must not be 'priced' for {index.name!r}, which has no price for the noise "
+                f"noise must not be 'penalize' for {index.name!r}, which has no rule for the noise "
                 f"(label -1) in {partitions.names[noisy[0]]!r}; choose noise='exclude', or an "
                 f"index that has one: {usable}."
             )
@@ -289,7 +289,7 @@ def register_index(
     citation : str
         The paper that proposes it.
     price : {None, "zero", "variance", "inverse"}
-        What noise costs under ``noise="priced"``, see the guide on noise. None: partitions with
+        What noise costs under ``noise="penalize"``, see the guide on noise. None: partitions with
         noise are then refused.
     overwrite : bool
         Replace an index of the same name instead of raising.

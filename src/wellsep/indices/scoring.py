@@ -72,10 +72,11 @@ def score_partitions(
         "ace" computes what the authors of ACE computed.
     sample_weight : array-like of shape (n,), optional
         An object of weight 0 is left out.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted. "priced":
-        they are not counted and lower the score; an index that has no price for them is refused.
-        "cluster": they are one cluster. "singletons": each is a cluster. "error": they are refused.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "penalize": they are not counted and lower the score; an index without a rule for them is
+        refused. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
+        are refused.
     device : str, optional
         "cuda" moves NumPy data to the GPU through PyTorch.
     n_jobs : int, optional

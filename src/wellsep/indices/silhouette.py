@@ -134,11 +134,11 @@ def silhouette_score(
     sample_weight : array-like of shape (n,), optional
         Weights enter the mean distances and the average. An object is no neighbour of itself,
         whatever its weight; equal weights change nothing; weight 0 removes.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
-        "priced": they are not counted, and a positive value is multiplied by the coverage, as if
+        "penalize": they are not counted, and a positive value is multiplied by the coverage, as if
         their width were 0. "cluster": they are one cluster. "singletons": each is a cluster.
-        "error": they are refused. Functions without "priced" have no price for noise.
+        "error": they are refused. Functions without "penalize" have no price for noise.
     device : str, optional
         Where to compute: "cuda" for the GPU.
     undefined : {"raise", "nan"}
@@ -192,7 +192,7 @@ def silhouette_samples(
     Parameters
     ----------
     X, labels, metric, singleton, sample_weight, noise, device
-        As in `silhouette_score`, but noise cannot be "priced".
+        As in `silhouette_score`, but noise cannot be "penalize".
 
     Examples
     --------

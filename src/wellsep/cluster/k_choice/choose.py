@@ -73,7 +73,7 @@ def choose_k(
     space: Any = None,
     parameter: str | None = None,
     sample_weight: Any = None,
-    noise: str = "priced",
+    noise: str = "penalize",
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -119,8 +119,8 @@ def choose_k(
         The estimator's parameter that holds K; "n_clusters" or "n_components" are found.
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring. Gap statistic and mixture have no weights.
-    noise : {"priced", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "priced": such objects are not counted and lower
+    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "penalize": such objects are not counted and lower
         the score; an index that has no price for them is refused. "exclude": they are not
         counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
         are refused.

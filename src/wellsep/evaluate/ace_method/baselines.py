@@ -211,7 +211,7 @@ def input_scores(
     runs: Any,
     *,
     index: Any = "silhouette",
-    noise: str = "priced",
+    noise: str = "penalize",
     convention: str | None = None,
     device: Any = None,
     n_jobs: int | None = None,
@@ -226,10 +226,10 @@ def input_scores(
         The runs that were scored.
     index : str or (str, dict)
         A name from ``wellsep.INDICES``, alone or with options.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted. "priced":
-        they are not counted and lower the score. "cluster": they are one cluster. "singletons":
-        each is a cluster. "error": they are refused.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude": such objects are not counted.
+        "penalize": they are not counted and lower the score. "cluster": they are one cluster.
+        "singletons": each is a cluster. "error": they are refused.
     convention : {None, "ace"}
         ``"ace"`` computes four indices as the authors of ACE did.
     device : str, optional

@@ -99,8 +99,8 @@ def partition_details(
         The best one by default (of several that tie, the first by name).
     space : str, optional
         By default the space that counts most in the answer.
-    noise : {"exclude", "priced", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "exclude" and "priced": such objects have no
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        What noise (the labels -1, -2, -3) means. "exclude" and "penalize": such objects have no
         values. "cluster": they are one cluster. "singletons": each is a cluster. "error": they are
         refused.
     device : str, optional

@@ -61,7 +61,7 @@ def score_runs(
     runs: Any,
     indices: Sequence[IndexSpec] | IndexSpec = ("silhouette",),
     *,
-    noise: str = "priced",
+    noise: str = "penalize",
     dip: bool = True,
     details: bool = True,
     spaces: Any = None,
@@ -86,7 +86,7 @@ def score_runs(
     indices : sequence of str or (str, dict)
         Names from ``wellsep.INDICES``. The first index decides the ranking. The others are
         computed and shown next to it.
-    noise : {"priced", "exclude", "cluster", "singletons", "error"}
+    noise : {"penalize", "exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. By default such objects are not counted and lower
         the score, so that a run that calls most objects noise does not win by it; an index that has
         no price for them is refused. "exclude": they are not counted and cost nothing. "cluster":
@@ -250,7 +250,7 @@ class _Job:
         """Everything but the partitions that the values of a space depend on."""
         settings = self.settings
         facts = (__version__, "spectrum", embedding_digest, tuple(self.indices),
-                 settings.noise == "priced",  # "exclude" has the same codes
+                 settings.noise == "penalize",  # "exclude" has the same codes
                  settings.dip and settings.projection, digest(self.drawn),
                  str(self.device))  # fmt: skip
         return digest(repr(facts))

@@ -247,7 +247,7 @@ def best_in_words(result: AceResult) -> Iterator[str]:
 
 def describe_coverage(share: float, noise: str | None) -> str:
     """Say how much of the data the best partition puts into clusters, and what the rest costs."""
-    cost = "which lowers its scores" if noise == "priced" else "which is not scored"
+    cost = "which lowers its scores" if noise == "penalize" else "which is not scored"
     return (
         f"It puts {share:.0%} of the objects into clusters and calls the other {1 - share:.0%} "
         f"noise, {cost}."

@@ -68,7 +68,7 @@ def encode_chunks(
         names=tuple(vectors),
         coverage=np.array([covered for *_, covered, _ in found]),
         counted=np.array([counted for *_, counted in found]),
-        priced=noise == "priced",
+        priced=noise == "penalize",
     )
 
 
@@ -152,7 +152,7 @@ def _encode(
     if has_noise and noise == "error":
         raise ValueError(
             f"{label} must not hold noise (-1, -2 or -3), got {n_noise} such objects; "
-            "choose noise='priced', 'exclude', 'cluster' or 'singletons'."
+            "choose noise='penalize', 'exclude', 'cluster' or 'singletons'."
         )
     counted = int(counts.sum())
     covered, alone = 1.0, 0
