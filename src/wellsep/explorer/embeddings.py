@@ -93,8 +93,8 @@ def _umap(table: np.ndarray, metric: str, seed: int) -> np.ndarray:
         from umap import UMAP
     except ImportError:
         raise ImportError(
-            "embeddings must not name 'umap' without the package umap-learn; install it with "
-            "pip install 'wellsep[explore]', or use 'tsne'."
+            "embeddings must not name 'umap' without the package umap-learn; install it with: "
+            "pip install umap-learn, or use 'tsne'."
         ) from None
     near = min(NEIGHBOURS, len(table) - 1)
     width = min(WIDTH, max(2, table.shape[1]), len(table) - 2)
