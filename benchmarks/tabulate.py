@@ -41,6 +41,7 @@ ORDER = (
     "bench_kmeans",
     "bench_cfmeans",
     "bench_choose_k",
+    "bench_explore",
     "bench_reach",
     "bench_kmeans_search",
     "bench_assignment",
