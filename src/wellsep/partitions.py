@@ -212,6 +212,22 @@ class Partitions:
             classes.append(np.append(real, NOISE) if noisy.any() else real)
         return Partitions(codes, tuple(classes), self.names, np.ones(len(self)))
 
+    def clusters_only(self) -> Partitions:
+        """The same partitions with noise in no cluster (-1), whatever it counts as.
+
+        Examples
+        --------
+        >>> one = Partitions.from_labels([[4, 4, -1, 7]], noise="cluster").clusters_only()
+        >>> one.codes.tolist(), one.classes[0].tolist()
+        ([[0, 0, -1, 1]], [4, 7])
+        """
+        codes = np.empty_like(self.codes)
+        real = [~is_noise(known) for known in self.classes]
+        for row, own, counted in zip(codes, self.codes, real, strict=True):
+            row[:] = np.append(np.where(counted, np.cumsum(counted) - 1, -1), -1)[own]
+        classes = tuple(known[counted] for known, counted in zip(self.classes, real, strict=True))
+        return Partitions(codes, classes, self.names, (codes >= 0).mean(axis=1), self.priced)
+
     def subset(self, which: Sequence[int]) -> Partitions:
         """Some of the partitions."""
         rows = check_positions("which", which, len(self))

@@ -50,13 +50,13 @@ def test_a_judgement_describes_the_best_distinct_partitions(judged):
     judgement, *_ = judged
     ranking = judgement.ranking
     distinct = [ranking.names[at] for at in ranking.first_of_each]
-    assert list(judgement.descriptions) == distinct[:MOST_DESCRIBED]
-    assert not {"run 0", "copy"} <= set(judgement.descriptions)
+    assert list(judgement.clusters.descriptions) == distinct[:MOST_DESCRIBED]
+    assert not {"run 0", "copy"} <= set(judgement.clusters.descriptions)
 
 
 def test_the_description_is_that_of_describe_clusters(judged):
     judgement, runs, X = judged
-    name, found = list(judgement.descriptions.items())[1]
+    name, found = list(judgement.clusters.descriptions.items())[1]
     space = runs.spaces[name]
     whole = ws.describe_clusters(space, runs.partitions[name], features=X, ids=runs.ids)
     for field in ("sizes", "silhouette", "cfq", "nearest", "difference", "medoid", "typical"):
@@ -130,10 +130,10 @@ def test_of_many_objects_a_sample_with_each_cluster_is_described():
     X = np.random.default_rng(0).normal(size=(10_000, 2)) + 8 * codes[:, None]
     runs = ws.Runs.from_parts({"X": X}, {"small": codes, "two": codes > 0})
     judgement = ws.judge(runs, n_draws=0, dip=False)
-    found = judgement.descriptions["small"]
+    found = judgement.clusters.descriptions["small"]
     assert found.sizes.tolist() == [6000, 2, 3998]
     assert found.medoid.tolist()[1] in (6000, 6001)
-    whole, sample = found, judgement.descriptions["two"]
+    whole, sample = found, judgement.clusters.descriptions["two"]
     if judgement.ranking.best == "two":
         whole, sample = sample, whole
     assert whole.notes[-1].startswith("All but the sizes and widths comes from ")
@@ -144,7 +144,7 @@ def test_input_that_holds_distances_leaves_the_features_to_the_space():
     runs, X = runs_of_three(60, 3)
     apart = ws.Distances(np.sqrt(((X[:60, None] - X[None, :60]) ** 2).sum(-1)))
     judgement = ws.judge(runs, X=apart, n_draws=0, dip=False)
-    assert judgement.descriptions[judgement.ranking.best].features[0] == "column 0"
+    assert judgement.clusters.descriptions[judgement.ranking.best].features[0] == "column 0"
 
 
 def test_a_judgement_without_descriptions_describes_its_best_alone():

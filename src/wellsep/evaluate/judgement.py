@@ -15,7 +15,8 @@ from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.certainty.confidence import (
     RankConfidence,
 )
-from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.agreed import AgreedGroups, Question, find_agreed, read_answers
+from wellsep.evaluate.clusters.judged import JudgedClusters
 from wellsep.evaluate.clusters.objects import PartitionDetails
 from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
 from wellsep.evaluate.kept_codes import KeptCodes
@@ -58,8 +59,8 @@ class Judgement(Result):
         The options of the call that are plain data, for the record.
     layout : Coordinates or None
         Some objects in a plane, to draw every clustering in; None where none was asked for.
-    descriptions : dict of partition to ClusterDescription
-        What is in the clusters of the best distinct partitions, five at most, without rules.
+    clusters : JudgedClusters or None
+        The clusters of all runs with their support, and what is in those of the five best.
     codes : KeptCodes or None
         Clusters of at most 2,000 objects in all partitions, and of all objects in the contenders,
         for the page; None where they would take more than 50 MB.
@@ -77,7 +78,7 @@ class Judgement(Result):
     params: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     layout: Coordinates | None = None
-    descriptions: Mapping[str, ClusterDescription] = field(default_factory=dict)
+    clusters: JudgedClusters | None = None
     codes: KeptCodes | None = None
 
     @property
@@ -138,6 +139,62 @@ class Judgement(Result):
         if self.by_ace is None:  # the plain consensus decides
             found.pop("plain_consensus", None)
         return found
+
+    @cached_property
+    def agreed(self) -> AgreedGroups:
+        """The clusters of the best run that every contender finds, and what is open.
+
+        Contenders are the runs that come first in some draw. ``why`` says where there are none.
+        """
+        best = int(self.answer.classes.of[self.answer.order[0]])
+        why = self._why_none_agreed()
+        if self.codes is None or self.confidence is None or why:
+            return AgreedGroups.none(self.ranking.best, why)
+        first = np.bincount(self.confidence.first_in_draw, minlength=len(self.answer.classes))
+        others = [int(m) for m in self.codes.contenders if m != best]
+        chosen = [best, *sorted(others, key=lambda m: -first[m])]
+        names = self.answer.classes.names
+        return find_agreed(
+            np.stack([self.codes.whole[list(self.codes.contenders).index(m)] for m in chosen]),
+            first[chosen] / first.sum(),
+            self.codes.labels_of(best),
+            tuple(names[m] for m in self.answer.classes.first[chosen]),
+        )
+
+    def _why_none_agreed(self) -> str:
+        """Why agreed groups cannot be told; empty where they can."""
+        if len(self.answer.classes) == 1:
+            return "There is one clustering only, so no other run could agree with its groups."
+        if self.confidence is None:
+            return "Which groups other runs agree on was not asked: there were no half-samples."
+        if self.codes is None:
+            return "Which groups other runs agree on is not known: the clusters were not kept."
+        return ""
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What is open about the groups of the best run, see :attr:`agreed`."""
+        return self.agreed.questions
+
+    def settle(self, answers: Any = None) -> np.ndarray:
+        """Return labels in which the open questions are answered.
+
+        Parameters
+        ----------
+        answers : mapping, path of a JSON file, or None
+            By the id of a question the words of one of its sides, or its number from 0. A question
+            without an answer follows the larger share of the draws. A file is what the page
+            exports: ``{"wellsep": "answers", "run": name, "answers": {id: words}}``.
+
+        Returns
+        -------
+        ndarray of shape (n,) of str
+            The name of each object's group; noise is "-1". They can be saved, scored and described
+            as any labels. They are not to be ranked among the runs they were made from.
+        """
+        if self.agreed.why:
+            raise ValueError(f"There are no questions to settle. {self.agreed.why}")
+        return self.agreed.settle(read_answers(answers, self.agreed.run))
 
     @cached_property
     def verdict(self) -> Verdict:

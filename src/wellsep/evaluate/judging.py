@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from wellsep.evaluate.certainty.confidence import (
 from wellsep.evaluate.certainty.draws import Draws
 from wellsep.evaluate.certainty.half_samples import Resampled
 from wellsep.evaluate.clusters.describing_best import describe_best
-from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.judged import JudgedClusters, judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.kept_codes import KeptCodes
@@ -36,7 +37,7 @@ from wellsep.evaluate.scoring.spaces import N_PLOTTED, score_spaces
 from wellsep.evaluate.structure import structure_of
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
-from wellsep.evaluate.vote.weights import k_varies
+from wellsep.evaluate.vote.weights import k_varies, vote_weights
 from wellsep.indices.index_names import IndexSpec
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
@@ -196,13 +197,14 @@ def judge(
         )
     structure = structure_of(problem, scores) if scores.spaces else None
     of_best: PartitionDetails | None = None
-    descriptions: dict[str, ClusterDescription] = {}
+    contenders = _contenders(answer, confidence)
+    clusters = _clusters(problem, scores, answers, answer, contenders)
     plane = None
     if options.details and scores.spaces:
         chosen = _best_in_their_spaces(scores, answer, by_ace)
-        of_best, descriptions = _describe(problem, chosen)
+        of_best, clusters = _describe(problem, chosen, clusters)
         plane = None if options.layout is None else _layout(problem, scores, chosen[0][1])
-    codes = _codes(problem, scores, answer, confidence)
+    codes = _codes(problem, scores, contenders)
     if codes is None:
         notes += (
             "The clusters of the objects are not kept, since they would take more than 50 MB: the "
@@ -222,7 +224,7 @@ def judge(
         params={name: params[name] for name in problem.classes.names if params.get(name)},
         options=options.to_plain(),
         layout=plane,
-        descriptions=descriptions,
+        clusters=clusters,
         codes=codes,
     )
 
@@ -310,27 +312,47 @@ def _best_in_their_spaces(
     return [(answer.partitions[m], spaces[scores.made_in[m]]) for m in answer.first_of_each]
 
 
+def _contenders(answer: Answer, confidence: RankConfidence | None) -> list[int]:
+    """The distinct partitions that are best, or come first in some draw."""
+    first = set() if confidence is None else set(confidence.first_in_draw.tolist())
+    return sorted({int(answer.classes.of[answer.order[0]]), *first})
+
+
+def _clusters(
+    problem: Problem,
+    scores: Scores,
+    answers: Mapping[str, Mapping[str, Any]],
+    answer: Answer,
+    contenders: list[int],
+) -> JudgedClusters:
+    """The support of all clusters; near copies share a weight, as in the vote."""
+    vote: Consensus = next(iter(answers["consensus"].values()))
+    weights = vote_weights(None, vote.agreement, vote.options.tie_tolerance)
+    one_embedding = None
+    if scores.spaces:
+        made_in = np.unique(scores.made_in[scores.made_in >= 0])
+        one_embedding = len(made_in) == 1 or len(scores.spaces) == 1
+    by = {"n_jobs": problem.options.n_jobs}
+    return judge_clusters(problem.distinct, answer, weights, contenders, one_embedding, **by)
+
+
 def _describe(
-    problem: Problem, chosen: list[tuple[str, str]]
-) -> tuple[PartitionDetails, dict[str, ClusterDescription]]:
+    problem: Problem, chosen: list[tuple[str, str]], clusters: JudgedClusters
+) -> tuple[PartitionDetails, JudgedClusters]:
     """The best partition object by object, and what is in the clusters of the best ones."""
     (best, space), partitions, runs = chosen[0], problem.partitions, problem.given
     own = partitions[partitions.names.index(best)]
     details = object_details(runs.spaces[space], own, space, device=problem.options.device)
     given = {"X": problem.options.X, "ids": runs.ids, "details": details}
-    return details, describe_best(runs.spaces, partitions, chosen, **given)
+    descriptions = describe_best(runs.spaces, partitions, chosen, **given)
+    return details, replace(clusters, descriptions=descriptions)
 
 
-def _codes(
-    problem: Problem, scores: Scores, answer: Answer, confidence: RankConfidence | None
-) -> KeptCodes | None:
+def _codes(problem: Problem, scores: Scores, contenders: list[int]) -> KeptCodes | None:
     """Clusters of the drawn objects, and of all objects where a partition comes first."""
-    contenders = {int(answer.classes.of[answer.order[0]])}
-    if confidence is not None:
-        contenders |= set(confidence.first_in_draw.tolist())
     drawn = scores.plot_coordinates
     objects = drawn_objects(scores.n_objects, N_PLOTTED) if drawn is None else drawn.objects
-    return KeptCodes.keep(problem.distinct, objects, sorted(contenders))
+    return KeptCodes.keep(problem.distinct, objects, contenders)
 
 
 def _layout(problem: Problem, scores: Scores, space: str) -> Coordinates:

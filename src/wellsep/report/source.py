@@ -54,7 +54,8 @@ def collect_evidence(
 ) -> Evidence:
     """Bring together what was given, and refuse what does not fit together."""
     ranking, scores, ace = judgement.ranking, judgement.scores, judgement.by_ace
-    details, described = judgement.details, judgement.descriptions
+    details = judgement.details
+    described = {} if judgement.clusters is None else judgement.clusters.descriptions
     partitions, n, ids, params = None, scores.n_objects, scores.ids, scores.params
     if runs is not None:
         _check_runs(ranking, runs)

@@ -174,21 +174,24 @@ def best_matches(first: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.
     >>> similarity.round(3).tolist(), match.tolist()
     ([[0.667], [0.333]], [[0], [1]])
     """
+    first = first.astype(np.int64)
     n_first, n = int(first.max(initial=-1)) + 1, len(first)
-    widths = others.max(axis=1, initial=-1) + 2  # the first column of each table is noise
+    widths = (
+        others.max(axis=1, initial=-1).astype(np.int64) + 2
+    )  # the first column of each table is noise
     similarity = np.zeros((n_first, len(others)))
     match = np.full((n_first, len(others)), -1, dtype=np.intp)
     cost = np.cumsum(np.maximum(n, (n_first + 1) * widths))
     for some in np.split(np.arange(len(others)), np.flatnonzero(np.diff(cost // CELLS)) + 1):
         starts = np.concatenate([[0], np.cumsum(widths[some])])
-        keys = (first + 1).astype(np.int64) * starts[-1] + 1
+        keys = (first + 1) * starts[-1] + 1
         keys = keys + others[some] + starts[:-1, None]
         tables = np.bincount(keys.ravel(), minlength=(n_first + 1) * starts[-1])
         tables = tables.reshape(n_first + 1, starts[-1])
         sizes, common = tables.sum(axis=0), tables[1:].astype(np.float64)
         common[:, starts[:-1]] = 0
         own = np.bincount(first[first >= 0], minlength=n_first)
-        shares = common / (own[:, None] + sizes - common)
+        shares = common / np.maximum(own[:, None] + sizes - common, 1)  # clusters may be empty
         for b, low, high in zip(some.tolist(), starts[:-1], starts[1:], strict=True):
             best = shares[:, low:high].argmax(axis=1)
             match[:, b] = best - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep._checks.labels import NOISE
+from wellsep._checks.values import check_path
+from wellsep._files.arrays import read_json
+from wellsep._files.limits import read_bytes
 from wellsep._files.records import Record, Result, freeze
 from wellsep._text.sentences import count, listing, shown
 from wellsep.compute.statistics.contingency import best_matches
@@ -126,6 +130,13 @@ class AgreedGroups(Result):
     questions: tuple[Question, ...] = ()
     why: str = ""
 
+    @classmethod
+    def none(cls, run: str, why: str) -> AgreedGroups:
+        """No agreed group, for a reason."""
+        empty = np.empty(0)
+        codes = empty.astype(np.intp)
+        return cls(run, (), empty, (), codes, empty, empty.astype(bool), why=why)
+
     @property
     def sizes(self) -> np.ndarray:
         """(K,) objects of each cluster of the best run."""
@@ -153,6 +164,9 @@ class AgreedGroups(Result):
         """Say how many groups are agreed, and what is open."""
         if self.why:
             yield self.why
+            return
+        if len(self.contenders) == 1:
+            yield f"{self.run!r} comes first in every draw, so no other run contests its groups."
             return
         n, n_open = int(self.is_agreed.sum()), len(self.questions)
         objects = f"({self.n_objects_agreed:,} of {count(len(self.codes), 'object')}) "
@@ -185,11 +199,35 @@ class AgreedGroups(Result):
         return settled
 
 
+def read_answers(answers: Any, run: str) -> Mapping[str, Any]:
+    """Answers by question, from a mapping or from a JSON file of answers about this best run."""
+    if answers is None or isinstance(answers, Mapping):
+        return answers or {}
+    if not isinstance(answers, str | os.PathLike):
+        raise TypeError(
+            f"answers must be a mapping of questions to answers or a file, got {shown(answers)}."
+        )
+    path = check_path("answers", answers)
+    content = read_json(read_bytes(path, str(path)), str(path))
+    given = content.get("answers") if isinstance(content, dict) else None
+    if not isinstance(given, dict) or content.get("wellsep") != "answers":
+        raise ValueError(
+            f"{path} must hold answers, such as "
+            '{"wellsep": "answers", "answers": {"6+13": "one group"}}, got another JSON file.'
+        )
+    if content.get("run", run) != run:
+        raise ValueError(
+            f"{path} must hold answers about the groups of {run!r}, got some about "
+            f"{shown(content['run'])}; export them from the page of this result."
+        )
+    return given
+
+
 class _Overlap(NamedTuple):
     """How one contender cuts the clusters of the best run."""
 
     codes: np.ndarray  # (n,)
-    links: dict[int, list[int]]  # cluster of the best run -> its clusters here, largest first
+    links: dict[int, list[int]]  # cluster of the best run -> clusters here, see `overlaps`
     agreed: dict[int, int]  # cluster here -> the agreed cluster that it is
 
 
@@ -224,16 +262,17 @@ def find_agreed(
     >>> found.settle({"b+c": "one group"}).tolist()
     ['a', 'a', 'a', 'b+c', 'b+c', 'b+c', 'b+c']
     """
+    codes = codes.astype(np.intp)
     best = codes[0]
     similarity, match = best_matches(best, codes[1:])
     overlap = similarity.min(axis=1, initial=1.0)
     is_agreed = overlap >= threshold
+    settled = np.flatnonzero(is_agreed).tolist()
+    matched = [settled, *match[settled].T.tolist()]
     cuts = [
-        _cut(best, other, {int(match[c, s]): int(c) for c in np.flatnonzero(is_agreed)})
-        for s, other in enumerate(codes[1:])
+        _Overlap(other, overlaps(best, other, settled), dict(zip(same, settled, strict=True)))
+        for other, same in zip(codes, matched, strict=True)
     ]
-    same = {int(c): [int(c)] for c in np.flatnonzero(~is_agreed)}
-    cuts.insert(0, _Overlap(best, same, {int(c): int(c) for c in np.flatnonzero(is_agreed)}))
     questions = (
         _ask(members, cuts, shares, clusters, contenders)
         for members in _connected(np.flatnonzero(~is_agreed).tolist(), cuts)
@@ -250,21 +289,29 @@ def find_agreed(
     )
 
 
-def _cut(best: np.ndarray, other: np.ndarray, agreed: dict[int, int]) -> _Overlap:
-    """Which clusters of another run each cluster of the best one overlaps with."""
-    n_best, n_other = int(best.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1
-    table = np.zeros((n_best, n_other), dtype=np.intp)
-    both = (best >= 0) & (other >= 0)
-    np.add.at(table, (best[both], other[both]), 1)
-    own, theirs = np.bincount(best[best >= 0]), np.bincount(other[other >= 0])
+def overlaps(
+    first: np.ndarray, second: np.ndarray, but: Iterable[int] = ()
+) -> dict[int, list[int]]:
+    """The clusters of a second run that each cluster of the first overlaps with, largest first.
+
+    They have a quarter of the objects of the smaller one in common; one that is scattered over
+    many is linked with its largest part. Clusters ``but`` of the first are left out.
+
+    >>> overlaps(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 1, 1, 1, 1]))
+    {0: [0, 1], 1: [1]}
+    """
+    n_first, n_second = int(first.max(initial=-1)) + 1, int(second.max(initial=-1)) + 1
+    table = np.zeros((n_first, n_second), dtype=np.intp)
+    both = (first >= 0) & (second >= 0)
+    np.add.at(table, (first[both], second[both]), 1)
+    own, theirs = np.bincount(first[first >= 0]), np.bincount(second[second >= 0])
     linked = (table >= LINKED * np.minimum.outer(own, theirs)) & (table > 0)
-    links = {}
-    for cluster in sorted(set(range(n_best)) - set(agreed.values())):
+    links: dict[int, list[int]] = {}
+    for cluster in sorted(set(range(n_first)) - set(but)):
         order = np.argsort(-table[cluster], kind="stable")
         overlapping = order[linked[cluster, order]].tolist()
-        # One that is scattered is linked with the largest part of it.
         links[cluster] = overlapping or order[:1][table[cluster, order[:1]] > 0].tolist()
-    return _Overlap(other, links, agreed)
+    return links
 
 
 def _connected(clusters: list[int], cuts: Iterable[_Overlap]) -> list[list[int]]:

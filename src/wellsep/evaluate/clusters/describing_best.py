@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from wellsep._checks.arrays import is_frame, open_frame
+from wellsep._checks.arrays import UndefinedIndex, is_frame, open_frame
 from wellsep._files.records import freeze
 from wellsep._text.sentences import count
 from wellsep.distances.base import PairSpace
@@ -17,6 +18,7 @@ from wellsep.evaluate.clusters.describing import describe_partition, found_again
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.features import Columns, compare, read_columns
 from wellsep.evaluate.clusters.objects import PartitionDetails
+from wellsep.indices import local_connectivity
 from wellsep.partitions import Partitions
 from wellsep.spaces.classical_scaling import has_columns, take_objects
 from wellsep.spaces.drawing_planes import drawn_objects
@@ -94,6 +96,18 @@ def describe_best(
     return found
 
 
+def _disagreements(rows: Any, partition: Partitions) -> np.ndarray | None:
+    """(K,) the highest local connectivity disagreement of each cluster; None where undefined."""
+    if sp.issparse(rows):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of small clusters: sizes are shown
+            return freeze(local_connectivity(rows, partition).clusters)
+    except UndefinedIndex:
+        return None
+
+
 def _describe(
     space: Any,
     partition: Partitions,
@@ -110,6 +124,7 @@ def _describe(
     part = partition.take(objects)
     columns = _strongest(_columns(space, rows, X, feature_names, objects), part)
     found = describe_partition(rows, part, columns, ids=ids, thorough=False)
+    found = replace(found, lcd=_disagreements(rows, part))
     notes = found.notes[len(columns.notes) :]  # constant columns are no news here
     if len(objects) == n:
         return replace(found, notes=notes)

@@ -68,6 +68,8 @@ class ClusterDescription(Result, row_names="cluster"):
         Names of the objects.
     notes : tuple of str
         What was left out and why.
+    lcd : ndarray of shape (K,) or None
+        Highest local connectivity disagreement of each cluster, in a judgement.
     """
 
     clusters: tuple[str, ...]
@@ -98,6 +100,7 @@ class ClusterDescription(Result, row_names="cluster"):
     doubtful: np.ndarray
     ids: np.ndarray
     notes: tuple[str, ...] = ()
+    lcd: np.ndarray | None = None
 
     @property
     def share(self) -> np.ndarray:

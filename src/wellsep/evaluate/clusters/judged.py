@@ -1,0 +1,228 @@
+"""The clusters of all ranked runs in one record: support, and what is known of the best runs'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import listing
+from wellsep.evaluate.answer import Answer
+from wellsep.evaluate.clusters.agreed import overlaps
+from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.support import cluster_support, load_curve, object_support
+from wellsep.partitions import Partitions
+
+BEST = 5  # runs whose clusters are compared with those of the contenders
+MOST = 1.5e9  # runs × better runs × objects that support is counted on
+FEWEST = 5  # distinct clusterings from which on a share of classes is told
+
+Partner = tuple[str, tuple[str, ...], tuple[str, ...]]  # run, its clusters, clusters merged there
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedClusters(Result):
+    """The R clusters of the distinct runs, best run first.
+
+    Attributes
+    ----------
+    runs : tuple of str
+        The distinct runs, best first.
+    run : ndarray of shape (R,)
+        Position of each cluster's run.
+    clusters : tuple of str
+        Labels.
+    sizes : ndarray of shape (R,)
+    support : ndarray of shape (R,)
+        Mean over the better half of the other runs of the best Jaccard similarity with one of
+        their clusters; NaN where there is no other run.
+    class_share : ndarray of shape (R,)
+        Share of clusters with such support that matched a known class on labelled data sets; NaN
+        where that cannot be told.
+    n_sets : int
+        Number of these data sets; 0 where nothing is told.
+    object_support : ndarray of shape (n,)
+        Of each object, the share of the better runs in which it stays with the match of its
+        cluster in the best run; NaN for noise.
+    partners : tuple of tuples
+        For each cluster of the five best runs and each contender that has no such cluster: the
+        contender, its clusters that overlap, and the other clusters of this run that they hold.
+    descriptions : dict of run to ClusterDescription
+        What is in the clusters of the best runs, five at most, without rules.
+    notes : sentences
+    """
+
+    runs: tuple[str, ...]
+    run: np.ndarray
+    clusters: tuple[str, ...]
+    sizes: np.ndarray
+    support: np.ndarray
+    class_share: np.ndarray
+    n_sets: int
+    object_support: np.ndarray
+    partners: tuple[tuple[Partner, ...], ...] = ()
+    descriptions: Mapping[str, ClusterDescription] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def of(self, run: str) -> np.ndarray:
+        """Positions of the clusters of one run."""
+        return np.flatnonzero(self.run == self.runs.index(run))
+
+    def of_descriptions(self, attribute: str) -> list[float]:
+        """One number of the described clusters, such as "silhouette" or "lcd"; NaN of others."""
+        values = np.full(len(self.run), np.nan)
+        for name, described in self.descriptions.items():
+            numbers = getattr(described, attribute)
+            if numbers is not None:
+                of = dict(zip(described.clusters, numbers, strict=True))
+                rows = self.of(name)
+                values[rows] = [of.get(self.clusters[row], np.nan) for row in rows]
+        return values.tolist()
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return all clusters as named columns, those of the best run first."""
+        columns: dict[str, list[Any]] = {
+            "run": [self.runs[r] for r in self.run],
+            "cluster": list(self.clusters),
+            "size": self.sizes.tolist(),
+            "support": self.support.tolist(),
+            "class_share": self.class_share.tolist(),
+        }
+        if self.descriptions:
+            columns["width"] = self.of_descriptions("silhouette")
+            columns["lcd"] = self.of_descriptions("lcd")
+        if any(self.partners):
+            told = ["; ".join(map(_partner_text, partners)) for partners in self.partners]
+            columns["in_contenders"] = told + [""] * (len(self.run) - len(told))
+        return columns
+
+    def sentences(self) -> Iterator[str]:
+        """Say which clusters of the best run have most support, and what that is worth."""
+        rows = self.of(self.runs[0])
+        if np.isnan(self.support[rows]).all():
+            yield "There is no other run, so no cluster has support."
+            return
+        rows = rows[np.argsort(-self.support[rows], kind="stable")]
+        named = [f"{self.clusters[row]} ({self.support[row]:.2f})" for row in rows]
+        yield f"Support of the clusters of {self.runs[0]!r}: {listing(named, most=20)}."
+        yield from self.share_sentences()
+        yield from self.notes
+
+    def share_sentences(self) -> Iterator[str]:
+        """Say how often clusters like the best supported one were a class."""
+        rows = self.of(self.runs[0])
+        if self.n_sets and len(rows):
+            top = rows[int(np.argmax(self.support[rows]))]
+            yield (
+                f"Clusters with support like that of {self.clusters[top]} "
+                f"({self.support[top]:.2f}) matched a known class in "
+                f"{100 * self.class_share[top]:.0f} of 100 cases on {self.n_sets} labelled data "
+                "sets. A batch or another nuisance that many runs show has support too."
+            )
+
+
+def _partner_text(partner: Partner) -> str:
+    run, theirs, merged = partner
+    if not theirs:
+        return f"{run!r}: noise"
+    split = f"split into {listing(theirs)}" if len(theirs) > 1 else ""
+    joined = f"merged with {listing(merged)} into {theirs[0]}" if merged else ""
+    if split and merged:
+        joined = f"with parts of {listing(merged)}"
+    return f"{run!r}: {', '.join(filter(None, (split, joined)))}"
+
+
+def judge_clusters(
+    distinct: Partitions,
+    answer: Answer,
+    agreement_weights: np.ndarray,
+    contenders: Sequence[int],
+    one_embedding: bool | None,
+    *,
+    n_jobs: int | None = None,
+) -> JudgedClusters:
+    """Compute the support of every cluster of the distinct partitions.
+
+    Parameters
+    ----------
+    distinct : Partitions
+        The D distinct ones.
+    answer : Answer
+        That ranks them.
+    agreement_weights : ndarray of shape (D,)
+        What each weighs; near copies share one.
+    contenders : sequence of int
+        Positions among the distinct partitions of those that come first in some draw.
+    one_embedding : bool or None
+        Whether all come from one embedding; None where that is not known.
+    n_jobs : int, optional
+    """
+    clusters = distinct.clusters_only()
+    codes, labels = clusters.codes, [tuple(map(str, known)) for known in clusters.classes]
+    first = answer.first_of_each
+    order = answer.classes.of[first]
+    rank = answer.rank[answer.classes.first]
+    notes: tuple[str, ...] = ()
+    counted = codes
+    most = max(1000, int(MOST / max(1, len(codes) * min(len(codes) / 2, 200))))
+    if codes.shape[1] > most:
+        counted = codes[:, np.linspace(0, codes.shape[1] - 1, most).round().astype(np.intp)]
+        notes = (f"Support was counted on {most:,} of {codes.shape[1]:,} objects.",)
+    supports = cluster_support(counted, rank, agreement_weights, n_jobs=n_jobs)
+    sizes = [np.bincount(codes[d][codes[d] >= 0], minlength=len(labels[d])) for d in order]
+    support = np.concatenate([_padded(supports[d], len(labels[d])) for d in order])
+    told = one_embedding is not None and len(order) >= FEWEST
+    curve = load_curve(one_embedding=bool(one_embedding))
+    share = curve.class_share(support) if told else np.full(len(support), np.nan)
+    names = tuple(answer.partitions[m] for m in first)
+    return JudgedClusters(
+        runs=names,
+        run=freeze(np.repeat(np.arange(len(order)), [len(labels[d]) for d in order])),
+        clusters=tuple(label for d in order for label in labels[d]),
+        sizes=freeze(np.concatenate(sizes)),
+        support=freeze(support),
+        class_share=freeze(share),
+        n_sets=curve.sets if told else 0,
+        object_support=freeze(object_support(codes, rank, agreement_weights, int(order[0]))),
+        partners=_partners(codes, labels, order, [d for d in order if d in contenders], names),
+        notes=notes,
+    )
+
+
+def _padded(support: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Support of all clusters; NaN for those that have no object among the counted ones."""
+    missing = np.full(n_clusters - len(support), np.nan)
+    return np.concatenate([support, missing])
+
+
+def _partners(
+    codes: np.ndarray,
+    labels: list[tuple[str, ...]],
+    order: np.ndarray,
+    contenders: list[int],
+    names: tuple[str, ...],
+) -> tuple[tuple[Partner, ...], ...]:
+    """For each cluster of the best runs the contenders that have no such cluster."""
+    place = {int(d): at for at, d in enumerate(order)}
+    partners: list[tuple[Partner, ...]] = []
+    for d in order[:BEST].tolist():
+        of_run: list[list[Partner]] = [[] for _ in labels[d]]
+        for other in contenders:
+            if other == d:
+                continue
+            links = overlaps(codes[d], codes[other])
+            for c, theirs in links.items():
+                merged = [m for m, held in links.items() if m != c and set(held) & set(theirs)]
+                if len(theirs) != 1 or merged:
+                    of_run[c].append(
+                        (
+                            names[place[other]],
+                            tuple(labels[other][g] for g in theirs),
+                            tuple(labels[d][m] for m in merged),
+                        )
+                    )
+        partners += [tuple(one) for one in of_run]
+    return tuple(partners)
