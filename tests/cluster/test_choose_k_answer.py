@@ -17,8 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 import wellsep as ws
 from wellsep.cli.main import main
-from wellsep.cluster.k_choice.criteria import knee, parse_voters
+from wellsep.cluster.k_choice.choose import parse_voters
 from wellsep.cluster.k_choice.evidence import draw_sample
+from wellsep.cluster.k_choice.result import knee
 from wellsep.cluster.kmeans import kmeans_labels
 from wellsep.indices.gap import gain_over_one, gaps, one_error_rule
 from wellsep.records import ChosenK
@@ -434,3 +435,92 @@ def test_equal_objects_known_by_distances_are_one_cluster():
     found = ws.choose_k(ws.Distances(np.zeros((10, 10))), [2, 3], random_state=0)
     assert found.all_equal
     assert found.explain().startswith("One cluster: all objects are equal.")
+
+
+# ------------------------------------------------------------------------------ what was tried
+
+
+def test_two_numbers_are_said_to_be_two_numbers(blobs):
+    chosen = ws.choose_k(blobs, (4, 9), gate=False, indices="silhouette")
+    assert "4 and 9 tried" in chosen.explain()
+    assert "Nothing between 4 and 9 was tried: pass range(4, 10) for all." in chosen.cautions()
+
+
+def test_a_range_without_holes_is_said_as_a_range(blobs):
+    chosen = ws.choose_k(blobs, (3, 4, 5), gate=False, indices="silhouette")
+    assert "3 to 5 tried" in chosen.explain()
+    assert not any("Nothing between" in line for line in chosen.cautions())
+
+
+# --------------------------------------------------------------------------- one cluster, untested
+
+
+def untested(n_votes, why):
+    """A record whose first index votes for 3, the others for one cluster."""
+    names = ("silhouette", "prediction_strength", "mixture_bic")[:n_votes]
+    values = [[0.1, 0.9, 0.2], [0.1, 0.1, 0.1], [60.0, 70.0, 80.0]][:n_votes]
+    directions = np.array([1, 1, -1])[:n_votes]
+    record = voting([2, 3, 4], values, names, directions=directions, not_tested=why)
+    at_one = np.array([np.nan, 1.0, 50.0])[:n_votes]
+    return ChosenK(**{**vars(record), "at_one": at_one})
+
+
+def test_two_votes_without_the_test_never_say_one_cluster():
+    chosen = untested(2, "X holds distances")
+    assert chosen.voters == {"silhouette": 3, "prediction_strength": 1}
+    assert chosen.voted == 1
+    assert chosen.best == 3
+    assert chosen.answer() == (
+        "K = 3 is the answer of the votes above one cluster (2 to 4 tried, 1 repeat).",
+        "Whether there is more than one cluster was not tested: X holds distances.",
+        "1 of 2 votes is for K = 1, too few to say so without that test.",
+    )
+
+
+def test_three_votes_may_say_one_cluster_and_that_it_was_not_tested():
+    chosen = untested(3, "objects have weights")
+    assert list(chosen.voters.values()) == [3, 1, 1]
+    assert chosen.best == 1
+    assert chosen.answer() == (
+        "One cluster: 2 of 3 votes are for K = 1.",
+        "Whether there is more than one cluster was not tested: objects have weights.",
+        "If you want more than one cluster anyway, look at K = 3.",
+    )
+
+
+def test_without_the_gate_the_answer_is_the_vote_alone_and_says_so():
+    chosen = untested(2, "gate=False")
+    assert chosen.best == 1
+    assert "was not tested: gate=False" in chosen.explain()
+
+
+def test_distances_are_not_called_one_cluster_by_two_votes():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    chosen = ws.choose_k(ws.Distances(pairwise_distances(X)), range(2, 5), random_state=0)
+    assert chosen.best > 1
+    assert "was not tested" in chosen.explain()
+
+
+# ------------------------------------------------------------------------------ the clusterer
+
+
+def test_the_clusterer_that_was_chosen_comes_with_the_answer(blobs, tmp_path):
+    chosen = ws.choose_k(blobs, range(2, 7), random_state=0)
+    np.testing.assert_array_equal(chosen.clusterer.labels_, chosen.labels_for())
+    assert chosen.clusterer.n_clusters == chosen.best == 4
+    assert ChosenK.load(chosen.save(tmp_path / "k")).clusterer is None
+
+
+def test_the_clusterer_that_was_chosen_is_stable_where_its_clusters_are_apart(blobs):
+    chosen = ws.choose_k(blobs, range(2, 7), random_state=0)
+    again = ws.stability(chosen.clusterer, blobs, n_draws=10, n_splits=2, random_state=1)
+    np.testing.assert_array_equal(again.labels, chosen.labels_for())
+    assert set(again.words) == {"highly stable"}
+    assert again.prediction_strength == 1.0
+
+
+def test_stability_makes_several_starts_where_their_number_is_open(blobs):
+    found = ws.stability(ws.KMeans(4, random_state=3), blobs, n_draws=2, n_splits=0)
+    assert "n_init=10" in found.clusterer
+    single = ws.stability(ws.KMeans(4, n_init=1, random_state=3), blobs, n_draws=2, n_splits=0)
+    assert "n_init=1," in single.clusterer

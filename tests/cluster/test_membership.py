@@ -57,7 +57,10 @@ def test_the_rival_is_the_cluster_beyond_the_nearest_plane(case):
 def test_the_lists_are_sorted_worst_first_and_as_long_as_asked(case):
     X, labels = case
     report = ws.membership_report(X, labels, n_worst=7)
-    assert len(report.borderline) == len(report.isolated) == 7
+    assert report.n_borderline > 7
+    assert len(report.borderline) == 7
+    assert len(report.isolated) == min(7, report.n_isolated)
+    assert report.n_isolated == (report.better_cluster != labels).sum()
     assert np.all(np.diff(report.relative_margins[report.borderline]) >= 0)
     assert np.all(np.diff(report.disagreements[report.isolated]) <= 0)
     rest = np.setdiff1d(np.arange(300), report.borderline)
@@ -91,8 +94,29 @@ def test_one_cluster_has_no_fence():
     report = ws.membership_report(np.random.default_rng(0).normal(size=(30, 2)), [0] * 30)
     assert np.isnan(report.margins).all()
     assert len(report.borderline) == 0
-    assert len(report.isolated) > 0
+    assert len(report.isolated) == 0
     assert (report.rivals == 0).all()
+
+
+def test_clusters_far_apart_have_no_borderline_and_no_isolated_object():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(300, 2)), np.repeat([0, 1], 150)
+    X[150:, 0] += 140
+    report = ws.membership_report(X, labels)
+    assert report.n_borderline == report.n_isolated == len(report.worst) == 0
+    assert list(report.sentences()) == [
+        "0 of 300 objects would suit another cluster better; 0 lie nearer to another prototype; "
+        "0 are borderline."
+    ]
+
+
+def test_an_object_is_borderline_in_the_tenth_next_to_the_plane():
+    # Prototypes 0 and 8, plane at 4: margins 4, .44 and .36 are 1, .11 and .09 of the half gap.
+    X, labels = [[0.0], [3.56], [3.64], [8.0]], [0, 0, 0, 1]
+    report = ws.membership_report(X, labels, centers=[[0.0], [8.0]])
+    assert report.borderline.tolist() == [2]
+    assert report.reason(1) == "fits"
+    assert report.reason(2) == "borderline with 1"
 
 
 def test_coinciding_prototypes_are_no_rivals():
@@ -297,7 +321,7 @@ def test_distances_that_no_coordinates_have_give_numbers():
 
 def test_a_mixed_table_has_members_at_the_border():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = pd.DataFrame({"size": [1, 2, 3, 9, 10, 5.4], "kind": list("aaabba")})
+    frame = pd.DataFrame({"size": [1, 2, 3, 9, 10, 5.4], "kind": list("aaabbb")})
     table = ws.MixedTable(frame)
     report = ws.membership_report(table, [0, 0, 0, 1, 1, 0], n_worst=1, n_neighbors=2)
     same = ws.membership_report(ws.Distances(np.asarray(table)), [0, 0, 0, 1, 1, 0], n_neighbors=2)

@@ -1339,7 +1339,9 @@ def saved() -> Results:
 
 
 def _fields(record: Any) -> dict[str, Any]:
-    values = _timeless({f.name: getattr(record, f.name) for f in fields(record)})
+    values = _timeless(
+        {f.name: getattr(record, f.name) for f in fields(record) if f.metadata.get("saved", True)}
+    )
     return {name: _field(value) for name, value in values.items()}
 
 

@@ -290,6 +290,7 @@ def _encode(value: Any, arrays: dict[str, np.ndarray], path: str) -> Any:
         content = {
             f.name: _encode(getattr(value, f.name), arrays, f"{path}.{f.name}")
             for f in fields(value)
+            if f.metadata.get("saved", True)
         }
         return {"$": "record", "kind": type(value).__name__, "fields": content}
     if isinstance(value, tuple):

@@ -7,15 +7,20 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from wellsep._checks.arrays import (
-    to_numpy,
-)
+from wellsep._checks.arrays import to_numpy
 from wellsep._checks.values import check_text
 from wellsep._text.sentences import shown
+from wellsep.cluster.kmedoids import KMedoids
+from wellsep.compute.metrics.table import PRECOMPUTED
+from wellsep.distances.base import PairSpace
 
 
 class Fitted(NamedTuple):
@@ -43,7 +48,7 @@ def fit_each(
     seed: int | None = None,
     warm: bool = False,
 ) -> list[Fitted | Exception]:
-    """Fit a clusterer for every K and keep the labels; a K that fails comes back as its error."""
+    """Fit a clusterer for every K; a K that fails comes back as its error."""
     model = clone(model) if seed is None else seeded(clone(model), int(seed))
     params = weight_params(model, weights)
     ks = list(ks)
@@ -52,7 +57,7 @@ def fit_each(
             return list(fit_tree(model, parameter, ks, X, params))
         except Exception as error:  # a clusterer may raise what it likes
             return [error] * len(ks)
-    found: list[Fitted | Exception] = []
+    fits: list[Fitted | Exception] = []
     before = None
     for k in ks:
         candidate = clone(model).set_params(**{parameter: k})
@@ -65,11 +70,11 @@ def fit_each(
             fitted = fit_labels(candidate, X, params)
         except Exception as error:
             error.add_note(f"while fitting {parameter} = {k}")
-            found.append(error)
+            fits.append(error)
             continue
         before = fitted.estimator if warm else None
-        found.append(fitted._replace(estimator=None))
-    return found
+        fits.append(fitted)
+    return fits
 
 
 def labels_of(estimator: Any, X: Any) -> np.ndarray:
@@ -149,10 +154,67 @@ def scoring_space(space: Any, X: Any) -> Any:
     return space
 
 
+# ---------------------------------------------------------------- distances in place of rows
+
+
+def all_equal(X: Any) -> bool:
+    """Whether all rows are equal; those of distances are where all are 0."""
+    if isinstance(X, PairSpace):
+        return X.largest == 0
+    if sp.issparse(X):
+        return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
+    return bool((X[:1] == X).all())
+
+
+def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
+    """Some rows of X, and with distances the same columns."""
+    if rows is None:
+        return X
+    if isinstance(X, PairSpace):
+        return X.take(rows)
+    return X[rows][:, rows] if pairwise else X[rows]
+
+
+def is_pairwise(model: Any) -> bool:
+    """Whether the clusterer takes distances or similarities between all objects."""
+    return bool(get_tags(model).input_tags.pairwise) or metric_of(model) == PRECOMPUTED
+
+
+def takes_distances(model: Any) -> bool:
+    """Whether the clusterer takes distances between all objects."""
+    return metric_of(model) == PRECOMPUTED
+
+
+def of_distances(model: Any) -> Any:
+    """A clusterer that is given distances: one that takes them, told so where it must be."""
+    if takes_distances(model):
+        return model
+    if isinstance(last_step(model), KMedoids):
+        return model.set_params(**{f"{prefix_of(model)}metric": PRECOMPUTED})
+    raise ValueError(
+        "estimator must take distances where X holds them, got "
+        f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
+    )
+
+
+def given_to(model: Any, X: PairSpace) -> Any:
+    """Distances as a clusterer takes them: KMedoids by blocks, others as one matrix."""
+    if not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    return X if model is None or isinstance(model, KMedoids) else X.matrix()
+
+
+def metric_of(model: Any) -> str:
+    """The metric of a clusterer where it is a name, else "euclidean"."""
+    metric = last_step(model).get_params().get("metric")
+    return metric if isinstance(metric, str) else "euclidean"
+
+
+# ---------------------------------------------------------------- trees and grown starts
+
+
 def is_tree(estimator: Any) -> bool:
     """Whether one fit holds the partitions of every K: an agglomerative clustering."""
-    from sklearn.cluster import AgglomerativeClustering
-
     return isinstance(last_step(estimator), AgglomerativeClustering)
 
 
@@ -193,8 +255,6 @@ _TRIALS = 16  # rows drawn for each new centre
 
 def grown_start(fitted: Any, n_clusters: int, X: Any, random_state: np.random.RandomState) -> Any:
     """The centres of a fit with fewer clusters, and new ones added by greedy k-means++."""
-    from sklearn.metrics.pairwise import euclidean_distances
-
     inside = fitted[:-1].transform(X) if isinstance(fitted, Pipeline) else X
     inside = inside if hasattr(inside, "tocsr") else to_numpy(inside)
     centers = to_numpy(last_step(fitted).cluster_centers_)

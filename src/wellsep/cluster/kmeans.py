@@ -57,8 +57,9 @@ class KMeans(StreamedClusterer):
         Where centres start: greedy k-means++, random points, the given centres, or
         ``init(X, n_clusters, random_state=...)``.
     n_init : int or "auto"
-        Number of restarts; "auto" is 1, or 10 where ``init`` is "random" or a function. Given
-        centres have one; a warning says that more are not made.
+        Number of restarts. "auto", the default, is a single start by k-means++, which may end in a
+        poor optimum: pass 10 where the result matters, or take ``CFMeans``. Where ``init`` is
+        "random" or a function, "auto" is 10. Given centres have one start.
     max_iter : int
         Greatest number of Lloyd iterations of one restart.
     tol : float

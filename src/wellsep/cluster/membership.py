@@ -19,6 +19,7 @@ from wellsep._checks.labels import in_order_of
 from wellsep._checks.values import check_jobs
 from wellsep._text.sentences import Views, count, need_pandas
 from wellsep.compute.statistics.cluster_prototypes import Around
+from wellsep.indices.centroid import BORDERLINE
 from wellsep.indices.lcd import checked_objects, measure, open_around
 from wellsep.partitions import VALUE_POLICIES, encode
 
@@ -49,9 +50,11 @@ class MembershipReport(Views, row_names="id"):
         The cluster that would suit it best: the one whose members among its nearest neighbours
         back it most, its own if none does better (as in ``local_connectivity``).
     borderline : ndarray of int
-        Positions of the objects with the smallest `relative_margins`, the smallest first.
+        Positions of objects with a relative margin below .1, the smallest first; at most
+        ``n_worst`` of the `n_borderline`.
     isolated : ndarray of int
-        Positions of the objects with the highest `disagreements`, the highest first.
+        Positions of objects whose nearest neighbours back another cluster, the highest
+        `disagreements` first; at most ``n_worst`` of the `n_isolated`.
     n_neighbors : int
     noise : ndarray of int
         Positions of the objects without a cluster (label -1), the surest first; none where
@@ -84,6 +87,16 @@ class MembershipReport(Views, row_names="id"):
     noise_share: np.ndarray
     noise_distance: np.ndarray
     noise_margin: np.ndarray
+
+    @property
+    def n_borderline(self) -> int:
+        """How many objects have a relative margin below .1."""
+        return int((self.relative_margins < BORDERLINE).sum())
+
+    @property
+    def n_isolated(self) -> int:
+        """How many objects have nearest neighbours that back another cluster."""
+        return int((self.better_cluster != self.labels).sum())
 
     @property
     def worst(self) -> np.ndarray:
@@ -151,10 +164,8 @@ class MembershipReport(Views, row_names="id"):
         parts = []
         if self.margins[position] < 0:
             parts.append(f"nearer to the prototype of {rival}")
-        elif position in self.borderline:
+        elif self.relative_margins[position] < BORDERLINE:
             parts.append(f"borderline with {rival}")
-        if position in self.isolated:
-            parts.append("its neighbours pull aside")
         if better != label:
             parts.append(f"its nearest neighbours back {better}")
         return ", ".join(parts) or "fits"
@@ -168,12 +179,11 @@ class MembershipReport(Views, row_names="id"):
 
     def sentences(self) -> Iterator[str]:
         """Say how many objects fit badly, and which fits worst."""
-        moved = int((self.better_cluster != self.labels).sum())
         counted = len(self.labels) - len(self.noise)
         wrong = int((self.margins < 0).sum())
         yield (
-            f"{moved} of {counted} objects would suit another cluster better; "
-            f"{wrong} lie nearer to another prototype."
+            f"{self.n_isolated} of {counted} objects would suit another cluster better; "
+            f"{wrong} lie nearer to another prototype; {self.n_borderline} are borderline."
         )
         if len(self.noise):
             all_in_one = int((self.noise_share == 1).sum())
@@ -210,9 +220,11 @@ def membership_report(
 ) -> MembershipReport:
     """Find the borderline and the isolated objects, and where they would fit better.
 
-    A borderline object has a small counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) /
-    (2‖μ_j−μ_l‖). That is the distance x of cluster j would have to move to become another's. An
-    isolated object has a high local connectivity disagreement, see ``local_connectivity``.
+    The counterfactual margin min_l (‖x−μ_l‖² − ‖x−μ_j‖²) / (2‖μ_j−μ_l‖) is the distance that x of
+    cluster j would have to move to become another's. An object is borderline where its margin is
+    less than a tenth of that of its prototype. It is isolated where its nearest neighbours back
+    another cluster than its own; such objects are listed by their local connectivity
+    disagreement, see ``local_connectivity``. Clusters far apart have neither.
 
     Parameters
     ----------
@@ -229,7 +241,7 @@ def membership_report(
         Names of the objects; by default the names of ``Distances``, the index of a pandas frame,
         or 0, 1, ….
     n_worst : int
-        Length of either list.
+        Greatest length of either list; all are counted.
     noise : {"exclude", "cluster", "singletons", "error"}
         What noise (the labels -1, -2, -3) means. Excluded objects are not judged; the report says
         to which cluster each could go.
@@ -249,12 +261,12 @@ def membership_report(
     Examples
     --------
     >>> import wellsep as ws
-    >>> X = [[0.0], [1.0], [2.0], [4.9], [9.0], [10.0], [11.0]]
+    >>> X = [[0.0], [1.0], [2.0], [5.8], [9.0], [10.0], [11.0]]
     >>> report = ws.membership_report(X, [0, 0, 0, 0, 1, 1, 1], n_worst=1, n_neighbors=2)
     >>> report.columns()["id"], report.columns()["reason"]
     ([3], ['borderline with 1'])
     >>> report.margins.round(2).tolist()
-    [5.99, 4.99, 3.99, 1.09, 3.01, 4.01, 5.01]
+    [6.1, 5.1, 4.1, 0.3, 2.9, 3.9, 4.9]
     """
     if ids is None:
         ids = X.index if hasattr(X, "iloc") else getattr(X, "names", None)
@@ -274,19 +286,23 @@ def membership_report(
     counted = codes >= 0
     margins, gaps, rivals = around.planes(np.arange(len(codes)), codes)
     relative_margins = margins / (gaps / 2)
-    own = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
+    labels = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
     free = _place_noise(around, connectivity.n_neighbors, n_jobs)
     return MembershipReport(
         ids=names,
-        labels=own,
+        labels=labels,
         margins=margins * unit,
         relative_margins=relative_margins,
-        rivals=np.where(np.isnan(margins), own, classes[rivals]),
+        rivals=np.where(np.isnan(margins), labels, classes[rivals]),
         disagreements=connectivity.objects,
         n_witnesses=connectivity.n_witnesses,
         better_cluster=connectivity.better_cluster,
-        borderline=_first(relative_margins, n_worst),
-        isolated=_first(np.where(connectivity.objects > 0, -connectivity.objects, np.nan), n_worst),
+        borderline=_first(
+            np.where(relative_margins < BORDERLINE, relative_margins, np.nan), n_worst
+        ),
+        isolated=_first(
+            np.where(connectivity.better_cluster != labels, -connectivity.objects, np.nan), n_worst
+        ),
         n_neighbors=connectivity.n_neighbors,
         noise=free.objects,
         noise_cluster=classes[free.codes],

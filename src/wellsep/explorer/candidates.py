@@ -21,8 +21,15 @@ from wellsep._checks.values import check_items, check_names
 from wellsep._files.arrays import digest, read_npz, write_npz
 from wellsep._files.replace import replace_file
 from wellsep.cluster.cf_means.estimator import CFMeans
-from wellsep.cluster.fitting import check_estimator, count_parameter, fit_each, is_tree
-from wellsep.cluster.k_choice.evidence import cut_rows, given_to, takes_distances
+from wellsep.cluster.fitting import (
+    check_estimator,
+    count_parameter,
+    cut_rows,
+    fit_each,
+    given_to,
+    is_tree,
+    takes_distances,
+)
 from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.worker_processes import ending_with_parent
 from wellsep.compute.engine.dask.client import open_client

@@ -14,8 +14,8 @@ import numpy as np
 from wellsep._checks.arrays import check_count, check_number
 from wellsep._checks.values import check_function, check_generator, check_jobs, check_path
 from wellsep._text.sentences import count, listing
+from wellsep.cluster.fitting import all_equal
 from wellsep.cluster.k_choice.choose import choose_k
-from wellsep.cluster.k_choice.evidence import all_equal
 from wellsep.cluster.worker_processes import Progress
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement

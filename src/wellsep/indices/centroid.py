@@ -17,6 +17,8 @@ from wellsep.indices.registry import Score, index
 from wellsep.indices.scoring import one_task, refuse_empty, score_one
 from wellsep.partitions import VALUE_POLICIES
 
+BORDERLINE = 0.1  # margin, as a share of half the distance of two prototypes, below which it is one
+
 
 @index(
     name="davies_bouldin",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -28,36 +29,102 @@ from wellsep._checks.values import (
 )
 from wellsep._text.sentences import count, shown
 from wellsep.cluster.fitting import (
+    Fitted,
+    all_equal,
     check_estimator,
     count_parameter,
+    cut_rows,
+    fit_each,
+    given_to,
+    is_pairwise,
+    is_tree,
     last_step,
+    of_distances,
     prefix_of,
     scoring_space,
+    takes_distances,
     weight_params,
 )
-from wellsep.cluster.k_choice.criteria import VOTERS, parse_voters
 from wellsep.cluster.k_choice.evidence import (
     NO_GAP,
     GapCurve,
-    all_equal,
+    InWorkers,
+    Sample,
     draw_sample,
-    given_to,
-    is_pairwise,
-    of_distances,
-    takes_distances,
+    gap_curve,
+    mixture_bics,
+    strengths,
 )
-from wellsep.cluster.k_choice.fits_and_scores import Job, Tried, equal_objects, gap_of, try_numbers
-from wellsep.cluster.k_choice.result import ChosenK
+from wellsep.cluster.k_choice.result import CRITERIA, UNTESTED, ChosenK
 from wellsep.cluster.kmeans import KMeans
 from wellsep.cluster.kmedoids import KMedoids
-from wellsep.cluster.worker_processes import Progress
+from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.distances.base import PairSpace
 from wellsep.indices.external import ari_score
+from wellsep.indices.gap import within_sums
+from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices
+from wellsep.indices.scoring import score_partitions
+from wellsep.partitions import Partitions
 
 RANGE = range(2, 16)  # tried by default, and extended once
 STARTS = 10  # of the default k-means, for the partitions
 HALF_STARTS, GAP_STARTS = 3, 2  # for the halves of the prediction strength, for the gap statistic
+
+
+VOTERS: tuple[str, ...] = ("silhouette", "prediction_strength", "mixture_bic")
+
+
+class Voter(NamedTuple):
+    """What was asked to vote: a validity index with its parameters, or a criterion by name."""
+
+    name: str
+    validity: ParsedIndex | None
+
+    @property
+    def direction(self) -> int:
+        return (
+            CRITERIA[self.name].direction if self.validity is None else self.validity[0].direction
+        )
+
+    @property
+    def spec(self) -> IndexSpec:
+        """The index as `score_partitions` takes it."""
+        assert self.validity is not None
+        return self.validity[0].name, self.validity[1]
+
+
+def parse_voters(indices: Any, *, distances: bool = False) -> list[Voter]:
+    """Names and (name, parameters) pairs; duplicates collapse.
+
+    Where X holds distances, an index named without parameters is computed from them.
+    """
+    single = isinstance(indices, str) or is_pair(indices)
+    specs = (
+        [indices]
+        if single
+        else check_items("indices", indices, "names or (name, parameters) pairs")
+    )
+    voters: dict[str, Voter] = {}
+    for spec in specs:
+        name, given = spec if is_pair(spec) else (spec, {})
+        if isinstance(name, str) and name in CRITERIA:
+            if given:
+                raise ValueError(
+                    f"parameters of {name!r} must be left out, got {next(iter(given))!r}."
+                )
+            voters[name] = Voter(name, None)
+            continue
+        ((index, params),) = parse_indices([spec], besides=tuple(CRITERIA))
+        if distances and not given and "metric" in params:
+            params = index.with_params({"metric": PRECOMPUTED})
+        voters[index.label(params)] = Voter(index.label(params), (index, params))
+    if not voters:
+        raise ValueError("indices must name at least one index, got none.")
+    scored = [voter.spec for voter in voters.values() if voter.validity is not None]
+    if scored:
+        parse_indices(scored)  # refuses distances for one index and coordinates for another
+    return list(voters.values())
 
 
 def choose_k(
@@ -83,15 +150,17 @@ def choose_k(
     First the gap statistic decides whether any K is better than one cluster. If none beats
     one cluster by more than 3 standard errors, the answer is 1. Otherwise every index votes for a
     K, and the median of the votes is the answer. An index that picks the largest K tried has no
-    vote, but wants more: the default range is then extended once.
+    vote, but wants more: the default range is then extended once. Distances cannot be tested by
+    the gap statistic: there the answer is 1 only where three indices vote.
 
     Parameters
     ----------
     X : array-like of shape (n, d), Distances, or distances of shape (n, n)
         Objects; distances for `KMedoids` or an estimator with ``metric="precomputed"``.
     k_range : iterable of int, optional
-        The numbers of clusters to try. By default 2 to 15, extended to 25 if an index wants more,
-        and never beyond n − 1, when extended n / 5. A range that is given is not extended.
+        The numbers of clusters to try; (2, 10) are two numbers, range(2, 11) are nine. By default
+        2 to 15, extended to 25 if an index wants more, and never beyond n − 1, when extended
+        n / 5. A range that is given is not extended.
     estimator : clusterer, optional
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one; by default
         ``KMeans(n_init=10)``. An agglomerative clustering is fitted once and its tree is cut.
@@ -134,8 +203,9 @@ def choose_k(
     Returns
     -------
     ChosenK
-        ``best``, ``structure``, ``picks``, ``votes``, ``to_frame()``, ``explain()``, ``curves()``,
-        ``save()``.
+        ``best``, ``clusterer``, ``structure``, ``picks``, ``votes``, ``to_frame()``,
+        ``explain()``, ``curves()``, ``save()``. ``stability(chosen.clusterer, X)`` judges the
+        clustering that was chosen.
 
     Notes
     -----
@@ -196,37 +266,37 @@ def choose_k(
 
     rng = check_random_state(random_state)
     reseed = random_state is not None or n_repeats > 1
-    rows = [_draw(n, size, rng) for _ in range(n_repeats)]
+    rows: list[np.ndarray | None] = [None] * n_repeats
+    if size is not None:
+        rows = [np.sort(rng.choice(n, size, replace=False)) for _ in rows]
     seeds = rng.randint(2**31 - 1, size=n_repeats) if reseed else [None] * n_repeats
     seed = int(rng.randint(2**31 - 1))
-    own = estimator is None and not apart
-    halved = KMeans(n_init=HALF_STARTS) if own else model
-    rough = KMeans(n_init=GAP_STARTS) if own else None
+    default_kmeans = estimator is None and not apart
+    halved = KMeans(n_init=HALF_STARTS) if default_kmeans else model
+    rough = KMeans(n_init=GAP_STARTS) if default_kmeans else None
     job = Job(
         X=X,
         scored=scored,
         model=model,
         parameter=parameter,
         voters=voters,
-        rows=rows,
-        seeds=list(seeds),
+        repeats=list(zip(rows, seeds, strict=True)),
         weights=weights,
         noise=noise,
         warm=warm_start,
-        pairwise=pairwise,
-        square_space=space is None and X.shape[0] == X.shape[1],
+        by_distances=pairwise and space is None,
         sample=draw_sample(X, halved, parameter, weights, pairwise, rng, rough=rough),
         gate=gate,
         seed=seed,
         n_jobs=n_jobs,
-        progress=progress,
+        in_workers=partial(in_workers, n_jobs=n_jobs, progress=progress),
     )
     if (apart or not pairwise) and all_equal(X):  # equal similarities say nothing
         return _record(job, [equal_objects(job, ks)], NO_GAP, ks[-1], all_equal=True)
     gap = gap_of(job, ks)
     parts = [try_numbers(job, ks, gap)]
     if not parts[0].ks:
-        raise parts[0].errors[0]
+        raise next(iter(parts[0].failures.values()))
     chosen = _record(job, parts, gap, ks[-1])
     more = _more(ks[-1], n if size is None else size) if k_range is None else []
     if more and chosen.structure is not False and chosen.wants_more:
@@ -251,8 +321,9 @@ def _more(end: int, n: int) -> list[int]:
 def _record(
     job: Job, parts: list[Tried], gap: GapCurve, first_end: int, *, all_equal: bool = False
 ) -> ChosenK:
-    runs = [[one for part in parts for one in part.runs[r]] for r in range(len(job.rows))]
-    untested = "" if job.gate else "gate=False"
+    runs = [[one for part in parts for one in part.runs[r]] for r in range(len(job.repeats))]
+    rows = [rows for rows, _ in job.repeats]
+    untested = "" if job.gate else UNTESTED
     return ChosenK(
         k=np.array([k for part in parts for k in part.ks]),
         indices=tuple(voter.name for voter in job.voters),
@@ -262,9 +333,9 @@ def _record(
         n_clusters=np.concatenate([part.n_clusters for part in parts], axis=1),
         coverage=np.concatenate([part.coverage for part in parts], axis=1),
         seconds=np.array([[fitted.seconds for fitted in run] for run in runs]),
-        stability=_stability(job.rows, runs),
+        stability=_stability(rows, runs),
         labels=np.stack([fitted.labels for fitted in runs[0]]),
-        objects=np.arange(job.X.shape[0]) if job.rows[0] is None else job.rows[0],
+        objects=np.arange(job.X.shape[0]) if rows[0] is None else rows[0],
         estimator=" ".join(repr(job.model).split()),
         parameter=job.parameter,
         gap_k=gap.k,
@@ -276,24 +347,32 @@ def _record(
         skewness=job.sample.skewness,
         all_equal=all_equal,
         reasons={key: why for part in parts for key, why in part.reasons.items()},
-        failures={k: why for part in parts for k, why in part.failures.items()},
+        failures={
+            k: f"{type(error).__name__}: {error}"
+            for part in parts
+            for k, error in part.failures.items()
+        },
+        clusterers={
+            k: fitted.estimator
+            for k, fitted in zip((k for part in parts for k in part.ks), runs[0], strict=True)
+            if fitted.estimator is not None
+        },
     )
 
 
 def _stability(rows, runs) -> np.ndarray:
     """Mean adjusted Rand index of every two repeats, on the objects both have drawn."""
-    found = np.full(len(runs[0]), np.nan)
     if len(runs) == 1:
-        return found
+        return np.full(len(runs[0]), np.nan)
     pairs = [(a, b, *_common(rows[a], rows[b])) for a, b in combinations(range(len(runs)), 2)]
-    for position in range(len(found)):
-        found[position] = np.mean(
-            [
-                ari_score(runs[a][position].labels[i], runs[b][position].labels[j])
-                for a, b, i, j in pairs
-            ]
-        )
-    return found
+    agreement = [
+        [
+            ari_score(one.labels[i], other.labels[j])
+            for one, other in zip(runs[a], runs[b], strict=True)
+        ]
+        for a, b, i, j in pairs
+    ]
+    return np.mean(agreement, axis=0)
 
 
 def _common(first, second):
@@ -341,13 +420,206 @@ def sample_size(subsample: Any, n: int) -> int | None:
     return check_count("subsample", subsample, 2, n)
 
 
-def _draw(n: int, size: int | None, rng: np.random.RandomState) -> np.ndarray | None:
-    return None if size is None else np.sort(rng.choice(n, size, replace=False))
-
-
 def _check_warm(model: Any) -> None:
     if f"{prefix_of(model)}init" not in model.get_params():
         raise ValueError(
             "warm_start must be False for an estimator without init, "
             f"got {type(last_step(model)).__name__}."
         )
+
+
+# ------------------------------------------------------------------- fits and scores
+
+
+class Job(NamedTuple):
+    """What one call asks for, checked."""
+
+    X: Any
+    scored: Any  # where partitions are scored
+    by_distances: bool  # whether these are X, and distances
+    model: Any
+    parameter: str
+    voters: list[Voter]
+    repeats: list[tuple[np.ndarray | None, Any]]  # the rows drawn, None for all, and the seed
+    weights: np.ndarray | None
+    noise: str
+    warm: bool
+    sample: Sample
+    gate: bool
+    seed: int
+    n_jobs: int | None
+    in_workers: InWorkers
+
+
+class Tried(NamedTuple):
+    """Some numbers of clusters, fitted and scored."""
+
+    ks: list[int]
+    runs: list[list[Fitted]]  # by repeat and K
+    values: np.ndarray  # (R, nK, I)
+    at_one: np.ndarray  # (I,)
+    n_clusters: np.ndarray  # (R, nK)
+    coverage: np.ndarray  # (R, nK)
+    reasons: dict[tuple[int, str], str]
+    failures: dict[int, Exception]
+
+
+def gap_of(job: Job, ks: list[int]) -> GapCurve:
+    """The gap statistic, where it is asked for and can be computed."""
+    if not (job.gate or any(voter.name == "gap" for voter in job.voters)):
+        return NO_GAP
+    if job.sample.untestable or max(ks) < 2:
+        return NO_GAP
+    return gap_curve(job.sample, ks, job.seed, job.in_workers)
+
+
+def try_numbers(job: Job, ks: list[int], gap: GapCurve) -> Tried:
+    """Fit some numbers of clusters in every repeat, and compute what the voters say on them."""
+    together = job.warm or is_tree(job.model)
+    groups = [ks] if together else [[k] for k in ks]
+    tasks = [
+        (
+            job.model,
+            job.parameter,
+            group,
+            cut_rows(job.X, rows, job.sample.pairwise),
+            _of_rows(job.weights, rows),
+            seed,
+            job.warm,
+        )
+        for rows, seed in job.repeats
+        for group in groups
+    ]
+    flat = [fitted for group in job.in_workers(fit_each, tasks, what="fits") for fitted in group]
+    fits = [flat[start : start + len(ks)] for start in range(0, len(flat), len(ks))]
+    failures: dict[int, Exception] = {}
+    for k, of_k in zip(ks, zip(*fits, strict=True), strict=True):
+        failed = [one for one in of_k if isinstance(one, Exception)]
+        if failed:
+            failures[k] = failed[0]
+    runs = [[one for k, one in zip(ks, run, strict=True) if k not in failures] for run in fits]
+    ks = [k for k in ks if k not in failures]
+    values = np.full((len(runs), len(ks), len(job.voters)), np.nan)
+    if not ks:
+        none, nothing = np.full(len(job.voters), np.nan), np.zeros((len(runs), 0))
+        return Tried(ks, runs, values, none, nothing.astype(int), nothing, {}, failures)
+    n_clusters, coverage, reasons = _score(job, ks, runs, values)
+    at_one = _criteria(job, ks, runs, gap, values, reasons)
+    return Tried(ks, runs, values, at_one, n_clusters, coverage, reasons, failures)
+
+
+def _score(
+    job: Job, ks: list[int], runs: list[list[Fitted]], values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, dict[tuple[int, str], str]]:
+    """Put the scores of validity indices into the table: one pass, or one per subsample."""
+    asked = [at for at, voter in enumerate(job.voters) if voter.validity is not None]
+    specs = [job.voters[at].spec for at in asked]
+    repeats = range(len(runs))
+    groups = [list(repeats)] if job.repeats[0][0] is None else [[r] for r in repeats]
+    shape = (len(runs), len(ks))
+    n_clusters, coverage = np.zeros(shape, dtype=int), np.zeros(shape)
+    reasons: dict[tuple[int, str], str] = {}
+    for group in groups:
+        rows, _ = job.repeats[group[0]]
+        labels = {f"{r}/{k}": one.labels for r in group for k, one in zip(ks, runs[r], strict=True)}
+        partitions = Partitions.from_labels(labels, noise=job.noise)
+        n_clusters[group] = partitions.n_clusters.reshape(len(group), -1)
+        coverage[group] = partitions.coverage.reshape(len(group), -1)
+        if not asked:
+            continue
+        scores = score_partitions(
+            cut_rows(job.scored, rows, job.by_distances),
+            labels,
+            specs,
+            sample_weight=_of_rows(job.weights, rows),
+            noise=job.noise,
+            n_jobs=job.n_jobs,
+        )
+        values[np.ix_(group, range(len(ks)), asked)] = scores.values.reshape(
+            len(group), len(ks), -1
+        )
+        for (name, index), why in scores.reasons.items():
+            reasons.setdefault((int(name.partition("/")[2]), index), why)
+    return n_clusters, coverage, reasons
+
+
+def _criteria(
+    job: Job,
+    ks: list[int],
+    runs: list[list[Fitted]],
+    gap: GapCurve,
+    values: np.ndarray,
+    reasons: dict[tuple[int, str], str],
+) -> np.ndarray:
+    """Put the values of the criteria into the table; return those for one cluster."""
+    at_one = np.full(len(job.voters), np.nan)
+    calling = (job.seed, job.in_workers)
+    for position, (name, validity) in enumerate(job.voters):
+        if validity is not None:
+            continue
+        why: dict[int, str] = {}
+        if name == "prediction_strength":
+            values[0, :, position], why = strengths(job.sample, ks, *calling)
+            at_one[position] = 1.0
+        elif name == "mixture_bic":
+            table = job.sample.table
+            none = "objects have weights" if job.weights is not None else ""
+            none = table if isinstance(table, str) else none
+            if none:
+                why = dict.fromkeys(ks, none)
+            else:
+                bics, why = mixture_bics(job.sample, [1, *ks], *calling)
+                at_one[position], values[0, :, position] = bics[0], bics[1:]
+        elif name == "gap":
+            by_k = dict(zip(gap.k.tolist(), gap.gap.tolist(), strict=True))
+            values[0, :, position] = [by_k.get(k, np.nan) for k in ks]
+            at_one[position] = by_k.get(1, np.nan)
+            why = {k: job.sample.untestable or "too few objects" for k in ks if k not in by_k}
+        else:
+            at_one[position], values[:, :, position], why = _inertias(job, ks, runs)
+        reasons.update({(k, name): text for k, text in why.items()})
+    return at_one
+
+
+def _inertias(
+    job: Job, ks: list[int], runs: list[list[Fitted]]
+) -> tuple[float, np.ndarray, dict[int, str]]:
+    """The inertia of one cluster, of each partition of each repeat, and why some have none."""
+    values = np.full((len(runs), len(ks)), np.nan)
+    if job.by_distances:
+        return np.nan, values, dict.fromkeys(ks, "X holds distances, not coordinates")
+    totals: list[float] = []
+    why: dict[int, str] = {}
+    for r, run in enumerate(runs):
+        rows, _ = job.repeats[r]
+        X = cut_rows(job.scored, rows, False)
+        labels = [np.zeros(X.shape[0], dtype=int), *(one.labels for one in run)]
+        noisy = [i for i, one in enumerate(run) if (np.asarray(one.labels) < 0).any()]
+        why |= {ks[i]: "noise has no inertia" for i in noisy}
+        sums = within_sums(X, labels, _of_rows(job.weights, rows))
+        values[r] = sums[1:]
+        values[r, noisy] = np.nan
+        totals.append(sums[0])
+    return float(np.mean(totals)), values, why
+
+
+def equal_objects(job: Job, ks: list[int]) -> Tried:
+    """Nothing to fit: all objects are equal, and in one cluster whatever K is."""
+    shape = (len(job.repeats), len(ks))
+    sizes = [job.X.shape[0] if rows is None else len(rows) for rows, _ in job.repeats]
+    one = [[Fitted(None, np.zeros(n, dtype=np.int32), 0.0)] * len(ks) for n in sizes]
+    why = "all objects are equal"
+    return Tried(
+        ks=ks,
+        runs=one,
+        values=np.full((*shape, len(job.voters)), np.nan),
+        at_one=np.full(len(job.voters), np.nan),
+        n_clusters=np.ones(shape, dtype=int),
+        coverage=np.ones(shape),
+        reasons={(k, voter.name): why for k in ks for voter in job.voters},
+        failures={},
+    )
+
+
+def _of_rows(weights: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
+    return weights if weights is None or rows is None else weights[rows]

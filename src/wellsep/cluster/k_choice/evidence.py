@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,17 +18,23 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
 
 from wellsep._checks.arrays import UndefinedIndex, to_numpy
-from wellsep.cluster.fitting import Fitted, fit_each, last_step, prefix_of
-from wellsep.cluster.k_choice.prediction_strength import PRECOMPUTED, draw_halves, split_strengths
+from wellsep.cluster.fitting import (
+    Fitted,
+    all_equal,
+    cut_rows,
+    fit_each,
+    last_step,
+    metric_of,
+    prefix_of,
+)
+from wellsep.cluster.k_choice.prediction_strength import draw_halves, split_strengths
 from wellsep.cluster.kmeans import KMeans, kmeans_labels
-from wellsep.cluster.kmedoids import KMedoids
-from wellsep.cluster.worker_processes import Progress, in_workers
 from wellsep.compute.data.safe_units import in_safe_units
-from wellsep.distances.base import PairSpace
+from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.indices.gap import ReferenceBox, gaps, within_sums
 
 OBJECTS = 2000  # of the sample at most
@@ -39,6 +45,7 @@ FORMS = ("full", "tied", "diag", "spherical")  # of covariances; the BIC chooses
 FULL = 20  # columns up to which the first two are tried: they have a parameter for each pair
 RIDGE = 1e-6  # of the mean variance, added to the variances of the mixture
 NO_SPREAD = 1e-12  # of W(1): what is not above it is rounding
+InWorkers = Callable[..., list[Any]]  # function, tasks and what they are → results
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +64,6 @@ class Sample:
     def n(self) -> int:
         """Number of objects."""
         return int(self.X.shape[0])
-
-    def cut(self, rows: np.ndarray) -> Any:
-        """Some rows, and with distances the same columns."""
-        return cut_rows(self.X, rows, self.pairwise)
 
     @cached_property
     def table(self) -> np.ndarray | str:
@@ -100,15 +103,6 @@ class Sample:
         return float(np.abs((scaled**3).mean(axis=0)).max(initial=0.0))
 
 
-def all_equal(X: Any) -> bool:
-    """Whether all rows are equal; those of distances are where all are 0."""
-    if isinstance(X, PairSpace):
-        return X.largest == 0
-    if sp.issparse(X):
-        return bool(np.all(X.max(axis=0).toarray() == X.min(axis=0).toarray()))
-    return bool((X[:1] == X).all())
-
-
 def _principal_axes(X: Any) -> np.ndarray:
     """(n, 50) coordinates of sparse rows on their first principal axes; few columns as they are.
 
@@ -122,49 +116,6 @@ def _principal_axes(X: Any) -> np.ndarray:
         return np.zeros((X.shape[0], 1))
     axes = PCA(most, svd_solver="arpack", random_state=0).fit_transform(sp.csr_matrix(X))
     return np.asarray(axes)
-
-
-def cut_rows(X: Any, rows: np.ndarray | None, pairwise: bool) -> Any:
-    """Some rows of X, and with distances the same columns."""
-    if rows is None:
-        return X
-    if isinstance(X, PairSpace):
-        return X.take(rows)
-    return X[rows][:, rows] if pairwise else X[rows]
-
-
-def is_pairwise(model: Any) -> bool:
-    """Whether the clusterer takes distances or similarities between all objects."""
-    return bool(get_tags(model).input_tags.pairwise) or _metric(model) == PRECOMPUTED
-
-
-def takes_distances(model: Any) -> bool:
-    """Whether the clusterer takes distances between all objects."""
-    return _metric(model) == PRECOMPUTED
-
-
-def of_distances(model: Any) -> Any:
-    """A clusterer that is given distances: one that takes them, told so where it must be."""
-    if takes_distances(model):
-        return model
-    if isinstance(last_step(model), KMedoids):
-        return model.set_params(**{f"{prefix_of(model)}metric": PRECOMPUTED})
-    raise ValueError(
-        "estimator must take distances where X holds them, got "
-        f"{type(last_step(model)).__name__}; give it metric='precomputed', or use KMedoids."
-    )
-
-
-def given_to(model: Any, X: PairSpace) -> Any:
-    """Distances as a clusterer takes them: KMedoids by blocks, others as one matrix."""
-    if not X.complete:
-        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
-    return X if model is None or isinstance(model, KMedoids) else X.matrix()
-
-
-def _metric(model: Any) -> str:
-    metric = last_step(model).get_params().get("metric")
-    return metric if isinstance(metric, str) else "euclidean"
 
 
 def draw_sample(
@@ -191,7 +142,7 @@ def draw_sample(
         rough=clusterer if rough is None else rough,
         parameter=parameter.removeprefix(prefix),
         weights=weights if rows is None or weights is None else weights[rows],
-        metric=_metric(clusterer),
+        metric=metric_of(clusterer),
         pairwise=pairwise,
     )
 
@@ -210,13 +161,7 @@ class GapCurve(NamedTuple):
 NO_GAP = GapCurve(np.empty(0, dtype=int), np.empty(0), np.empty(0))
 
 
-def gap_curve(
-    sample: Sample,
-    ks: Sequence[int],
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress | None = None,
-) -> GapCurve:
+def gap_curve(sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers) -> GapCurve:
     """The gap statistic of the clusterer; NaN for a K that a reference could not be fitted with."""
     X = sample.table
     assert not isinstance(X, str)
@@ -226,8 +171,8 @@ def gap_curve(
     tasks += [
         (sample.rough, sample.parameter, ks, None, box, seed + 1 + b) for b in range(REFERENCES)
     ]
-    own, *others = in_workers(_log_within, tasks, n_jobs, progress, "gap statistic")
-    gap, error = gaps(own, np.array(others))
+    log_within, *references = in_workers(_log_within, tasks, what="gap statistic")
+    gap, error = gaps(log_within, np.array(references))
     return GapCurve(np.array(ks), gap, error)
 
 
@@ -252,17 +197,13 @@ def _log_within(
 
 
 def strengths(
-    sample: Sample,
-    ks: Sequence[int],
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress | None = None,
+    sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers
 ) -> tuple[np.ndarray, dict[int, str]]:
     """The prediction strength of every K, a mean over splits; and why some have none."""
     tasks = [(sample, list(ks), seed + split) for split in range(SPLITS)]
-    found = in_workers(_split, tasks, n_jobs, progress, "prediction strength")
-    values = np.array([values for values, _ in found]).mean(axis=0)
-    return values, {k: why for _, reasons in reversed(found) for k, why in reasons.items()}
+    splits = in_workers(_split, tasks, what="prediction strength")
+    values = np.array([values for values, _ in splits]).mean(axis=0)
+    return values, {k: why for _, reasons in reversed(splits) for k, why in reasons.items()}
 
 
 def _split(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[int, str]]:
@@ -272,16 +213,23 @@ def _split(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[i
     weights = [None if sample.weights is None else sample.weights[rows] for rows in halves]
     with _quiet():
         fits = [
-            _fits(sample.model, sample.parameter, ks, sample.cut(rows), own, seed % 2**31)
-            for rows, own in zip(halves, weights, strict=True)
+            _fits(
+                sample.model,
+                sample.parameter,
+                ks,
+                cut_rows(sample.X, rows, sample.pairwise),
+                half_weights,
+                seed % 2**31,
+            )
+            for rows, half_weights in zip(halves, weights, strict=True)
         ]
-    for at, (k, first, second) in enumerate(zip(ks, *fits, strict=True)):
+    for position, (k, first, second) in enumerate(zip(ks, *fits, strict=True)):
         failed = next((one for one in (first, second) if isinstance(one, Exception)), None)
         if failed is not None:
             reasons[k] = f"a half of the objects could not be clustered: {failed}"
             continue
         try:
-            values[at] = split_strengths(
+            values[position] = split_strengths(
                 sample.X,
                 halves,
                 (first, second),
@@ -294,11 +242,7 @@ def _split(sample: Sample, ks: list[int], seed: int) -> tuple[np.ndarray, dict[i
 
 
 def mixture_bics(
-    sample: Sample,
-    ks: Sequence[int],
-    seed: int,
-    n_jobs: int | None,
-    progress: Progress | None = None,
+    sample: Sample, ks: Sequence[int], seed: int, in_workers: InWorkers
 ) -> tuple[np.ndarray, dict[int, str]]:
     """The least BIC of Gaussian mixtures with each number of components; and why some have none.
 
@@ -306,14 +250,12 @@ def mixture_bics(
     columns would speak for too few components; simpler forms compete (Fraley & Raftery 2002).
     """
     tasks = [(sample.table, k, seed % 2**31) for k in ks]
-    found = in_workers(_bic, tasks, n_jobs, progress, "Gaussian mixtures")
-    reasons = {k: one for k, one in zip(ks, found, strict=True) if isinstance(one, str)}
-    return np.array([np.nan if isinstance(one, str) else one for one in found]), reasons
+    bics = in_workers(_bic, tasks, what="Gaussian mixtures")
+    reasons = {k: bic for k, bic in zip(ks, bics, strict=True) if isinstance(bic, str)}
+    return np.array([np.nan if isinstance(bic, str) else bic for bic in bics]), reasons
 
 
 def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
-    from sklearn.mixture import GaussianMixture
-
     if k > len(X):
         return f"a mixture of {k} components needs as many objects, got {len(X)}"
     centred = X - X.mean(axis=0)
@@ -322,15 +264,15 @@ def _bic(X: np.ndarray, k: int, seed: int) -> float | str:
         return "all objects are equal"
     # In units of the spread, so that the ridge and the tolerance mean the same for any data.
     scaled = centred / np.sqrt(variance)
-    found, reason = [], ""
+    bics, reason = [], ""
     for form in FORMS if X.shape[1] <= FULL else FORMS[2:]:
         model = GaussianMixture(k, covariance_type=form, reg_covar=RIDGE, random_state=seed)
         try:
             with _quiet():
-                found.append(float(model.fit(scaled).bic(scaled)))
+                bics.append(float(model.fit(scaled).bic(scaled)))
         except ValueError as error:
             reason = str(error)
-    return min(found) + X.size * float(np.log(variance)) if found else reason
+    return min(bics) + X.size * float(np.log(variance)) if bics else reason
 
 
 def _fits(

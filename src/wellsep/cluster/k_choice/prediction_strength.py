@@ -14,10 +14,10 @@ from wellsep._checks.arrays import UndefinedIndex, check_choice
 from wellsep.compute.kmeans.lloyd import means
 from wellsep.compute.kmeans.nearest_centres import Nearest
 from wellsep.compute.kmeans.prepared_points import METRICS, assign_labels, label_sums, prepare
+from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.distances.base import PairSpace
 from wellsep.partitions import encode
 
-PRECOMPUTED = "precomputed"
 FOUND_AGAIN = 0.8  # a partition with a greater strength is found again (Tibshirani & Walther)
 
 

@@ -1,20 +1,102 @@
-"""ChosenK: what every index says on every number of clusters, and the answer that follows."""
+"""ChosenK: what every index says on every number of clusters, the answer, and its sentences.
+
+A validity index picks the K of its best score. A criterion of the table below has a rule of its
+own, and may pick 1: its value for one cluster is known. `evidence` computes the values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep._checks.arrays import check_count
 from wellsep._files.records import Result
-from wellsep.cluster.k_choice import sentences as choice_words
-from wellsep.cluster.k_choice.criteria import CRITERIA, Curve, median_vote
-from wellsep.indices.gap import gain_over_one
+from wellsep._text.sentences import count, listing
+from wellsep.cluster.k_choice.prediction_strength import FOUND_AGAIN
+from wellsep.indices.gap import gain_over_one, one_error_rule
 
 GATE = 3.0  # standard errors of the gap statistic by which some K must beat one cluster
+UNTESTED = "gate=False"  # why one cluster was not tested, where that is what the user wants
+FEW = 500  # objects below which weak clusters are not seen by the gap statistic
+SKEWED = 1.5  # skewness from which a column alone may look like structure
+
+
+# ------------------------------------------------------------------- how each criterion picks K
+
+
+class Curve(NamedTuple):
+    """One criterion over K, without those K where it is undefined; K = 1 comes first if known."""
+
+    k: np.ndarray
+    values: np.ndarray
+    error: np.ndarray
+
+
+class Criterion(NamedTuple):
+    """A criterion: its meaning in a few words, its direction, and how it picks K."""
+
+    title: str
+    direction: int
+    pick: Callable[[Curve], int]
+
+
+def knee(k: np.ndarray, values: np.ndarray) -> int:
+    """The k whose value lies farthest below the line from the first to the last (the elbow).
+
+    Both axes are scaled to [0, 1] first; of equals the smallest k.
+
+    >>> knee(np.arange(1, 6), np.array([100.0, 40, 20, 15, 12]))
+    2
+    """
+    across = (k - k[0]) / max(k[-1] - k[0], 1)
+    fall = values[0] - values[-1]
+    down = (values - values[-1]) / (fall if fall > 0 else 1.0)
+    return int(k[np.argmax(1 - across - down)])
+
+
+def _log_knee(curve: Curve) -> int:
+    positive = curve.values > 0  # no cluster has a spread left where it is 0
+    return knee(curve.k[positive], np.log(curve.values[positive]))
+
+
+def _found_again(curve: Curve) -> int:
+    """The largest K whose partition is found again, 1 if there is none."""
+    return int(curve.k[curve.values > FOUND_AGAIN].max(initial=1))
+
+
+CRITERIA: dict[str, Criterion] = {
+    "elbow": Criterion(
+        "inertia, the sum of squares within clusters, and its knee",
+        -1,
+        lambda curve: knee(curve.k, curve.values),
+    ),
+    "log_elbow": Criterion("inertia, and the knee of its logarithm", -1, _log_knee),
+    "gap": Criterion(
+        "gap statistic, by the one-standard-error rule",
+        1,
+        lambda curve: one_error_rule(*curve)[0],
+    ),
+    "prediction_strength": Criterion(
+        f"prediction strength: the largest K above {FOUND_AGAIN}", 1, _found_again
+    ),
+    "mixture_bic": Criterion(
+        "Bayesian information criterion of a Gaussian mixture",
+        -1,
+        lambda curve: int(curve.k[curve.values.argmin()]),
+    ),
+}
+
+
+def median_vote(votes: list[int]) -> int:
+    """The median; of two in the middle the smaller.
+
+    >>> median_vote([4, 1, 7]), median_vote([9, 8])
+    (4, 8)
+    """
+    return sorted(votes)[(len(votes) - 1) // 2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +146,8 @@ class ChosenK(Result, row_names="k"):
         Why a score is undefined.
     failures : mapping K -> str
         The numbers of clusters that could not be fitted, and why.
+    clusterers : mapping K -> estimator
+        The fits of the first repeat; not saved, and empty for an agglomerative clustering.
     """
 
     k: np.ndarray
@@ -89,6 +173,14 @@ class ChosenK(Result, row_names="k"):
     all_equal: bool = False
     reasons: Mapping[tuple[int, str], str] = field(default_factory=dict)
     failures: Mapping[int, str] = field(default_factory=dict)
+    clusterers: Mapping[int, Any] = field(
+        default_factory=dict, repr=False, metadata={"saved": False}
+    )
+
+    @property
+    def clusterer(self) -> Any:
+        """The fitted clusterer with `best` clusters; None for one cluster, and once loaded."""
+        return self.clusterers.get(self.best)
 
     @property
     def mean(self) -> np.ndarray:
@@ -172,8 +264,19 @@ class ChosenK(Result, row_names="k"):
 
     @property
     def best(self) -> int:
-        """1 if no K beats one cluster by more than 3 standard errors, else `voted`."""
-        return 1 if self.structure is False else self.voted
+        """1 if no K beats one cluster by more than 3 standard errors, else `voted`.
+
+        Where that cannot be tested, two indices are too few to say one cluster: it is then
+        `best_above_one`.
+        """
+        if self.structure is False:
+            return 1
+        return self.best_above_one if self.voted == 1 and self._too_few_for_one else self.voted
+
+    @property
+    def _too_few_for_one(self) -> bool:
+        tested = self.structure is not None or self.not_tested in ("", UNTESTED)
+        return not tested and len(self.voters) < 3
 
     @property
     def best_above_one(self) -> int:
@@ -230,15 +333,15 @@ class ChosenK(Result, row_names="k"):
 
     def sentences(self) -> Iterator[str]:
         """Say whether there is more than one cluster, who votes for what, what to be wary of."""
-        return iter(choice_words.explanation(self))
+        return iter(explanation(self))
 
     def answer(self) -> tuple[str, ...]:
         """Return the answer in one or two sentences, the first lines of `explain`."""
-        return tuple(choice_words.answer(self))
+        return tuple(answer(self))
 
     def cautions(self) -> tuple[str, ...]:
         """Return what to be wary of, the last lines of `explain`."""
-        return tuple(choice_words.cautions(self))
+        return tuple(cautions(self))
 
     _printed = answer
 
@@ -291,3 +394,195 @@ def _best(signed: np.ndarray) -> np.ndarray:
     """Per column the row of the greatest value, -1 where all are NaN."""
     none = np.isnan(signed).all(axis=0)
     return np.where(none, -1, np.where(np.isnan(signed), -np.inf, signed).argmax(axis=0))
+
+
+# ------------------------------------------------------------------- sentences
+
+
+def explanation(chosen: ChosenK) -> list[str]:
+    """All sentences, the answer first."""
+    return [
+        *answer(chosen),
+        *_voting(chosen),
+        *(_sentence(chosen, i, name) for i, name in enumerate(chosen.indices)),
+        *cautions(chosen),
+    ]
+
+
+def answer(chosen: ChosenK) -> list[str]:
+    """How many clusters, and whether there is more than one at all."""
+    structure = chosen.structure
+    if chosen.all_equal:
+        return ["One cluster: all objects are equal."]
+    if structure is False:
+        return [_no_structure(chosen), _anyway(chosen)]
+    why = chosen.not_tested or "the gap statistic is undefined for every K"
+    untested = [f"Whether there is more than one cluster was not tested: {why}."]
+    ones = list(chosen.voters.values()).count(1)
+    of_votes = f"{ones} of {count(len(chosen.voters), 'vote')} {'is' if ones == 1 else 'are'}"
+    if chosen.best == 1:
+        first = f"One cluster: {ones} of {count(len(chosen.voters), 'vote')} are for K = 1."
+        return [first, *(untested if structure is None else []), _anyway(chosen)]
+    if chosen.voted == 1:
+        first = (
+            f"K = {chosen.best} is the answer of the votes above one cluster ({_tried(chosen)})."
+        )
+        return [first, *untested, f"{of_votes} for K = 1, too few to say so without that test."]
+    n, more = len(chosen.voters), len(chosen.wants_more)
+    if more > n:
+        who = "every index" if not n else f"{more} of {len(chosen.indices)} indices"
+        first = (
+            f"More than {chosen.k[-1]} clusters are wanted by {who}; K = {chosen.best} is the end "
+            "of the range."
+        )
+    else:
+        held = "the only vote" if n == 1 else f"the median of {n} votes"
+        if more:
+            wants = "wants" if more == 1 else "want"
+            held += f" and {count(more, 'index', 'indices')} that {wants} more"
+        first = f"K = {chosen.best} is {held} ({_tried(chosen)})."
+    return [first, *(untested if structure is None else [_structure(chosen)])]
+
+
+def _no_structure(chosen: ChosenK) -> str:
+    assert chosen.gain is not None
+    gain, at = chosen.gain
+    return (
+        f"No structure beyond one cluster that {_clusterer(chosen)} could find: no K of "
+        f"{_numbers(chosen.gap_k[1:])} beats one cluster by more than 3 standard errors "
+        f"of the gap statistic (largest {gain:.1f}, at K = {at})."
+    )
+
+
+def _structure(chosen: ChosenK) -> str:
+    assert chosen.gain is not None
+    gain, at = chosen.gain
+    if np.isinf(gain):
+        return f"There is more than one cluster: {at} clusters leave no spread within them."
+    return (
+        f"There is more than one cluster: K = {at} beats one cluster by {gain:.1f} standard errors "
+        "of the gap statistic (3 are enough)."
+    )
+
+
+def _anyway(chosen: ChosenK) -> str:
+    return f"If you want more than one cluster anyway, look at K = {chosen.best_above_one}."
+
+
+def _clusterer(chosen: ChosenK) -> str:
+    return chosen.estimator.partition("(")[0]
+
+
+def _tried(chosen: ChosenK) -> str:
+    return f"{_numbers(chosen.k)} tried, {count(len(chosen.values), 'repeat')}"
+
+
+def _numbers(ks: np.ndarray) -> str:
+    """ "2 to 15" where no number between them is missing, else the numbers."""
+    tried = sorted(ks.tolist())
+    whole = len(tried) > 1 and tried[-1] - tried[0] == len(tried) - 1
+    return f"{tried[0]} to {tried[-1]}" if whole else listing(list(map(str, tried)), len(tried))
+
+
+def _voting(chosen: ChosenK) -> list[str]:
+    found = []
+    if chosen.k[-1] > chosen.first_end:
+        found.append(
+            f"The range was extended from {chosen.first_end} to {chosen.k[-1]}, because an index "
+            f"wanted more than {chosen.first_end}."
+        )
+    if chosen.failures:
+        found += [f"K = {k} could not be fitted: {why}" for k, why in chosen.failures.items()]
+        found.append("The other K are not affected.")
+    return found
+
+
+def _sentence(chosen: ChosenK, position: int, name: str) -> str:
+    pick = chosen.picks[name]
+    if pick is None:
+        reasons = [why for (_, index), why in chosen.reasons.items() if index == name]
+        return f"{name} is undefined for every K: {reasons[0] if reasons else 'no reason given'}."
+    if name == "prediction_strength":
+        return _strength(chosen, position, pick)
+    if pick == 1:
+        return f"{name} votes for 1 (at {chosen.at_one[position]:.4g})."
+    at = int(np.flatnonzero(chosen.k == pick)[0])
+    value = f"{chosen.mean[at, position]:.4g}"
+    if name in chosen.wants_more:
+        text = f"{name} wants more than {pick}: it picks the largest K tried, at {value}"
+    else:
+        text = f"{name} votes for {pick} at {value}"
+    if len(chosen.values) > 1 and name not in CRITERIA:
+        often = int((chosen.picks_by_repeat[:, position] == pick).sum())
+        text += f" ± {chosen.spread[at, position]:.2g}, in {often} of {len(chosen.values)} repeats"
+    if name not in CRITERIA or name == "mixture_bic":
+        signed = chosen.mean[:, position] * chosen.directions[position]
+        signed[at] = np.nan
+        if not np.isnan(signed).all():
+            second = int(np.nanargmax(signed))
+            text += f"; next is {chosen.k[second]} at {chosen.mean[second, position]:.4g}"
+    return text + "."
+
+
+def _strength(chosen: ChosenK, position: int, pick: int) -> str:
+    values = chosen.mean[:, position]
+    if pick == 1:
+        at = int(np.nanargmax(values))
+        return (
+            f"prediction_strength votes for 1: no K has more than {FOUND_AGAIN} (largest "
+            f"{values[at]:.2f}, at K = {chosen.k[at]})."
+        )
+    value = values[int(np.flatnonzero(chosen.k == pick)[0])]
+    if "prediction_strength" in chosen.wants_more:
+        return (
+            f"prediction_strength wants more than {pick}: the largest K tried is found again "
+            f"({value:.2f}, more than {FOUND_AGAIN} is needed)."
+        )
+    return (
+        f"prediction_strength votes for {pick}, the largest K with more than {FOUND_AGAIN} "
+        f"({value:.2f})."
+    )
+
+
+def cautions(chosen: ChosenK) -> list[str]:
+    """What to be wary of."""
+    if chosen.all_equal:
+        return []
+    best = chosen.best_above_one if chosen.best == 1 else chosen.best
+    at = int(np.flatnonzero(chosen.k == best)[0])
+    n = chosen.labels.shape[1]
+    found = []
+    more = chosen.wants_more
+    if more and chosen.best != 1:
+        found.append(f"{listing(more)} wanted more than {chosen.k[-1]}: try a wider range.")
+    if len(chosen.k) == 2 and chosen.k[1] - chosen.k[0] > 1 and not chosen.failures:
+        low, high = chosen.k.tolist()
+        found.append(
+            f"Nothing between {low} and {high} was tried: pass range({low}, {high + 1}) for all."
+        )
+    if chosen.structure is False and chosen.n_sampled < FEW:
+        found.append(
+            f"With so few objects ({chosen.n_sampled}) the gap statistic does not see weak "
+            "clusters."
+        )
+    if chosen.structure and chosen.skewness > SKEWED:
+        found.append(
+            f"A skewed column alone can look like structure (largest skewness "
+            f"{chosen.skewness:.1f}): try the logarithm of skewed columns."
+        )
+    if chosen.n_sampled < n:
+        found.append(
+            "Gap statistic, prediction strength and mixtures were computed on "
+            f"{chosen.n_sampled:,} of {n:,} objects."
+        )
+    if chosen.stability[at] < 0.8:
+        found.append(
+            f"The repeats agree little at K = {best} (adjusted Rand index "
+            f"{chosen.stability[at]:.2f}): its clusters depend on the start or the sample."
+        )
+    covered = float(chosen.coverage[:, at].mean())
+    if covered < 0.5:
+        found.append(f"K = {best} is judged on {covered:.0%} of the objects; the others are noise.")
+    if (chosen.n_clusters[:, at] != best).any():
+        found.append(f"Asked for {best}, some fits found another number of clusters.")
+    return found

@@ -20,16 +20,19 @@ from wellsep._checks.arrays import (
 from wellsep._checks.labels import NOISE, in_order_of
 from wellsep._checks.values import check_function, check_jobs, check_random_state, check_text
 from wellsep._text.sentences import count, shown
-from wellsep.cluster.fitting import fit_labels, last_step, weight_params
-from wellsep.cluster.k_choice.choose import sample_size
-from wellsep.cluster.k_choice.evidence import (
+from wellsep.cluster.fitting import (
     all_equal,
+    fit_labels,
     given_to,
     is_pairwise,
+    last_step,
     of_distances,
+    prefix_of,
     takes_distances,
+    weight_params,
 )
-from wellsep.cluster.k_choice.prediction_strength import PRECOMPUTED, draw_halves
+from wellsep.cluster.k_choice.choose import STARTS, sample_size
+from wellsep.cluster.k_choice.prediction_strength import draw_halves
 from wellsep.cluster.resampling.one_draw import (
     NEAREST_MEAN_METRICS,
     Judged,
@@ -41,6 +44,7 @@ from wellsep.cluster.resampling.one_draw import (
 )
 from wellsep.cluster.resampling.result import Stability
 from wellsep.cluster.worker_processes import Progress, in_workers
+from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.distances.base import PairSpace
 from wellsep.partitions import Partitions, encode
 
@@ -75,7 +79,8 @@ def stability(
     ----------
     clusterer : clusterer or None
         Any scikit-learn clusterer or mixture, or a pipeline that ends in one. With None the
-        ``labels`` are judged by a stand-in.
+        ``labels`` are judged by a stand-in. Of a k-means with ``n_init="auto"`` ten starts are
+        made, as `choose_k` does.
     X : array-like or sparse matrix of shape (n, d), or distances of shape (n, n)
         Objects. Distances are cut by rows and columns; the clusterer's own "precomputed" or
         ``metric="precomputed"`` says that X holds them. So are similarities, without prediction
@@ -141,7 +146,9 @@ def stability(
     check_jobs(n_jobs)
     check_function("progress", progress)
     n_draws, n_splits = check_count("n_draws", n_draws), check_count("n_splits", n_splits, 0)
-    model = None if clusterer is None else clone(_check_clusterer(clusterer), safe=False)
+    model = (
+        None if clusterer is None else _more_starts(clone(_check_clusterer(clusterer), safe=False))
+    )
     if model is not None and isinstance(X, PairSpace):
         model = of_distances(model)
     pairwise, metric = _how_compared(model, metric, isinstance(X, PairSpace))
@@ -252,6 +259,17 @@ def _check_clusterer(clusterer: Any) -> Any:
             "the clusterer goes first, and finished labels third: stability(None, X, labels)."
         )
     return clusterer
+
+
+def _more_starts(model: Any) -> Any:
+    """The clusterer with several starts where it leaves their number open.
+
+    A single start of k-means may end far from the best, in the clustering as in its draws.
+    """
+    name = f"{prefix_of(model)}n_init"
+    if isinstance(model.get_params().get(name), str):
+        return model.set_params(**{name: STARTS})
+    return model
 
 
 def _how_compared(model: Any, metric: str | None, distances: bool) -> tuple[bool, str]:

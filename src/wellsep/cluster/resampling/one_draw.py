@@ -12,16 +12,15 @@ from sklearn.pipeline import Pipeline
 
 from wellsep._checks.arrays import UndefinedIndex
 from wellsep._text.sentences import count, shown
-from wellsep.cluster.fitting import fit_labels, weight_params
-from wellsep.cluster.k_choice.evidence import cut_rows
+from wellsep.cluster.fitting import cut_rows, fit_labels, weight_params
 from wellsep.cluster.k_choice.prediction_strength import (
-    PRECOMPUTED,
     distances_between,
     nearest_clusters,
     split_strengths,
 )
 from wellsep.cluster.membership import most_voted
 from wellsep.cluster.worker_processes import in_workers
+from wellsep.compute.metrics.table import PRECOMPUTED
 from wellsep.compute.statistics.contingency import best_jaccards, own_jaccards
 from wellsep.compute.statistics.neighbour_graph import smallest
 from wellsep.partitions import encode

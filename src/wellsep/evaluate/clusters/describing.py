@@ -23,10 +23,10 @@ from wellsep.evaluate.clusters.features import Columns, compare, read_columns
 from wellsep.evaluate.clusters.objects import object_details
 from wellsep.evaluate.clusters.rules import MOST_OBJECTS, Rule, find_rule, in_words
 from wellsep.indices import cfq_clusters, dbcv_clusters
+from wellsep.indices.centroid import BORDERLINE
 from wellsep.partitions import VALUE_POLICIES, Partitions, encode
 from wellsep.spaces.classical_scaling import has_columns
 
-BORDERLINE = 0.1  # share of half the distance of two means
 MOST_FOR_DBCV = 20_000  # objects
 MOST_NEGATIVE = 0.2  # share of negative silhouette widths from which X may be the wrong columns
 OTHER_COLUMNS = (
