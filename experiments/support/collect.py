@@ -29,7 +29,7 @@ from experiments.ace.archive import Entry, names
 from wellsep.compute.statistics import contingency
 from wellsep.evaluate import ranks as ranking
 from wellsep.evaluate.clusters import support
-from wellsep.evaluate.vote import weights as votes
+from wellsep.evaluate.vote import answer as votes
 
 HERE = Path(__file__).parent
 TABLE = HERE / "clusters.csv.gz"

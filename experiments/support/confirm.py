@@ -26,7 +26,7 @@ from experiments.support.calibrate import BANDS, SHIPPED, bands, brier, reliabil
 from experiments.support.collect import BEST, CLASS, HERE, LEAST
 from wellsep.compute.statistics import contingency
 from wellsep.evaluate.clusters import agreed, support
-from wellsep.evaluate.vote import weights as votes
+from wellsep.evaluate.vote import answer as votes
 
 RESULT = HERE / "confirmed.csv"
 NEAR = 0.15  # how far a band may lie from what the map says

@@ -7,8 +7,14 @@ import pytest
 from golden import read_arrays, read_json
 from scipy import stats
 
-from wellsep.evaluate.ace_method.groups import dbscan, density_groups, hdbscan, row_distances
-from wellsep.evaluate.ace_method.links import hits, pagerank
+from wellsep.evaluate.ace_method.groups import (
+    dbscan,
+    density_groups,
+    hdbscan,
+    hits,
+    pagerank,
+    row_distances,
+)
 from wellsep.evaluate.ranks import average_ranks, kendall, spearman, tied_classes
 
 

@@ -19,7 +19,7 @@ from wellsep.evaluate import (
 from wellsep.evaluate.certainty.confidence import summarise
 from wellsep.evaluate.certainty.draws import draw_halves
 from wellsep.evaluate.certainty.half_samples import score_halves
-from wellsep.evaluate.vote import weights
+from wellsep.evaluate.vote import answer as weights
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
 from wellsep.spaces.dip_half_samples import half_dips

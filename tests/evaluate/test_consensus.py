@@ -7,7 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank, consensus
-from wellsep.evaluate.vote import weights
+from wellsep.evaluate.vote import answer as weights
 from wellsep.runs import Run, Runs
 
 # n = 6; d is a under other names. ARI(a, b): 2 pairs in common, 6 and 3 pairs, chance 6·3/15 = 1.2,

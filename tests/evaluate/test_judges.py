@@ -7,7 +7,7 @@ import pytest
 
 import wellsep as ws
 from wellsep.evaluate import NothingToRank
-from wellsep.evaluate.vote.weights import k_varies
+from wellsep.evaluate.vote.answer import k_varies
 from wellsep.records import AceResult, Consensus, Judgement
 from wellsep.runs import Runs
 

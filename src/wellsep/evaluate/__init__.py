@@ -7,10 +7,9 @@ from wellsep.evaluate.certainty.confidence import RankConfidence, rank_confidenc
 from wellsep.evaluate.clusters.describing import describe_clusters
 from wellsep.evaluate.clusters.description import ClusterDescription
 from wellsep.evaluate.clusters.objects import PartitionDetails, partition_details
-from wellsep.evaluate.clusters.tree import resolution_tree
-from wellsep.evaluate.clusters.tree_record import ResolutionTree
-from wellsep.evaluate.embeddings import EmbeddingRanking, rank_embeddings
-from wellsep.evaluate.judgement import Judgement
+from wellsep.evaluate.clusters.tree import ResolutionTree, resolution_tree
+from wellsep.evaluate.embeddings import EmbeddingRanking
+from wellsep.evaluate.judgement import Judgement, rank_embeddings
 from wellsep.evaluate.judging import judge
 from wellsep.evaluate.options import Ace
 from wellsep.evaluate.ranking import Ranking, rank
@@ -20,8 +19,7 @@ from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.truth import Agreement, agreement
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import consensus
-from wellsep.evaluate.vote.merged_partition import ConsensusPartition
-from wellsep.evaluate.vote.merging import consensus_partition
+from wellsep.evaluate.vote.merging import ConsensusPartition, consensus_partition
 from wellsep.evaluate.words.verdict import Verdict
 
 __all__ = [

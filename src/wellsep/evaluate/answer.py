@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import listing
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.partitions import Classes
-from wellsep.runs.folder_names import best_first
+from wellsep.runs.folder_names import best_first, natural_key
+
+BASELINES = {
+    "own_space": "Own-space scores (each partition in the space it was made in)",
+    "mean_admitted": "Mean scores over the spaces that pass",
+    "mean_all": "Mean scores over all spaces",
+    "input": "Input scores (the data that the runs were made from)",
+    "ace": "ACE",
+    "consensus": "Agreement with the other runs, weighed by ACE (consensus)",
+    "plain_consensus": "Mean agreement with the other runs (plain consensus, ARI)",
+    "plain_consensus_nmi": "Mean NMI with the other runs",
+}
+SCORED = ("own_space", "mean_admitted", "mean_all", "input")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,6 +43,8 @@ class Answer(Result):
         Number of clusters, and share of the objects that they hold, where known.
     notes : sentences on what was unusual
     """
+
+    in_draws: ClassVar[str] = ""  # what half of the runs do in each draw
 
     classes: Classes
     distinct_scores: np.ndarray
@@ -82,3 +98,31 @@ class Answer(Result):
         """(D,) positions of the distinct partitions, best first; of equal ones the first."""
         first = np.unique(self.classes.of[self.order], return_index=True)[1]
         return self.order[np.sort(first)]
+
+    def compare(self, baselines: Mapping[str, np.ndarray], judge: str) -> Iterator[str]:
+        """Say what each baseline picks, next to the answer."""
+        place = self.rank
+        for name, scores in baselines.items():
+            if name == "mean_all" and np.array_equal(scores, baselines["mean_admitted"]):
+                continue
+            pick = np.flatnonzero(self.ranks_by(scores) == 1)
+            verb = "pick" if name in SCORED else "picks"
+            if (place[pick] == 1).any():
+                yield f"{BASELINES[name]} {verb} the same."
+            else:
+                chosen = named(self.partitions, pick)
+                yield f"{BASELINES[name]} {verb} {chosen}, which {judge} ranks {place[pick].min()}."
+
+
+def named(names: Sequence[str], which: Iterable[int]) -> str:
+    """Quoted names, sorted naturally."""
+    return listing(map(repr, sorted((names[i] for i in which), key=natural_key)))
+
+
+def describe_coverage(share: float, noise: str | None) -> str:
+    """Say how much of the data the best partition puts into clusters, and what the rest costs."""
+    cost = "which lowers its scores" if noise == "penalize" else "which is not scored"
+    return (
+        f"It puts {share:.0%} of the objects into clusters and calls the other {1 - share:.0%} "
+        f"noise, {cost}."
+    )

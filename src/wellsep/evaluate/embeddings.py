@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import count, listing, rows_of
+from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ranks import rank_correlation, ranks
+from wellsep.evaluate.scores import Scores
+from wellsep.partitions import Classes
 from wellsep.runs.folder_names import best_first
-
-if TYPE_CHECKING:
-    from wellsep.evaluate.ace_method.answer import AceResult
-    from wellsep.evaluate.judgement import Judgement
-    from wellsep.evaluate.scores import Scores
-    from wellsep.partitions import Classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,60 +177,14 @@ class EmbeddingRanking(Result):
         return rows_of(self.columns() | {"copies": [list(self.copies[i]) for i in self.order]})
 
 
-def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
-    """Rank the embeddings of a judgement by how far their scores agree with the vote.
-
-    An embedding has a score for every clustering. The clusterings vote for each other without any
-    embedding (:func:`wellsep.consensus`, by ARI). The order of the embeddings is that of the rank
-    correlation between these scores and the votes. Where the votes are all the same, the ranking
-    that was decided takes their place. The dip test does not change the order: it is shown as
-    `admitted`. Embeddings that agree can be wrong together.
-
-    Parameters
-    ----------
-    judgement : Judgement
-        From :func:`wellsep.judge`.
-
-    Returns
-    -------
-    EmbeddingRanking
-        Also ``judgement.embeddings``.
-
-    References
-    ----------
-    RankMe: Garrido, Balestriero, Najman & LeCun (2023), ICML. α-ReQ: Agrawal, Mondal, Ghosh &
-    Richards (2022), NeurIPS.
-
-    Examples
-    --------
-    >>> import numpy as np, wellsep as ws
-    >>> from wellsep.evaluate import rank_embeddings
-    >>> rng = np.random.default_rng(0)
-    >>> truth = np.repeat([0, 1, 2], 40)
-    >>> good = rng.normal(0, 1, (120, 2)) + 6 * np.eye(3)[truth, :2]
-    >>> spaces = {"good": good, "noise": rng.normal(size=(120, 2))}
-    >>> some = truth.copy()
-    >>> some[::5] = 0
-    >>> labels = {"three": truth, "most": some, "two": truth > 0, "random": truth[::-1] % 2}
-    >>> found = rank_embeddings(ws.judge(ws.Runs.from_parts(spaces, labels), n_draws=0))
-    >>> found.best, found.favourite
-    ('good', ('three', 'two'))
-    """
-    from wellsep.evaluate.judgement import Judgement
-
-    check_kind("judgement", judgement, Judgement, "make one with judge")
-    scores, result = judgement.scores, judgement.by_ace
-    if result is None:
-        raise ValueError(
-            "judgement must have embeddings, got labels only; judge runs with their embeddings."
-        )
+def embeddings_of(
+    scores: Scores, result: AceResult, vote: np.ndarray | None, decided: np.ndarray
+) -> EmbeddingRanking:
+    """Rank the embeddings by how far their scores agree with a vote, both (M,), or the ranking."""
     first = result.classes.first
     matrix = scores.oriented(result.index)[:, first]
     kind = result.options.correlation
-    plain = judgement.answers.get("plain_consensus", {}).get("ari")
-    vote = None if plain is None else plain.scores
     votes = np.full(len(first), np.nan) if vote is None else vote[first]
-    decided = judgement.ranking.score[first]
     known = np.isfinite(matrix)
     liked = np.where(known, matrix, -np.inf).argmax(axis=1)
     own = scores.values[result.index][:, first]
@@ -254,7 +204,7 @@ def rank_embeddings(judgement: Judgement) -> EmbeddingRanking:
         n_objects=scores.n_objects,
         dims=freeze(np.full(len(rows), -1) if scores.dims is None else scores.dims),
         agreement=freeze([rank_correlation(kind, row, votes) for row in matrix]),
-        agreement_ranking=freeze([rank_correlation(kind, row, decided) for row in matrix]),
+        agreement_ranking=freeze([rank_correlation(kind, row, decided[first]) for row in matrix]),
         admitted=freeze(admitted),
         why=why,
         dip=freeze(unknown if dip is None else dip.statistic),

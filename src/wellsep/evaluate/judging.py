@@ -29,15 +29,14 @@ from wellsep.evaluate.clusters.describing_best import describe_best
 from wellsep.evaluate.clusters.judged import JudgedClusters, judge_clusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, object_details
 from wellsep.evaluate.judgement import Judgement
-from wellsep.evaluate.kept_codes import KeptCodes
+from wellsep.evaluate.kept_codes import MOST_DRAWN, KeptCodes
 from wellsep.evaluate.options import Ace, Options, Progress, VoteOptions, as_ace
 from wellsep.evaluate.problem import Problem
 from wellsep.evaluate.scores import Coordinates, NothingToRank, Scores
-from wellsep.evaluate.scoring.spaces import N_PLOTTED, score_spaces
+from wellsep.evaluate.scoring.spaces import score_spaces
 from wellsep.evaluate.structure import structure_of
-from wellsep.evaluate.vote.answer import Consensus
+from wellsep.evaluate.vote.answer import Consensus, k_varies, vote_weights
 from wellsep.evaluate.vote.ballot import hold_vote, plain_votes, refuse_too_few, vote_by_ace
-from wellsep.evaluate.vote.weights import k_varies, vote_weights
 from wellsep.indices.index_names import IndexSpec
 from wellsep.spaces.drawing_planes import drawn_objects, lay_out
 
@@ -351,7 +350,7 @@ def _describe(
 def _codes(problem: Problem, scores: Scores, contenders: list[int]) -> KeptCodes | None:
     """Clusters of the drawn objects, and of all objects where a partition comes first."""
     drawn = scores.plot_coordinates
-    objects = drawn_objects(scores.n_objects, N_PLOTTED) if drawn is None else drawn.objects
+    objects = drawn_objects(scores.n_objects, MOST_DRAWN) if drawn is None else drawn.objects
     return KeptCodes.keep(problem.distinct, objects, contenders)
 
 

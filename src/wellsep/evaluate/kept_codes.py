@@ -12,6 +12,7 @@ from wellsep._files.records import Record, freeze
 from wellsep.partitions import Partitions, is_noise
 
 MOST_BYTES = 50_000_000
+MOST_DRAWN = 2000  # objects, where none are drawn already
 
 
 @dataclass(frozen=True, eq=False)

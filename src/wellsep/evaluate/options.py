@@ -26,8 +26,7 @@ from wellsep._checks.values import (
 )
 from wellsep._files.records import Record
 from wellsep._text.sentences import shown
-from wellsep.evaluate.ace_method.groups import TIE
-from wellsep.evaluate.ace_method.links import LINKS
+from wellsep.evaluate.ace_method.groups import LINKS, TIE
 from wellsep.evaluate.ranks import CORRELATIONS
 from wellsep.indices.external import AGREEMENTS
 from wellsep.indices.index_names import IndexSpec, ParsedIndex, is_pair, parse_indices

@@ -16,11 +16,10 @@ from wellsep._checks.arrays import (
 from wellsep._checks.values import check_items, check_kind, check_mapping
 from wellsep._files.records import Result, freeze
 from wellsep._text.sentences import need_pandas
-from wellsep.evaluate.ace_method.answer import AceResult
+from wellsep.evaluate.ace_method.answer import AceResult, explain_ace, explain_spaces
 from wellsep.evaluate.certainty.confidence import RankConfidence
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
-from wellsep.evaluate.words.explanation import explain_ace, explain_vote
 from wellsep.partitions import Classes
 
 
@@ -198,9 +197,29 @@ class Ranking(Result):
 
     def sentences(self) -> Iterator[str]:
         """Say which spaces were left out and why, which group decided, how certain it is."""
-        if isinstance(self.result, AceResult):
-            return iter(explain_ace(self.result, self.confidence, self.votes))
-        return iter(explain_vote(self.result, self.ace, self.confidence, self.votes))
+        answer, sure = self.result, self.confidence
+        if isinstance(answer, AceResult):
+            missing = "How often each run is best was not computed (rank_confidence, or --draws)."
+            told = (missing,) if sure is None else sure.beside(answer)
+            return iter(explain_ace(answer, self.votes, told))
+        return self._explain_vote(answer)
+
+    def _explain_vote(self, vote: Consensus) -> Iterator[str]:
+        """Explain a vote that decides, one paragraph per step, and how ACE weighed it."""
+        yield from vote.sentences()
+        baselines: dict[str, np.ndarray] = {}
+        if self.ace is not None:
+            first, *others = explain_spaces(self.ace)
+            yield from (f"ACE, the first judge: {first}", *others)
+            baselines = {"ace": self.ace.scores, **self.ace.baselines}
+        if vote.n_distinct == 1:  # nothing was ranked
+            return
+        if compared := " ".join(vote.compare({**baselines, **self.votes}, "the vote")):
+            yield compared
+        if self.confidence is None:
+            yield "How often each run is best was not computed (--draws)."
+        else:
+            yield " ".join(("How sure:", *self.confidence.beside(vote)))
 
     def _printed(self) -> tuple[str, ...]:
         return self.result._printed()

@@ -1,4 +1,4 @@
-"""AceResult: ACE's answer as one frozen record."""
+"""AceResult: ACE's answer as one frozen record, and its sentences."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wellsep._files.records import Record
-from wellsep.evaluate.answer import Answer
+from wellsep._text.sentences import cell, count, listing
+from wellsep.evaluate.answer import Answer, describe_coverage, named
 from wellsep.evaluate.options import Ace
 from wellsep.runs.folder_names import best_first, natural_key
+
+TOGETHER = "All judges can be wrong together: runs that share a mistake agree on it."
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,7 @@ class AceResult(Answer, row_names="partition"):
     notes : sentences on what was unusual
     """
 
+    in_draws: ClassVar[str] = "choose the spaces"
     _facts: ClassVar[tuple[str, ...]] = (
         "index",
         "partitions",
@@ -177,16 +181,241 @@ class AceResult(Answer, row_names="partition"):
 
     def sentences(self) -> Iterator[str]:
         """Say which spaces were left out and why, and which group decided."""
-        from wellsep.evaluate.words.explanation import explain_ace
-
-        yield from explain_ace(self)
+        yield from explain_ace(self, {}, ("How often each run is best was not computed "
+                                          "(rank_confidence, or --draws).",))  # fmt: skip
 
     def _printed(self) -> tuple[str, ...]:
-        from wellsep.evaluate.words.explanation import best_in_words
-
         return (" ".join(best_in_words(self)),)
 
     @property
     def heading(self) -> str:
         """What stands above the table in a notebook."""
         return f"ACE by {self.index}"
+
+    @property
+    def mean_correlation(self) -> float | None:
+        """Mean rank correlation of the winning spaces; None if a single space won."""
+        if self.winner.won_by != "group" or len(self.winner.spaces) < 2:
+            return None
+        between = _among_winners(self, self.groups.agreement)
+        return float(between[np.triu_indices(len(between), 1)].mean())
+
+
+def _among_winners(result: AceResult, matrix: Any) -> np.ndarray:
+    """The part of an (R, R) matrix that the winning spaces have."""
+    local = [result.screen.retained.index(i) for i in result.winner.spaces]
+    part: np.ndarray = matrix[np.ix_(local, local)]
+    return part
+
+
+def explain_ace(
+    result: AceResult, votes: Mapping[str, np.ndarray], how_sure: Iterable[str]
+) -> list[str]:
+    """Explain the answer, one paragraph per step; ``how_sure`` ends the last one."""
+    baselines = [*result.compare({**result.baselines, **votes}, "ACE")]
+    answer = (
+        best_in_words(result),
+        [*baselines, TOGETHER] if votes else baselines,
+        (*_agreement_of_winners(result), *how_sure),
+    )
+    return [*explain_spaces(result), *_paragraphs(answer)]
+
+
+def explain_spaces(result: AceResult) -> list[str]:
+    """How ACE came to the spaces that answer, one paragraph per step."""
+    steps = (
+        _question(result),
+        _multimodality(result),
+        result.notes,
+        _undefined(result),
+        _agreement(result),
+        _groups(result),
+        _winner(result),
+    )
+    return _paragraphs(steps)
+
+
+def _paragraphs(steps: Iterable[Iterable[str]]) -> list[str]:
+    return [paragraph for step in steps if (paragraph := " ".join(step))]
+
+
+def _question(result: AceResult) -> Iterator[str]:
+    turned = "" if result.direction > 0 else ", negated because smaller is better"
+    different = ""
+    if len(result.classes) < len(result.partitions):
+        different = f" ({len(result.classes)} different ones, equal ones count once)"
+    yield (
+        f"{count(len(result.partitions), 'partition')}{different} were judged in "
+        f"{count(len(result.spaces), 'space')} by {result.index}{turned}."
+    )
+
+
+def _multimodality(result: AceResult) -> Iterator[str]:
+    if not result.dip:
+        yield "The dip test was left out (dip=False), so every space is used."
+    elif len(result.untested) == len(result.spaces):
+        yield "The dip test is undefined in every space, so every space is used."
+    elif result.screen.none_passed:
+        yield (
+            "No space passes the dip test for more than one mode "
+            f"(Holm, level {result.options.dip_alpha:g}): either there are no clusters, or they "
+            "do not show along the tested direction. All spaces are kept; read the answer with "
+            "care, next to the mean scores."
+        )
+    else:
+        gone = sorted(
+            (d for d in result.dropped if d.step == "dip"), key=lambda d: natural_key(d.space)
+        )
+        untested = result.untested
+        passed = len(result.spaces) - len(gone) - len(untested)
+        yield (
+            f"{passed} of {count(len(result.spaces), 'space')} "
+            f"{'passes' if passed == 1 else 'pass'} the dip test for more than one "
+            f"mode (Holm, level {result.options.dip_alpha:g})."
+        )
+        if untested:
+            yield f"The test is undefined in {listing(map(repr, untested))}; they stay."
+        if gone:
+            names = listing(f"{d.space!r} ({d.reason.partition('(')[2]}" for d in gone)
+            yield f"Left out, because the test cannot rule out a single mode there: {names}."
+    constant = [d.space for d in result.dropped if d.step == "constant"]
+    if constant:
+        yield (
+            f"Left out, because every partition scores the same there: "
+            f"{listing(map(repr, sorted(constant, key=natural_key)))}."
+        )
+
+
+def _undefined(result: AceResult) -> Iterator[str]:
+    if not result.undefined:
+        return
+    space, partition, reason = min(result.undefined)
+    yield (
+        f"{count(len(result.undefined), 'score')} of {len(result.spaces) * len(result.partitions)} "
+        f"{'is' if len(result.undefined) == 1 else 'are'} undefined and count as the worst score "
+        f"({result.undefined_value:.4g}) in means; a partition without any score is ranked last. "
+        f"For instance {partition!r} in {space!r}: "
+        f"{reason.rstrip('.')}."
+    )
+
+
+def _agreement(result: AceResult) -> Iterator[str]:
+    if result.groups.agreement is None or result.groups.edges is None:
+        last = result.spaces[result.screen.retained[0]]
+        yield f"One space is left, {last!r}; its scores are ACE's answer."
+        return
+    n = len(result.screen.retained)
+    edges = int(np.count_nonzero(np.triu(result.groups.edges, 1)))
+    name = result.options.correlation.capitalize()
+    if result.groups.adjusted is None:
+        rule = "no test" if result.options.alpha is None else "two partitions allow no test"
+    else:
+        rule = f"one-sided, Holm, level {result.options.alpha:g}"
+    yield (
+        f"{edges} of {count(n * (n - 1) // 2, 'pair')} of the {n} spaces left "
+        f"{'ranks' if edges == 1 else 'rank'} the partitions alike ({name}, {rule})."
+    )
+
+
+def _groups(result: AceResult) -> Iterator[str]:
+    if result.groups.agreement is None:
+        return
+    if not result.groups.members:
+        yield "No two spaces form a group."
+        return
+    sizes = sorted((len(group) for group in result.groups.members), reverse=True)
+    spaces = f"{listing(map(str, sizes))} {'space' if sizes == [1] else 'spaces'}"
+    how = "by the outlier rule, since density alone shows none" if result.groups.fallback else ""
+    yield f"They form {count(len(sizes), 'group')} of {spaces}{', ' if how else ''}{how}."
+    if len(result.groups.subgroups) > len(result.groups.members):
+        fine = listing(
+            map(str, sorted((len(s.members) for s in result.groups.subgroups), reverse=True))
+        )
+        yield f"The scores themselves split large groups further: {fine}."
+    if result.groups.outliers:
+        yield f"In no group: {named(result.spaces, result.groups.outliers)}."
+
+
+def _winner(result: AceResult) -> Iterator[str]:
+    if result.winner.won_by == "single space":
+        return
+    names, weights = result.heaviest_spaces
+    shown = [f"{n!r} (weight {w:.2g})" for n, w in zip(names, weights, strict=True)]
+    if result.winner.won_by == "outlier":
+        yield f"Space {listing(map(repr, names))} outside the groups gives the answer:"
+        if result.winner.test:
+            yield (
+                "its mean score is larger than the best group's "
+                f"(paired t-test, p = {result.winner.test['pvalue']:.3g})."
+            )
+        else:
+            yield "there is no group, and its mean score is the largest."
+        return
+    mean = result.groups.subgroups[result.winner.subgroups[0]].mean
+    if len(result.winner.subgroups) > 1:
+        n = len(result.winner.subgroups)
+        yield f"{n} groups tie with the largest mean score ({mean:.4g}) and share"
+        yield f"the answer: {listing(shown)}."
+    elif len(result.groups.subgroups) == 1:
+        yield f"ACE's scores are the weighted mean of those in {listing(shown)}."
+    else:
+        others = [
+            s.mean
+            for i, s in enumerate(result.groups.subgroups)
+            if i not in result.winner.subgroups
+        ]
+        yield (
+            f"The group with the largest mean score ({mean:.4g}; next {max(others):.4g}) wins: "
+            f"{listing(shown)}."
+        )
+    if result.winner.test:
+        yield (
+            "A space outside has a larger mean, but not significantly "
+            f"(paired t-test, p = {result.winner.test['pvalue']:.3g})."
+        )
+
+
+def best_in_words(result: AceResult) -> Iterator[str]:
+    """Say which partition is best, and which is next."""
+    scores = result.defined_scores
+    place = result.rank
+    first = np.flatnonzero(place == 1)
+    best = named(result.partitions, first)
+    top = scores[first[0]]
+    if len(first) > 1 and result.classes.equal_to(first[0])[first].all():
+        yield f"Best: {best}, the same partition (score {top:.4g})."
+    else:
+        tied = ", tied" if len(first) > 1 else ""
+        yield f"Best{tied}: {best} (score {top:.4g})."
+    if len(first) < len(place):
+        second = np.flatnonzero(place == place[place > 1].min())
+        names = named(result.partitions, second)
+        yield f"Next: {names} ({cell(scores[second].max())})."
+    if result.coverage is not None:
+        low = [i for i in np.flatnonzero(place == 1) if result.coverage[i] < 1]
+        if low:
+            yield describe_coverage(min(result.coverage[i] for i in low), result.noise)
+
+
+def _agreement_of_winners(result: AceResult) -> Iterator[str]:
+    mean = result.mean_correlation
+    if mean is not None:
+        linked = int(np.count_nonzero(np.triu(_among_winners(result, result.groups.edges), 1)))
+        n = len(result.winner.spaces)
+        pairs = count(n * (n - 1) // 2, "pair")
+        tested = (
+            "" if result.groups.adjusted is None else f", {linked} of their {pairs} significantly"
+        )
+        if mean < 0:
+            yield (
+                "How sure: the winning spaces rank the partitions in opposite ways (mean "
+                f"correlation {mean:.2f}); the answer is an average of them."
+            )
+        else:
+            yield (
+                f"How sure: the winning spaces agree with a mean correlation of {mean:.2f}{tested}."
+            )
+        if not linked and mean >= 0:
+            yield "So they count alike, and their agreement may be chance."
+    else:
+        yield "How sure: one space alone gives the answer, and no other confirms it."

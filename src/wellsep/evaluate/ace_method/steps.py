@@ -26,6 +26,7 @@ from wellsep.evaluate.ace_method.baselines import (
     passing_spaces,
 )
 from wellsep.evaluate.ace_method.groups import (
+    LINKS,
     TIE,
     Grouping,
     dbscan,
@@ -33,7 +34,6 @@ from wellsep.evaluate.ace_method.groups import (
     renumber,
     row_distances,
 )
-from wellsep.evaluate.ace_method.links import LINKS
 from wellsep.evaluate.options import Ace, Settings
 from wellsep.evaluate.ranks import CORRELATIONS, RankAgreement, tied_classes, tied_rows
 from wellsep.evaluate.scores import NothingToRank, Scores

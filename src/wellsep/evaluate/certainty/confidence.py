@@ -16,6 +16,7 @@ import numpy as np
 from wellsep._checks.arrays import check_count
 from wellsep._checks.values import check_kind
 from wellsep._files.records import Result, freeze
+from wellsep._text.sentences import listing
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.compute.statistics.half_sample_tables import count_by_group
 from wellsep.evaluate.ace_method.answer import AceResult
@@ -34,12 +35,11 @@ from wellsep.evaluate.options import Calling, Progress
 from wellsep.evaluate.ranks import ranks_with_gaps
 from wellsep.evaluate.scores import NothingToRank, Scores
 from wellsep.evaluate.scoring.workers import Team, over_spaces, tell
-from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
+from wellsep.evaluate.vote.answer import Consensus, mean_agreement, vote_weights
 from wellsep.indices.external import adjusted_rand
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs
-from wellsep.runs.folder_names import best_first
+from wellsep.runs.folder_names import best_first, natural_key
 
 FEWEST_RUNS = 5  # that choose the spaces in a draw; fewer cannot agree significantly
 LEVEL = 0.9  # share of the draws that an interval covers
@@ -111,6 +111,40 @@ class RankConfidence(Result, row_names="partition"):
             f"Over {self.n_draws} half-samples of the objects, {self.partitions[at]!r} is best in "
             f"{self.probability_best[at]:.0%} (rank {low:g} to {high:g} in {self.level:.0%})."
         )
+        yield from self.notes
+
+    def beside(self, answer: Answer) -> Iterator[str]:
+        """Say how often the best partition of an answer stays the best, and which is otherwise."""
+        chance = self.probability_best
+        place = answer.rank
+        often = best_first(-chance, answer.partitions)
+        best = next(i for i in often if place[i] == 1)
+        low, high = self.interval[best]
+        also = " that also leave out spaces" if self.spaces_left_out else ""
+        if self.runs_per_draw:
+            voters = f"let {self.runs_per_draw} different partitions {answer.in_draws}"
+            also += f" and {voters}" if also else f" that {voters}"
+        yield (
+            f"Over {self.n_draws} half-samples of the objects{also}, "
+            f"{answer.partitions[best]!r} is best in {chance[best]:.0%} of them "
+            f"(rank {low:g} to {high:g} in {self.level:.0%})."
+        )
+        equal = answer.classes.equal_to(best)
+        rival = next(i for i in often if not equal[i])
+        if chance[rival] > chance[best]:
+            yield f"{answer.partitions[rival]!r} is best more often, in {chance[rival]:.0%}."
+        elif chance[rival] > 0:
+            yield f"Next is {answer.partitions[rival]!r} with {chance[rival]:.0%}."
+        outside = (place < self.interval[:, 0]) | (place > self.interval[:, 1])
+        if outside.any():
+            there = (answer.partitions[i] for i in np.flatnonzero(outside))
+            names = listing(map(repr, sorted(there, key=natural_key)), most=4)
+            few = outside.sum() == 1
+            yield (
+                f"The rank of {names} lies outside the interval of "
+                f"{'its' if few else 'their'} ranks in the draws: with other objects, spaces or "
+                "runs it would be another."
+            )
         yield from self.notes
 
 

@@ -65,7 +65,7 @@ def better_half(rank: np.ndarray, weights: np.ndarray, run: int) -> Voters:
 
     Runs that tie with the last of them belong to it too, so that no name decides. ``rank`` and
     ``weights`` are those of the distinct partitions; near copies share a weight, see
-    :func:`wellsep.evaluate.vote.weights.vote_weights`.
+    :func:`wellsep.evaluate.vote.answer.vote_weights`.
 
     >>> better_half(np.array([1, 2, 3, 4, 4]), np.array([1, 1, 0.5, 0.5, 1]), 0).runs.tolist()
     [1, 2]

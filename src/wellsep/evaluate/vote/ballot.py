@@ -15,9 +15,8 @@ from wellsep.evaluate.ace_method.answer import AceResult
 from wellsep.evaluate.ace_method.groups import TIE
 from wellsep.evaluate.options import Computing, VoteOptions
 from wellsep.evaluate.scores import NothingToRank
-from wellsep.evaluate.vote import weights as weighing
-from wellsep.evaluate.vote.answer import Consensus
-from wellsep.evaluate.vote.weights import mean_agreement, vote_weights
+from wellsep.evaluate.vote import answer as weighing
+from wellsep.evaluate.vote.answer import Consensus, mean_agreement, vote_weights
 from wellsep.indices.external import AGREEMENTS
 from wellsep.partitions import Classes, Partitions
 from wellsep.runs import Runs

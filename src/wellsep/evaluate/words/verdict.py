@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from wellsep._files.records import Result
 from wellsep._text.sentences import count, listing
-from wellsep.evaluate.words.explanation import describe_coverage, mean_correlation
-from wellsep.evaluate.words.facts import (
-    ALONE,
-    APART,
-    ASIDE,
-    CERTAIN,
-    COVERED,
-    FEW_RUNS,
-    FEW_SPACES,
-    LITTLE,
-    NOTHING,
-    Facts,
-)
+from wellsep.evaluate.answer import describe_coverage
+from wellsep.evaluate.ranking import Ranking
+from wellsep.evaluate.structure import Structure
+from wellsep.evaluate.vote.answer import Consensus
+from wellsep.runs.folder_names import natural_key
 
-if TYPE_CHECKING:
-    from wellsep.evaluate.judgement import Judgement
+# Thresholds, measured on open experiments; the guide says how.
+NOTHING, LITTLE = 0.05, 0.12  # silhouette above that of a cloud without structure
+APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a word
+SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
+SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
+ALONE = 0.75  # support under which a partition stands alone
+CERTAIN, PROBABLE = 0.9, 0.6  # share of the draws in which the answer comes first
+COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
+FEW_RUNS, FEW_SPACES, MANY_K = 5, 5, 3
 
 KINDS = ("nothing to cluster", "judges disagree", "practically tied", "stands alone", "clear")
 
@@ -69,7 +69,7 @@ class Verdict(Result):
         yield from (self.headline, *self.second, self.next)
 
 
-def verdict(judgement: Judgement) -> Verdict:
+def verdict(ranking: Ranking, vote: Consensus | None, structure: Structure | None) -> Verdict:
     """Say what a judgement comes to: is there an answer, how certain is it, what to do next.
 
     Five kinds are asked for in this order, and the first that holds makes the headline: nothing to
@@ -78,8 +78,12 @@ def verdict(judgement: Judgement) -> Verdict:
 
     Parameters
     ----------
-    judgement : Judgement
-        From :func:`wellsep.judge`.
+    ranking : Ranking
+        Of a judgement.
+    vote : Consensus, optional
+        The vote of its partitions, whoever decides.
+    structure : Structure, optional
+        How much clearer the partitions are than k-means on a cloud.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def verdict(judgement: Judgement) -> Verdict:
     >>> found.headline
     "Both runs found the same clustering, 'again' (K = 2), so there is nothing to choose between."
     """
-    case = _Words(judgement)
+    case = _Words(ranking, vote, structure)
     holds = {
         "nothing to cluster": case.nothing,
         "judges disagree": case.disagree,
@@ -121,6 +125,167 @@ def verdict(judgement: Judgement) -> Verdict:
     return Verdict(kind, headline, second, case.say_next(kind), case.to_dict())
 
 
+class Facts:
+    """The facts of one judgement."""
+
+    def __init__(
+        self, ranking: Ranking, vote: Consensus | None, structure: Structure | None
+    ) -> None:
+        self.ranking, self.vote, self.structure = ranking, vote, structure
+        self.ace = ranking.by_ace
+        self.best = ranking.best
+        self.at = ranking.names.index(self.best)
+        self.sure = ranking.confidence
+        self.by_vote = ranking.judge == "consensus"
+        self.n_distinct = len(self.ranking.classes)
+        self.unanimous = self.n_distinct == 1
+
+    @property
+    def gain(self) -> float | None:
+        """How much clearer the partitions are than k-means on a cloud; None if not tested."""
+        return None if self.structure is None else self.structure.gain
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there is nothing to cluster."""
+        return self.gain is not None and self.gain < NOTHING
+
+    @cached_property
+    def picks(self) -> dict[str, tuple[int, ...]]:
+        """Judge → the partitions it puts first."""
+        found = {}
+        if self.ace is not None:
+            found["ace"] = tuple(np.flatnonzero(self.ace.rank == 1).tolist())
+        if self.vote is not None:
+            found["consensus"] = tuple(np.flatnonzero(self.vote.rank == 1).tolist())
+        return found
+
+    @cached_property
+    def between(self) -> float | None:
+        """ARI of the two judges' picks; the largest where a judge has several."""
+        if self.vote is None or len(self.picks) < 2:
+            return None
+        own = self.vote.classes.of
+        rows, columns = own[list(self.picks["ace"])], own[list(self.picks["consensus"])]
+        return float(self.vote.agreement[np.ix_(rows, columns)].max())
+
+    @property
+    def disagree(self) -> bool:
+        """Whether ACE and the consensus pick different partitions."""
+        return self.between is not None and self.between < APART
+
+    @cached_property
+    def likeness(self) -> np.ndarray:
+        """(M,) ARI of each partition with the best one."""
+        if self.vote is None:
+            return np.ones(len(self.ranking.names))
+        own = self.vote.classes.of
+        found: np.ndarray = self.vote.agreement[own[self.at], own]
+        return found
+
+    @property
+    def same(self) -> np.ndarray:
+        """(M,) whether a partition is the answer or nearly so."""
+        found: np.ndarray = self.likeness >= SAME
+        return found
+
+    @property
+    def equal(self) -> np.ndarray:
+        """(M,) whether a partition is the answer itself, whatever its clusters are called."""
+        return self.ranking.classes.equal_to(self.at)
+
+    @cached_property
+    def close(self) -> np.ndarray:
+        """(M,) whether the draws move the score by more than its gap to the best."""
+        gap = self.ranking.score[self.at] - self.ranking.score
+        spread = 0.0 if self.sure is None or self.sure.gap_sd is None else self.sure.gap_sd
+        near = (gap <= SPREAD * spread) | (self.ranking.rank == 1)
+        found: np.ndarray = near & ~self.same
+        return found
+
+    @property
+    def alike(self) -> np.ndarray:
+        """(M,) whether a partition is much the same as the best."""
+        found: np.ndarray = self.likeness >= ALIKE
+        return found
+
+    @cached_property
+    def tied(self) -> list[int]:
+        """Other answers that may as well be the best, best first; none if it is probable.
+
+        They are close by score, or come first as often. One of each class of equal partitions.
+        """
+        other = self.close
+        if self.sure is not None and self.chance is not None:
+            if self.chance >= PROBABLE:
+                return []
+            often = self.sure.probability_best
+            other = other | (often >= max(often[self.at], 1 / self.sure.n_draws))
+        other = other & ~self.alike
+        return [int(i) for i in self.ranking.first_of_each if other[i]]
+
+    @cached_property
+    def support(self) -> float | None:
+        """The plain agreement of the others with the best, as a share of the largest."""
+        if self.vote is None or self.n_distinct < 3:  # two support each other alike
+            return None
+        found = float(self.vote.support[self.at])
+        return None if np.isnan(found) else found
+
+    @property
+    def alone(self) -> bool:
+        """Whether few others agree with the best."""
+        return self.support is not None and self.support < ALONE
+
+    @cached_property
+    def chance(self) -> float | None:
+        """Share of the draws in which the best, or a partition much like it, comes first."""
+        if self.sure is None:
+            return None
+        first = self.ranking.classes.first
+        return float(min(1.0, self.sure.probability_best[first[self.alike[first]]].sum()))
+
+    @property
+    def ks(self) -> np.ndarray:
+        """The numbers of clusters that were tried, two or more."""
+        found = self.ranking.n_clusters
+        return np.empty(0, dtype=np.intp) if found is None else np.unique(found[found >= 2])
+
+    def pick_of(self, judge: str) -> int:
+        """One of a judge's picks: the best itself, or the first by name."""
+        own = self.picks[judge]
+        return (
+            self.at
+            if self.at in own
+            else min(own, key=lambda i: natural_key(self.ranking.names[i]))
+        )
+
+    @property
+    def edge(self) -> int:
+        """1 if the best has the largest K tried, -1 if the smallest (2 is no edge), else 0."""
+        if len(self.ks) < MANY_K or self.ranking.n_clusters is None:
+            return 0
+        k = int(self.ranking.n_clusters[self.at])
+        return 1 if k == self.ks[-1] else -1 if k == self.ks[0] > 2 else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers behind the words."""
+        names = self.ranking.names
+        return {
+            "judge": self.ranking.judge,
+            "best": self.best,
+            "found_by": int(self.equal.sum()),
+            "different_runs": self.n_distinct,
+            "k_tried": [int(self.ks[0]), int(self.ks[-1])] if len(self.ks) else None,
+            "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},
+            "ari_of_picks": self.between,
+            "tied": [names[i] for i in self.tied],
+            "support": self.support,
+            "first_in": self.chance,
+            "above_structureless": self.gain,
+        }
+
+
 class _Words(Facts):
     """The sentences that the facts of a judgement call for."""
 
@@ -134,8 +299,7 @@ class _Words(Facts):
     @property
     def opposed(self) -> bool:
         """Whether ACE decides by embeddings that contradict each other."""
-        ace = self.judgement.by_ace
-        together = None if self.by_vote or ace is None else mean_correlation(ace)
+        together = None if self.by_vote or self.ace is None else self.ace.mean_correlation
         return together is not None and together < 0
 
     def named(self, i: int) -> str:
@@ -231,8 +395,8 @@ class _Words(Facts):
             yield "Agreement sees no K beyond those tried."
 
     def _on_structure(self) -> Iterator[str]:
-        if self.judgement.structure is None:
-            why = "there is no embedding" if self.judgement.by_ace is None else "no silhouette"
+        if self.structure is None:
+            why = "there is no embedding" if self.ace is None else "no silhouette"
             yield f"Whether there is anything to cluster was not tested: {why}."
         elif self.gain is not None and NOTHING <= self.gain < LITTLE:
             yield (
@@ -256,7 +420,7 @@ class _Words(Facts):
                 )
 
     def _on_spaces(self) -> Iterator[str]:
-        ace = self.judgement.by_ace
+        ace = self.ace
         if ace is None:
             return
         n, runs = len(ace.spaces), len(ace.partitions)
@@ -267,7 +431,7 @@ class _Words(Facts):
         if self.opposed:
             yield (
                 "The embeddings that give the answer rank the runs in opposite ways (mean "
-                f"correlation {mean_correlation(ace):.2f})."
+                f"correlation {ace.mean_correlation:.2f})."
             )
         if self.by_vote and 1 < n < FEW_SPACES and runs > n:
             yield (
@@ -298,8 +462,7 @@ class _Words(Facts):
         if self.ranking.coverage is not None:
             covered = float(self.ranking.coverage[self.at])
             if covered < COVERED:
-                ace = self.judgement.by_ace
-                yield describe_coverage(covered, None if ace is None else ace.noise)
+                yield describe_coverage(covered, None if self.ace is None else self.ace.noise)
         edge = self.edge
         if edge:
             word, more = ("largest", "more") if edge > 0 else ("smallest", "fewer")
@@ -336,7 +499,7 @@ class _Words(Facts):
             return f"Next: add runs with {'more' if self.edge > 0 else 'fewer'} clusters."
         if self.n_distinct < FEW_RUNS:
             return "Next: add runs; so few say little."
-        if self.judgement.by_ace is None:
+        if self.ace is None:
             return "Next: rank again with embeddings, to see whether there is anything to cluster."
         if self.sure is None:
             return "Next: rank again with 100 draws, to see how certain this is."
