@@ -133,7 +133,9 @@ def test_copies_change_no_other_score_nor_the_order(options, copies):
         renamed = {f"{i} of {name}": np.add(labels[name], 7) for i in range(copies)}
         again = judged({**renamed, **labels}, options)
         np.testing.assert_allclose(again.scores[copies:], first.scores, rtol=1e-12)
-        np.testing.assert_allclose(again.support[copies:], first.support, rtol=1e-12)
+        np.testing.assert_allclose(
+            again.relative_agreement[copies:], first.relative_agreement, rtol=1e-12
+        )
         assert again.rank[copies:].tolist() == first.rank.tolist()
         np.testing.assert_allclose(again.scores[:copies], first.scores[list(labels).index(name)])
 
@@ -176,7 +178,7 @@ def test_near_copies_share_a_vote(monkeypatch):
 def test_support_is_the_share_of_the_best_supported():
     found = consensus(SIX, first_judge=[1, 2, 3, 1])
     plain = consensus(SIX).scores
-    np.testing.assert_allclose(found.support, plain / plain.max())
+    np.testing.assert_allclose(found.relative_agreement, plain / plain.max())
 
 
 def made_runs():

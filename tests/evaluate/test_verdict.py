@@ -184,7 +184,7 @@ def test_a_copy_changes_neither_verdict_nor_certainty():
     one, many = judged(equals(1)), judged(equals(15))
     assert one.verdict.kind == many.verdict.kind
     assert one.verdict.second == many.verdict.second
-    for fact in ("first_in", "support", "ari_of_picks", "tied", "above_structureless"):
+    for fact in ("first_in", "relative_agreement", "ari_of_picks", "tied", "above_structureless"):
         assert one.verdict.facts[fact] == pytest.approx(many.verdict.facts[fact])
 
 
@@ -210,7 +210,7 @@ def test_the_same_words_are_in_terminal_page_explanation_and_json(tmp_path, caps
     assert len(said.second) >= 3
     data = json.loads(capsys.readouterr().out)["verdict"]
     sentences = list(said.sentences())
-    assert [data["headline"], *data["second"], data["next"]] == sentences
+    assert [data["groups"], data["headline"], *data["second"], data["next"]] == sentences
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     answer = page[page.index('<h1 id="lead">') : page.index('<dl class="facts">')]
     on_page = html.unescape(re.sub("<[^>]+>", " ", answer))

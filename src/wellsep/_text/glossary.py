@@ -22,8 +22,11 @@ WORDS = {
     "Rand index. A clustering that ACE ranks high weighs more.",
     "plain_consensus": "The same with all clusterings weighed alike.",
     "plain_consensus_nmi": "The same by normalised mutual information; it favours many clusters.",
-    "support": "In a vote: the average agreement with the other clusterings, all weighed alike, as "
-    "a share of the largest.",
+    "relative_agreement": "In a vote: the average agreement with the other clusterings, all "
+    "weighed alike, as a share of the largest.",
+    "support": "Of a cluster: how far the better half of the other runs find it again, as the mean "
+    "of its best Jaccard similarity with one of their clusters.",
+    "contender": "A run that comes first in some half-sample.",
     "dip test": "A test whether the objects of an embedding have more than one peak. An embedding "
     "with one peak only is not admitted.",
     "half-sample": "Half of the objects, drawn at random. Ranking many of them shows how certain "

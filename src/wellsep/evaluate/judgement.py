@@ -27,7 +27,7 @@ from wellsep.evaluate.scores import Coordinates, Scores
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
 from wellsep.evaluate.vote.ballot import VOTES
-from wellsep.evaluate.words.verdict import Verdict, verdict
+from wellsep.evaluate.words.verdict import NOTHING, Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +168,11 @@ class Judgement(Result):
             return "There is one clustering only, so no other run could agree with its groups."
         if self.confidence is None:
             return "Which groups other runs agree on was not asked: there were no half-samples."
-        if self.codes is None:
+        best = self.answer.classes.of[self.answer.order[0]]
+        if self.codes is None or best not in self.codes.contenders:
             return "Which groups other runs agree on is not known: the clusters were not kept."
+        if self.structure is not None and self.structure.gain < NOTHING:
+            return "No group counts as agreed, since there is nothing to cluster."
         return ""
 
     @property
@@ -200,7 +203,7 @@ class Judgement(Result):
     @cached_property
     def verdict(self) -> Verdict:
         """What it comes to in words: is there an answer, how certain is it, what to do next."""
-        return verdict(self.ranking, self.vote, self.structure)
+        return verdict(self.ranking, self.vote, self.structure, self.agreed)
 
     @property
     def why_this_judge(self) -> str:
@@ -231,6 +234,7 @@ class Judgement(Result):
     def sentences(self) -> Iterator[str]:
         """Say the verdict, what to do next, how it came about, and which embedding."""
         yield from (*self.verdict.sentences(), *self.explanation)
+        yield from () if self.clusters is None else self.clusters.sentences()
         yield from () if self.embeddings is None else self.embeddings.sentences()
 
     def _printed(self) -> tuple[str, ...]:
@@ -245,6 +249,9 @@ class Judgement(Result):
             "judge": self.judge,
             "index": ranking.index,
             "ranking": rows_of(ranking.columns()),
+            "clusters": [] if self.clusters is None else rows_of(self.clusters.columns()),
+            "agreed": {"why": self.agreed.why, "clusters": rows_of(self.agreed.columns())},
+            "questions": [question.to_plain() for question in self.questions],
             "explanation": list(self.explanation),
             "embeddings": [] if self.embeddings is None else self.embeddings.to_rows(),
             "structure": None if structure is None else {

@@ -78,6 +78,26 @@ class Question(Record):
     objects: np.ndarray
     sides: tuple[Side, ...]
 
+    def to_plain(self) -> dict[str, Any]:
+        """The question as plain data, with numbers of objects."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "clusters": list(self.clusters),
+            "beside": list(self.beside),
+            "objects": len(self.objects),
+            "sides": [
+                {
+                    "words": side.words,
+                    "share": side.share,
+                    "runs": list(side.runs),
+                    "groups": list(side.groups),
+                    "moved": len(side.moved),
+                }
+                for side in self.sides
+            ],
+        }
+
     def side(self, answer: Any) -> Side:
         """The side that an answer names, by its number from 0 or by its words."""
         if (
@@ -146,6 +166,16 @@ class AgreedGroups(Result):
     def n_objects_agreed(self) -> int:
         """Objects in agreed groups."""
         return int(self.sizes[self.is_agreed].sum())
+
+    def to_facts(self) -> dict[str, Any]:
+        """The numbers that a verdict tells; None where there are none."""
+        told = not self.why
+        return {
+            "contenders": list(self.contenders) if told else None,
+            "agreed_groups": int(self.is_agreed.sum()) if told else None,
+            "agreed_objects": self.n_objects_agreed if told else None,
+            "questions": len(self.questions) if told else None,
+        }
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the clusters of the best run, agreed ones first."""

@@ -133,7 +133,7 @@ class Consensus(Answer):
         return len(self.classes)
 
     @cached_property
-    def support(self) -> np.ndarray:
+    def relative_agreement(self) -> np.ndarray:
         """(M,) mean agreement with the others, all weighed alike, as a share of the largest.
 
         Near copies share a vote here too. NaN if no partition agrees with the others more than
@@ -158,7 +158,7 @@ class Consensus(Answer):
             "rank": self.rank[order].tolist(),
             "partition": [self.partitions[i] for i in order],
             "score": self.scores[order].tolist(),
-            "support": self.support[order].tolist(),
+            "relative_agreement": self.relative_agreement[order].tolist(),
         }
         if self.n_clusters is not None:
             columns["clusters"] = self.n_clusters[order].tolist()

@@ -12,6 +12,7 @@ import numpy as np
 from wellsep._files.records import Result
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate.answer import describe_coverage
+from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.ranking import Ranking
 from wellsep.evaluate.structure import Structure
 from wellsep.evaluate.vote.answer import Consensus
@@ -22,7 +23,7 @@ NOTHING, LITTLE = 0.05, 0.12  # silhouette above that of a cloud without structu
 APART, ASIDE = 0.5, 0.75  # ARI of the two judges' picks: they disagree; worth a word
 SAME, ALIKE = 0.95, 0.75  # ARI from which on two partitions are one answer; much the same
 SPREAD = 2.0  # standard deviations within which a gap between scores is no difference
-ALONE = 0.75  # support under which a partition stands alone
+ALONE = 0.75  # relative agreement under which a partition stands alone
 CERTAIN, PROBABLE = 0.9, 0.6  # share of the draws in which the answer comes first
 COVERED = 0.9  # share of the objects in clusters under which noise is pointed out
 FEW_RUNS, FEW_SPACES, MANY_K = 5, 5, 3
@@ -56,6 +57,9 @@ class Verdict(Result):
         What to do next.
     facts : dict
         The numbers behind the words; None where unknown.
+    groups : str
+        How many groups every contender finds, and how many questions are open; empty where that
+        cannot be told, and then the second line says why.
     """
 
     kind: str
@@ -63,13 +67,19 @@ class Verdict(Result):
     second: tuple[str, ...]
     next: str
     facts: dict[str, Any] = field(default_factory=dict)
+    groups: str = ""
 
     def sentences(self) -> Iterator[str]:
-        """Say the headline, what else must be known, and what to do next."""
-        yield from (self.headline, *self.second, self.next)
+        """Say what the groups are, which run is best, what else must be known, what to do next."""
+        yield from filter(None, (self.groups, self.headline, *self.second, self.next))
 
 
-def verdict(ranking: Ranking, vote: Consensus | None, structure: Structure | None) -> Verdict:
+def verdict(
+    ranking: Ranking,
+    vote: Consensus | None,
+    structure: Structure | None,
+    agreed: AgreedGroups,
+) -> Verdict:
     """Say what a judgement comes to: is there an answer, how certain is it, what to do next.
 
     Five kinds are asked for in this order, and the first that holds makes the headline: nothing to
@@ -84,6 +94,8 @@ def verdict(ranking: Ranking, vote: Consensus | None, structure: Structure | Non
         The vote of its partitions, whoever decides.
     structure : Structure, optional
         How much clearer the partitions are than k-means on a cloud.
+    agreed : AgreedGroups
+        The groups that every contender finds, and what is open.
 
     Returns
     -------
@@ -121,8 +133,10 @@ def verdict(ranking: Ranking, vote: Consensus | None, structure: Structure | Non
         also.insert(0, case.say_first())
     elif kind != "clear":
         also.append(case.say_certainty(by_one_judge=kind != "practically tied"))
-    second = tuple(s for s in (*also, *case.remarks()) if s)
-    return Verdict(kind, headline, second, case.say_next(kind), case.to_dict())
+    second = tuple(s for s in (*also, agreed.why, *case.remarks()) if s)
+    groups = "" if agreed.why else " ".join(agreed.sentences())
+    facts = case.to_dict() | agreed.to_facts()
+    return Verdict(kind, headline, second, case.say_next(kind), facts, groups)
 
 
 class Facts:
@@ -225,17 +239,17 @@ class Facts:
         return [int(i) for i in self.ranking.first_of_each if other[i]]
 
     @cached_property
-    def support(self) -> float | None:
+    def relative_agreement(self) -> float | None:
         """The plain agreement of the others with the best, as a share of the largest."""
         if self.vote is None or self.n_distinct < 3:  # two support each other alike
             return None
-        found = float(self.vote.support[self.at])
+        found = float(self.vote.relative_agreement[self.at])
         return None if np.isnan(found) else found
 
     @property
     def alone(self) -> bool:
         """Whether few others agree with the best."""
-        return self.support is not None and self.support < ALONE
+        return self.relative_agreement is not None and self.relative_agreement < ALONE
 
     @cached_property
     def chance(self) -> float | None:
@@ -280,7 +294,7 @@ class Facts:
             "picks": {judge: [names[i] for i in own] for judge, own in self.picks.items()},
             "ari_of_picks": self.between,
             "tied": [names[i] for i in self.tied],
-            "support": self.support,
+            "relative_agreement": self.relative_agreement,
             "first_in": self.chance,
             "above_structureless": self.gain,
         }
@@ -336,7 +350,7 @@ class _Words(Facts):
         praised = "its embeddings praise it, and few" if not self.by_vote else "few"
         return (
             f"{self.best!r} is ranked first and stands alone: {praised} other runs agree with it "
-            f"(mean agreement {self.support:.2f} of the largest)."
+            f"(mean agreement {self.relative_agreement:.2f} of the largest)."
         )
 
     def say_first(self) -> str:
@@ -412,11 +426,11 @@ class _Words(Facts):
             yield f"{who} picks {name!r}, which resembles it in part (ARI {self.between:.2f})."
         if self.by_vote and self.vote is not None and "ace" in self.picks:
             pick = self.pick_of("ace")
-            if pick != self.at and self.vote.support[pick] < ALONE:
+            if pick != self.at and self.vote.relative_agreement[pick] < ALONE:
                 yield (
                     f"ACE's pick {self.ranking.names[pick]!r} stands alone: its embeddings praise "
                     "it, and few other runs agree with it (mean agreement "
-                    f"{self.vote.support[pick]:.2f} of the largest)."
+                    f"{self.vote.relative_agreement[pick]:.2f} of the largest)."
                 )
 
     def _on_spaces(self) -> Iterator[str]:

@@ -57,7 +57,7 @@ def build_ranking_page(
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
         lead=_lead(evidence),
-        sure=(*judgement.verdict.second, judgement.verdict.next),
+        sure=tuple(s for s in judgement.verdict.sentences() if s != judgement.verdict.headline),
         facts=_facts(evidence),
         table=ranking_table(ranking, scores=judgement.scores, params=evidence.params),
         paragraphs=judgement.explanation,
