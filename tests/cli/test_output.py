@@ -320,7 +320,7 @@ def test_commands_are_listed_by_job(capsys, monkeypatch):
     _, out, _ = run(capsys, "--help")
     listed = re.findall(r"^│ ([a-z][a-z-]*) ", out.partition("─ Commands")[2], re.MULTILINE)
     jobs = ["rank", "score", "choose-k", "cluster", "describe", "stability", "resolutions", "train"]
-    assert listed == ["explore", *jobs, "report", "explain", "indices", "demo"]
+    assert listed == ["explore", *jobs, "report", "explain", "settle", "indices", "demo"]
 
 
 def test_lines_of_stderr_wrap_between_words_in_a_terminal(capsys, monkeypatch):

@@ -1,11 +1,17 @@
 """Agreed groups, questions and settled labels, on partitions small enough to check by eye."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from contested import contested_judgement
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wellsep as ws
+from wellsep.evaluate import Judgement
 from wellsep.evaluate.clusters.agreed import AgreedGroups, find_agreed
+from wellsep.evaluate.clusters.support import load_curve
 
 
 def found(*rows: str, shares=None) -> AgreedGroups:
@@ -161,3 +167,76 @@ def test_every_cluster_is_agreed_or_in_one_question_at_most_and_shares_add_up(se
     untouched = np.isin(groups.codes, np.flatnonzero(groups.is_agreed))
     assert settled[untouched].tolist() == [names[c] for c in groups.codes[untouched]]
     assert ((settled == "-1") >= (groups.codes < 0)).all()
+
+
+def test_a_judgement_tells_its_groups_questions_and_clusters(tmp_path):
+    judgement = contested_judgement()
+    agreed = judgement.agreed
+    assert agreed.run == judgement.ranking.best == judgement.clusters.runs[0]
+    assert agreed.shares.tolist() == [0.6, 0.4]
+    assert int(agreed.is_agreed.sum()) == 2
+    (question,) = judgement.questions
+    assert [side.share for side in question.sides] == [0.6, 0.4]
+    assert judgement.verdict.groups == " ".join(agreed.sentences())
+    assert next(iter(judgement.verdict.sentences())) == judgement.verdict.groups
+    told = judgement.to_dict()
+    assert told["questions"][0]["text"] == question.text
+    assert told["verdict"]["facts"]["agreed_groups"] == 2
+    again = Judgement.load(judgement.save(tmp_path))
+    assert again.settle({question.id: 1}).tolist() == judgement.settle({question.id: 1}).tolist()
+
+
+def test_settled_labels_can_be_scored_and_described():
+    judgement = contested_judgement()
+    settled = judgement.settle()
+    assert set(settled) == set(judgement.agreed.clusters)
+    X = np.random.default_rng(0).normal(size=(len(settled), 2))
+    assert np.isfinite(ws.silhouette_score(X, settled))
+
+
+def test_the_clusters_of_a_judgement_have_support_and_a_share_of_classes():
+    clusters = contested_judgement().clusters
+    columns = clusters.columns()
+    assert set(columns) >= {"run", "cluster", "size", "support", "class_share", "width", "lcd"}
+    best = clusters.of(clusters.runs[0])
+    assert columns["size"][: len(best)] == clusters.sizes[best].tolist()
+    assert ((clusters.support > 0) & (clusters.support <= 1)).all()
+    curve = load_curve(one_embedding=False)
+    assert clusters.class_share == pytest.approx(curve.class_share(clusters.support))
+    assert f"of 100 cases on {curve.sets} labelled data sets" in clusters.explain()
+    assert clusters.object_support.shape == (160,)
+
+
+def test_runs_of_one_embedding_have_a_curve_of_their_own():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 2)), {f"run {i}": rng.integers(0, 3, 60) for i in range(6)}
+    of_one = ws.judge(ws.Runs.from_parts({"s": X}, labels), n_draws=0).clusters
+    curve = load_curve(one_embedding=True)
+    assert of_one.class_share == pytest.approx(curve.class_share(of_one.support))
+    of_labels = ws.judge(ws.Runs.from_parts(None, labels), n_draws=0).clusters
+    assert of_labels.n_sets == 0 and np.isnan(of_labels.class_share).all()
+
+
+def test_without_draws_there_are_no_agreed_groups_and_the_verdict_says_why():
+    rng = np.random.default_rng(0)
+    labels = {f"run {i}": rng.integers(0, 3, 60) for i in range(6)}
+    judgement = ws.judge(ws.Runs.from_parts(None, labels), n_draws=0)
+    assert not judgement.agreed.is_agreed.any() and not judgement.questions
+    assert judgement.agreed.why in judgement.verdict.second
+    assert judgement.verdict.groups == ""
+    with pytest.raises(ValueError, match="There are no questions to settle"):
+        judgement.settle()
+
+
+def test_where_there_is_nothing_to_cluster_no_group_is_agreed():
+    judgement = contested_judgement()
+    nothing = replace(judgement, structure=replace(judgement.structure, gain=-0.1))
+    assert nothing.verdict.kind == "nothing to cluster"
+    assert nothing.agreed.why == "No group counts as agreed, since there is nothing to cluster."
+
+
+def test_one_contender_is_contested_by_none():
+    groups = found("aabbcc")
+    assert list(groups.sentences()) == [
+        "'run 0' comes first in every draw, so no other run contests its groups."
+    ]

@@ -36,6 +36,7 @@ COMMANDS = {  # by job, then what reads or shows
     "train": "training",
     "report": "saved",
     "explain": "saved",
+    "settle": "saved",
     "indices": "scoring",
     "demo": "demo",
 }

@@ -1,4 +1,4 @@
-"""The commands that show a saved result: as an HTML page, or in words."""
+"""The commands that show a saved result: as an HTML page, in words, or as settled labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ import typer
 
 from wellsep._text.glossary import WORDS
 from wellsep.cli import options
-from wellsep.cli.deliver import PAGES, check_file, command_of, wrote
+from wellsep.cli.deliver import (
+    PAGES,
+    Outputs,
+    check_file,
+    command_of,
+    write_columns,
+    wrote,
+)
 from wellsep.cli.printing import print_json, print_line
 from wellsep.cli.reading import (
     TableReader,
@@ -118,6 +125,50 @@ def _runs(result: Any, sources: list[str]) -> Any:
         return load_any(sources)
     scores = result.scores
     return load_any(sources, spaces=list(scores.spaces) or None, labels=list(scores.partitions))
+
+
+def settle(
+    result: Annotated[Path, typer.Argument(help="Folder written by wellsep rank --save.")],
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            "--answers",
+            "-a",
+            help="JSON file with answers to the open questions, as the page exports it. Others "
+            "follow the larger share of the half-samples.",
+        ),
+    ] = None,
+    output: options.Labels = None,
+    as_json: options.Json = False,
+) -> None:
+    """Answer the open questions about the groups of a saved ranking, and write the labels.
+
+    Without --answers the questions and the words of their answers are printed.
+
+    \b
+    Examples:
+      wellsep rank runs/ --save result/
+      wellsep settle result/
+      wellsep settle result/ --answers answers.json --output labels.csv
+    """
+    from wellsep.evaluate import Judgement
+
+    outputs = Outputs(as_json, output=output, labels=True)
+    outputs.check(answers)
+    judgement = Judgement.load(result)
+    groups = judgement.settle(answers)
+    if as_json:
+        questions = [question.to_plain() for question in judgement.questions]
+        print_json({"questions": questions, "labels": None if output else groups})
+    else:
+        for sentence in judgement.agreed.sentences():
+            print_line(sentence)
+        for question in judgement.questions:
+            sides = (f"{side.words!r} ({side.share:.0%})" for side in question.sides)
+            print_line(f"{question.id}  {question.text}  {', '.join(sides)}")
+    if output is not None:
+        columns = {} if output.suffix == ".npy" else judgement.object_columns()
+        write_columns(output, columns | {"group": groups})
 
 
 def explain(

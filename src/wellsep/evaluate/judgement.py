@@ -200,6 +200,15 @@ class Judgement(Result):
             raise ValueError(f"There are no questions to settle. {self.agreed.why}")
         return self.agreed.settle(read_answers(answers, self.agreed.run))
 
+    def object_columns(self) -> dict[str, list[Any]]:
+        """Return the id of each object, and its support in the best run."""
+        if self.clusters is None:
+            return {}
+        described = next(iter(self.clusters.descriptions.values()), None)
+        support = self.clusters.object_support
+        ids = np.arange(len(support)) if described is None else described.ids
+        return {"id": ids.tolist(), "support": support.tolist()}
+
     @cached_property
     def verdict(self) -> Verdict:
         """What it comes to in words: is there an answer, how certain is it, what to do next."""
