@@ -15,9 +15,8 @@ from sklearn.metrics import adjusted_rand_score as ari
 
 import wellsep as ws
 from wellsep.explorer import candidates, given
-from wellsep.explorer.candidates import first_grid, list_jobs, next_grid
+from wellsep.explorer.candidates import first_grid, follow, list_jobs, next_grid
 from wellsep.explorer.embeddings import embed, embedding_kinds
-from wellsep.explorer.placing import follow
 
 QUICK = {"methods": ["k-means", "ward"], "k": range(2, 6), "n_draws": 0}
 PAIRS = {"k": range(2, 6), "n_draws": 0}
@@ -116,7 +115,7 @@ def test_columns_of_one_unit_and_constant_columns_are_left_as_they_are(blobs, fo
 def test_a_frame_names_the_features_of_the_clusters(blobs):
     frame = pd.DataFrame(blobs[0], columns=["age", "pay", "size", "mood"])
     found = ws.explore(frame, **QUICK)
-    described = found.judgement.descriptions[found.best]
+    described = found.judgement.clusters.descriptions[found.best]
     assert set(described.features) <= {"age", "pay", "size", "mood"}
     np.testing.assert_array_equal(found.predict(frame), found.labels_)
 
@@ -174,7 +173,7 @@ def test_anndata_is_explored_in_its_obsm_without_drawings(blobs, tmp_path):
     cells = anndata.AnnData(obsm={"X_pca": X, "X_umap": X[:, :2]})
     found = ws.explore(cells, embeddings=[], **QUICK)
     assert list(found.runs.spaces) == ["X_pca"]
-    assert any("'X_umap' of obsm was left out" in note for note in found.notes)
+    assert any("'X_umap' of obsm" in note for note in found.notes)
     cells.write_h5ad(tmp_path / "cells.h5ad")
     again = ws.explore(tmp_path / "cells.h5ad", embeddings=[], **QUICK)
     np.testing.assert_array_equal(again.labels_, found.labels_)

@@ -16,7 +16,7 @@ from wellsep.cli.printing import print_columns, print_error, print_line, progres
 from wellsep.cli.ranking import COMPUTING, default_cache
 from wellsep.cli.reading import TableReader, choices, is_anndata, named
 
-SHOWN = ("rank", "partition", "n_clusters", "score", "coverage")
+SHOWN = ("rank", "partition", "clusters", "score", "coverage")
 MOST_SHOWN = 10  # candidates of the table
 
 
@@ -76,23 +76,8 @@ def explore(
             rich_help_panel=COMPUTING,
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="Device of the scores: cpu, cuda or cuda:N.", rich_help_panel=COMPUTING),
-    ] = None,
-    n_jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Fits at a time.", rich_help_panel=COMPUTING)
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            help="Dask scheduler whose workers make and score candidates: tcp://host:8786.",
-            rich_help_panel=COMPUTING,
-        ),
-    ] = None,
-    random_state: Annotated[
-        int, typer.Option("--seed", help="Random seed.", rich_help_panel=COMPUTING)
-    ] = 0,
+    jobs: options.Jobs = None,
+    seed: options.Seed = 0,
 ) -> None:
     """Cluster data of which nothing is known: make many clusterings, judge them, keep the best.
 
@@ -121,11 +106,9 @@ def explore(
             k=None if k is None else parse_range(k),
             budget=budget,
             n_draws=n_draws,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            scheduler=scheduler,
+            random_state=seed,
+            n_jobs=jobs,
             cache=folder,
-            device=device,
             progress=told,
         )
     names = found.ids if names is None else names
@@ -137,11 +120,11 @@ def explore(
 
 def _print_found(found: Any) -> None:
     """Print the answer first, then the best candidates, then how certain it is."""
-    for line in found.remarks:
+    lines, table = str(found).splitlines(), found.columns()
+    for line in lines[: len(found.remarks)]:
         print_line(line)
-    table = found.columns()
     print_columns({name: table[name] for name in SHOWN if name in table}, most=MOST_SHOWN)
-    for line in found.judgement.verdict.sentences():
+    for line in lines[len(found.remarks) :]:
         print_line(line)
 
 

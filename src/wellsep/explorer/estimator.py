@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from wellsep._checks.arrays import is_dask, is_frame, name_x
+from wellsep._checks.arrays import is_frame, name_x
 from wellsep.explorer.exploring import explore
 
 
@@ -19,13 +19,11 @@ class ClusterExplorer(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     methods : iterable of str, or mapping of str to clusterer, optional
-        By default "k-means", "mixture", "ward" and "hdbscan"; also "spectral"; or estimators by
-        name.
+        By default "k-means", "mixture", "ward" and "hdbscan"; also "spectral"; or estimators.
     embeddings : iterable of str, optional
         Made besides the data: "pca", "umap", "tsne".
     k : iterable of int, optional
-        Numbers of clusters; by default in equal ratios from 2 to √n, extended where the best is
-        at the end.
+        Numbers of clusters; by default in equal ratios from 2 to √n and beyond.
     budget : float, optional
         Seconds after which no more candidates are begun.
     n_draws : int
@@ -92,16 +90,7 @@ class ClusterExplorer(ClusterMixin, BaseEstimator):
         ClusterExplorer
             The fitted estimator.
         """
-        self.exploration_ = explore(
-            self._checked(X, reset=True),
-            methods=self.methods,
-            embeddings=self.embeddings,
-            k=self.k,
-            budget=self.budget,
-            n_draws=self.n_draws,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
+        self.exploration_ = explore(self._checked(X, reset=True), **self.get_params(deep=False))
         self.labels_ = self.exploration_.labels_
         self.n_clusters_ = self.exploration_.n_clusters
         return self
@@ -126,19 +115,11 @@ class ClusterExplorer(ClusterMixin, BaseEstimator):
         """Rows as scikit-learn checks them; other kinds of data are left to `explore`."""
         if is_frame(X):
             name_x(validate_data, self, X, reset=reset, skip_check_array=True)
-            return X
-        if sp.issparse(X) or isinstance(X, np.ndarray | list | tuple):
-            kinds = [np.float64, np.float32]
-            return name_x(
-                validate_data,
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr",
-                dtype=kinds,
-                ensure_min_samples=2 if reset else 1,
-            )
-        return X.to_dask_array(lengths=True) if is_dask(X) and not hasattr(X, "chunks") else X
+        elif sp.issparse(X) or isinstance(X, np.ndarray | list | tuple):
+            rule = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+            least = 2 if reset else 1
+            return name_x(validate_data, self, X, reset=reset, ensure_min_samples=least, **rule)
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import numpy as np
 
 from wellsep._checks.arrays import check_count, check_number
 from wellsep._checks.values import check_function, check_generator, check_jobs, check_path
+from wellsep._files.arrays import digest, read_npz, write_npz
+from wellsep._files.replace import replace_file
 from wellsep._text.sentences import count, listing
 from wellsep.cluster.fitting import all_equal
 from wellsep.cluster.k_choice.choose import choose_k
@@ -20,25 +24,18 @@ from wellsep.cluster.worker_processes import Progress
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
-from wellsep.explorer.candidates import (
-    Job,
-    Store,
-    check_k,
-    check_methods,
-    first_grid,
-    fit_jobs,
-    list_jobs,
-    next_grid,
-)
+from wellsep.explorer import candidates
+from wellsep.explorer.candidates import Job
 from wellsep.explorer.embeddings import embed, embedding_kinds
 from wellsep.explorer.given import Given, open_given
 from wellsep.explorer.result import Exploration
 from wellsep.runs import Run, Runs
+from wellsep.runs.space_files import digest_space
 
 FEWEST = 4  # objects
-ROUNDS = 4  # of extending the grid
+ROUNDS = 4  # of making candidates
 GATE_KS = range(2, 9)  # numbers of clusters that the gap statistic is asked about
-SCORES = "scores"  # folder of the judge in the cache
+Labels = Sequence[np.ndarray | str]  # of each candidate of a job, or why there are none
 
 
 def explore(
@@ -59,9 +56,9 @@ def explore(
     """Cluster data of which nothing is known: make many clusterings, and let them be judged.
 
     Candidates are made in several embeddings of the data, by several methods, with numbers of
-    clusters in equal ratios. :func:`wellsep.judge` ranks them without labels. If the best has the
-    largest K, more are tried. The answer is one cluster where nothing is clearer than in a cloud
-    without structure.
+    clusters in equal ratios. :func:`wellsep.judge` ranks them without labels. The answer is one
+    cluster where the judge finds nothing to cluster, or the gap statistic no K better than one.
+    Ctrl-C ends the making of candidates, and those that are made are judged.
 
     Parameters
     ----------
@@ -103,10 +100,6 @@ def explore(
     Exploration
         ``labels_``, ``best``, ``judgement``, ``runs``, ``predict()``, ``explain()``, ``save()``.
 
-    Notes
-    -----
-    Ctrl-C while candidates are made ends that, and those that are made are judged.
-
     Examples
     --------
     >>> import wellsep as ws
@@ -117,8 +110,8 @@ def explore(
     (4, True)
     """
     start = time.monotonic()
-    wanted = check_methods(methods)
-    end = None if budget is None else start + check_number("budget", budget, 0.0)
+    wanted = candidates.check_methods(methods)
+    end = np.inf if budget is None else start + check_number("budget", budget, 0.0)
     check_count("n_draws", n_draws, 0)
     check_jobs(n_jobs)
     check_function("progress", progress)
@@ -128,38 +121,48 @@ def explore(
     given = open_given(X, rng)
     n = len(given.objects)
     if n < FEWEST:
-        raise ValueError(
-            f"X must have at least {FEWEST} objects to explore, got n_samples = {n}; with fewer "
-            "there is nothing to choose."
-        )
-    asked = check_k(k, n)
-    kinds = embedding_kinds(embeddings, len(given.spaces))
+        raise ValueError(f"X must have at least {FEWEST} objects to explore, got n_samples = {n}.")
+    if all(all_equal(space) for space in given.spaces.values()):
+        raise ValueError("X must have objects that differ, got equal ones only.")
+    asked = candidates.check_k(k, n)
+    computing = {"n_jobs": n_jobs, "scheduler": scheduler}
+    spaces = _embeddings(given, embedding_kinds(embeddings, len(given.spaces)), seed, progress)
+    making = _Making(spaces, seed, folder, end, computing, progress)
+    tried: list[int] = []
+    more = asked or candidates.first_grid(n)
     with tempfile.TemporaryDirectory() as scratch:
-        calling = {
-            "n_draws": n_draws,
-            "random_state": seed,
-            "n_jobs": n_jobs,
-            "scheduler": scheduler,
-            "device": device,
-            "progress": progress,
-            "cache": (Path(scratch) if folder is None else folder) / SCORES,
-        }
-        if all(all_equal(space) for space in given.spaces.values()):
-            raise ValueError("X must have objects that differ, got equal ones only.")
-        spaces = _embeddings(given, kinds, seed, progress)
-        maker = _Maker(given, spaces, Store(folder, spaces, seed), end, n_jobs, scheduler, progress)
-        ks: list[int] = []
-        new = asked or first_grid(n)
+        scores = Path(scratch if folder is None else folder) / "scores"
+        options = {"device": device, "cache": scores, "progress": progress, "random_state": seed}
         for _ in range(ROUNDS):
-            maker.make(list_jobs(spaces, wanted, new, first=not ks))
-            ks += new
-            runs = maker.runs()
-            judgement = judge(runs, X=given.table, **calling)
-            new = [] if asked else _beyond(judgement, ks, n)
-            if maker.stopped or not new:
+            making.make(candidates.list_jobs(spaces, wanted, more, first=not tried))
+            tried += more
+            runs = making.runs(given)
+            judgement = judge(runs, X=given.table, n_draws=n_draws, **computing, **options)
+            more = [] if asked or making.stopped else _beyond(judgement, tried, n)
+            if not more:
                 break
-        one = _one_cluster(given, judgement, seed, n_jobs, progress)
-    return _answer(X, given, runs, judgement, one, maker.notes(), time.monotonic() - start)
+    one = _one_cluster(given, judgement, seed, n_jobs, progress)
+    notes = (*dict.fromkeys(given.notes), f"Embeddings: {listing(spaces)}.", *making.notes())
+    best = judgement.ranking.best
+    place = str(runs[best].space)
+    of_space = [name for name in given.spaces if name == place or place.startswith(f"{name} ")]
+    found = Exploration(
+        labels_=np.zeros(given.n_objects, dtype=np.int32),
+        best=best,
+        judgement=judgement,
+        one_cluster=one,
+        origin=(of_space or list(given.spaces))[0],
+        objects=given.objects,
+        notes=notes,
+        units=given.units,
+        ids=given.ids,
+        seconds=time.monotonic() - start,
+    )._with_runs(runs)
+    if not one and n < given.n_objects:
+        found.labels_[:] = found.predict(X)
+    if not one:
+        found.labels_[given.objects] = runs.partitions[best]
+    return found
 
 
 def _embeddings(
@@ -167,58 +170,48 @@ def _embeddings(
 ) -> dict[str, Any]:
     """The given spaces and those made of them, by name."""
     spaces = dict(given.spaces)
-    todo = [(name, kind) for name in given.spaces for kind in kinds]
-    for done, (name, kind) in enumerate(todo):
+    pairs = [(name, kind) for name in given.spaces for kind in kinds]
+    for done, (name, kind) in enumerate(pairs):
         if progress is not None:
-            progress(done, len(todo), "embeddings")
+            progress(done, len(pairs), "embeddings")
         made = embed(given.spaces[name], kind, seed)
         if made is not None and np.isfinite(made).all():
             spaces[kind if len(given.spaces) == 1 else f"{name} {kind}"] = made
-    if progress is not None and todo:
-        progress(len(todo), len(todo), "embeddings")
+    if progress is not None and pairs:
+        progress(len(pairs), len(pairs), "embeddings")
     return spaces
 
 
-class _Maker:
+@dataclass
+class _Making:
     """Makes candidates until the time is spent or Ctrl-C, and keeps those that are done."""
 
-    def __init__(
-        self,
-        given: Given,
-        spaces: dict[str, Any],
-        store: Store,
-        end: float | None,
-        n_jobs: int | None,
-        scheduler: Any,
-        progress: Progress | None,
-    ) -> None:
-        self.given, self.spaces, self.store, self.end = given, spaces, store, end
-        self.n_jobs, self.scheduler, self.progress = n_jobs, scheduler, progress
-        self.made: dict[str, Run] = {}
-        self.failed: dict[str, str] = {}
-        self.stopped = ""
+    spaces: dict[str, Any]
+    seed: int
+    folder: Path | None
+    end: float
+    computing: dict[str, Any]
+    progress: Progress | None
+    made: dict[str, Run] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    stopped: str = ""
 
     def make(self, jobs: list[Job]) -> None:
         """Fit the jobs that are not kept yet."""
-        missing = []
-        for job in jobs:
-            labels = self.store.read(job)
-            if labels is None:
-                missing.append(job)
-            else:
-                self._keep(job, labels)
-        results = fit_jobs(
-            missing, self.spaces, self.store.seed, n_jobs=self.n_jobs, scheduler=self.scheduler
-        )
-        done = len(jobs) - len(missing)
+        known = {job: labels for job in jobs if (labels := self._read(job)) is not None}
+        for job, labels in known.items():
+            self._keep(job, labels)
+        missing = [job for job in jobs if job not in known]
+        results = candidates.fit_jobs(missing, self.spaces, self.seed, **self.computing)
+        done = len(known)
         try:
             for job in missing:
                 self._tell(done, len(jobs))
-                if self.end is not None and time.monotonic() > self.end and len(self.made) > 1:
+                if time.monotonic() > self.end and len(self.made) > 1:
                     self.stopped = "The time was spent"
                     break
                 labels = next(results)
-                self.store.write(job, labels)
+                self._write(job, labels)
                 self._keep(job, labels)
                 done += 1
         except KeyboardInterrupt:
@@ -235,43 +228,61 @@ class _Maker:
         if self.progress is not None and total:
             self.progress(done, total, "candidates")
 
-    def _keep(self, job: Job, labels: Sequence[np.ndarray | str]) -> None:
-        for name, value, one in zip(job.names(), job.values, labels, strict=True):
+    def _keep(self, job: Job, labels: Labels) -> None:
+        for value, one in zip(job.values, labels, strict=True):
+            name = f"{job.space} {job.method} {value}"
             if isinstance(one, str):
                 self.failed[name] = one
             elif len(np.unique(one[one >= 0])) > 1:
                 params = {"embedding": job.space, "method": job.method, job.parameter: value}
                 self.made[name] = Run(name, labels=one, params=params, space=job.space)
 
-    def runs(self) -> Runs:
+    def _path(self, job: Job) -> Path | None:
+        if self.folder is None:
+            return None
+        parts = (" ".join(repr(job.model).split()), job.parameter, str(job.values), str(self.seed))
+        return self.folder / f"{digest(digest_space(self.spaces[job.space]), *parts)[:32]}.npz"
+
+    def _read(self, job: Job) -> Labels | None:
+        path = self._path(job)
+        if path is not None and path.is_file():
+            with contextlib.suppress(ValueError, OSError):  # what is damaged is made again
+                return list(read_npz(path, path.name)["labels"])
+        return None
+
+    def _write(self, job: Job, labels: Labels) -> None:
+        path = self._path(job)
+        if path is not None and not any(isinstance(one, str) for one in labels):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replace_file(path) as temporary:
+                write_npz(temporary, iter([("labels", np.stack(labels))]), compress=True)
+
+    def runs(self, given: Given) -> Runs:
         """The candidates and their embeddings, in an order that does not depend on time."""
         if not self.made:
             why = f"; {next(iter(self.failed.values()))}" if self.failed else ""
             raise ValueError(f"methods must find two clusters or more, got no such candidate{why}.")
-        ids = None if self.given.ids is None else self.given.ids[self.given.objects]
+        ids = None if given.ids is None else given.ids[given.objects]
         spaces = [Run(name, embedding=space, ids=ids) for name, space in self.spaces.items()]
         return Runs((*spaces, *(self.made[name] for name in sorted(self.made))))
 
     def notes(self) -> list[str]:
         """What was not made, and why."""
-        notes = []
-        if self.stopped:
-            notes.append(f"{self.stopped}. The same call with the same cache goes on.")
-        if self.failed:
-            name, why = next(iter(self.failed.items()))
-            notes.append(
-                f"{count(len(self.failed), 'candidate')} could not be made, {name!r} since: {why}"
-            )
+        on = ". The same call with the same cache goes on."
+        notes = [self.stopped + on] if self.stopped else []
+        for name, why in list(self.failed.items())[:1]:
+            lost = count(len(self.failed), "candidate")
+            notes.append(f"{lost} could not be made, {name!r} since: {why}")
         return notes
 
 
-def _beyond(judgement: Judgement, ks: list[int], n: int) -> list[int]:
-    """More numbers of clusters, where the best has one of the two largest."""
-    found = judgement.ranking.n_clusters
-    best = judgement.ranking.names.index(judgement.ranking.best)
-    if found is None or len(ks) < 2 or found[best] < ks[-2]:
+def _beyond(judgement: Judgement, tried: list[int], n: int) -> list[int]:
+    """More numbers of clusters, where the best has one of the two largest, or more."""
+    ranking = judgement.ranking
+    if ranking.n_clusters is None or len(tried) < 2:
         return []
-    return next_grid(ks, n)
+    best = int(ranking.n_clusters[ranking.names.index(ranking.best)])
+    return candidates.next_grid(tried, n) if best >= tried[-2] else []
 
 
 def _one_cluster(
@@ -280,53 +291,11 @@ def _one_cluster(
     """Why there is one cluster only, or nothing: by the judge, or by the gap statistic of rows."""
     if judgement.verdict.kind == "nothing to cluster":
         return "no candidate is clearer than k-means in a cloud without structure."
-    if len(given.spaces) > 1:
+    space = next(iter(given.spaces.values()))
+    if len(given.spaces) > 1 or isinstance(space, PairSpace) or space.shape[0] <= GATE_KS[-1]:
         return ""
-    (space,) = given.spaces.values()
-    if isinstance(space, PairSpace) or space.shape[0] < 10:
-        return ""
-    ks = [k for k in GATE_KS if k < space.shape[0]]
     chosen = choose_k(
-        space, ks, indices=["silhouette"], random_state=seed, n_jobs=n_jobs, progress=progress
+        space, GATE_KS, indices=["silhouette"], random_state=seed, n_jobs=n_jobs, progress=progress
     )
-    if chosen.structure is not False:
-        return ""
-    return "no number of clusters beats one by more than 3 standard errors of the gap statistic."
-
-
-def _answer(
-    X: Any,
-    given: Given,
-    runs: Runs,
-    judgement: Judgement,
-    one: str,
-    notes: list[str],
-    seconds: float,
-) -> Exploration:
-    best = judgement.ranking.best
-    made_in = str(runs[best].space)
-    origin = next(
-        (name for name in given.spaces if made_in == name or made_in.startswith(f"{name} ")),
-        next(iter(given.spaces)),
-    )
-    labels = np.zeros(given.n_objects, dtype=np.int32)
-    found = Exploration(
-        labels_=labels,
-        best=best,
-        judgement=judgement,
-        one_cluster=one,
-        origin=origin,
-        objects=given.objects,
-        notes=(*given.notes, f"Embeddings: {listing(runs.spaces)}.", *notes),
-        means={name: units.mean for name, units in given.units.items()},
-        factors={name: units.factor for name, units in given.units.items()},
-        ids=given.ids,
-        seconds=seconds,
-    )._with_runs(runs)
-    if one:
-        return found
-    labels[given.objects] = runs.partitions[best]
-    if len(given.objects) < given.n_objects:
-        labels[:] = found.predict(X)
-        labels[given.objects] = runs.partitions[best]
-    return found
+    no_gain = "no number of clusters beats one by more than 3 standard errors of the gap statistic."
+    return no_gain if chosen.structure is False else ""

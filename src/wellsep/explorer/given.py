@@ -12,53 +12,38 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from wellsep._checks.arrays import check_data, is_dask, is_frame, open_frame, to_numpy
-from wellsep._checks.values import check_mapping
-from wellsep._files.arrays import Stored
 from wellsep._text.sentences import listing
 from wellsep.adapters.anndata import layouts_of, opened_anndata
 from wellsep.compute.data.mixed_table import MixedTable
 from wellsep.distances.base import PairSpace
 from wellsep.runs import Runs
 
-DATA = "data"  # name of the only space
 MOST_ROWS, MOST_PAIRS = 20_000, 4_000  # objects that candidates are made of
 APART, DOMINATES = 2.0, 10.0  # ratios of the ranges of columns from which on units differ
-
-
-class Units(NamedTuple):
-    """How rows are brought into the units of a space: (row − mean) · factor, where factor > 0."""
-
-    mean: np.ndarray
-    factor: np.ndarray
-
-    def rows(self, X: np.ndarray) -> np.ndarray:
-        """Rows in these units."""
-        used = self.factor > 0
-        return np.asarray((X[:, used] - self.mean[used]) * self.factor[used])
+SCALED = "The units of the columns differ, so each was scaled to mean 0 and standard deviation 1."
 
 
 class Given(NamedTuple):
     """The data as candidates take them."""
 
     spaces: dict[str, Any]  # dense rows, sparse rows of unit length, or distances
-    units: dict[str, Units]  # of the dense ones
+    units: dict[str, tuple[np.ndarray, np.ndarray]]  # mean and factor of each column of dense rows
     ids: np.ndarray | None
-    table: Any  # numbers with names of columns, to describe clusters by; or None
+    table: Any  # a frame of numbers, to describe clusters by; or None
     objects: np.ndarray  # rows of what was given that the spaces consist of
     n_objects: int
-    notes: tuple[str, ...]
+    notes: list[str]
 
 
 def open_given(X: Any, rng: np.random.Generator) -> Given:
     """Open data of any kind; of many objects a sample, and the notes say so."""
     named, ids, notes = by_name(X)
-    sizes = {name: int(space.shape[0]) for name, space in named.items()}
-    n = next(iter(sizes.values()))
-    for name, size in sizes.items():
-        if size != n:
+    first, n = next((name, int(space.shape[0])) for name, space in named.items())
+    for name, space in named.items():
+        if space.shape[0] != n:
             raise ValueError(
-                f"X must hold embeddings of the same objects, got {size} in {name!r} and {n} in "
-                f"{next(iter(sizes))!r}."
+                f"X must hold embeddings of the same objects, got {space.shape[0]} in {name!r} and "
+                f"{n} in {first!r}."
             )
     pairs = any(isinstance(space, PairSpace) for space in named.values())
     most = MOST_PAIRS if pairs else MOST_ROWS
@@ -69,26 +54,31 @@ def open_given(X: Any, rng: np.random.Generator) -> Given:
             "have the label that their nearest neighbours have."
         )
     spaces: dict[str, Any] = {}
-    units: dict[str, Units] = {}
+    units = {}
     for name, space in named.items():
-        rows = take(space, objects, n)
-        if isinstance(rows, PairSpace):
-            spaces[name] = rows
-        elif sp.issparse(rows):
-            spaces[name] = normalize(check_data(rows, sparse=True))
+        rows = _take(space, objects)
+        if not (isinstance(rows, PairSpace) or sp.issparse(rows)):
+            units[name] = _units(_dense(rows), scale=len(named) == 1)
+            if units[name][0].any():
+                notes.append(SCALED)
+        spaces[name] = comparable(rows, units.get(name))
+        if sp.issparse(rows) and len(named) == 1:
             notes.append("Sparse rows were compared by their cosine.")
-        else:
-            dense = np.asarray(to_numpy(check_data(rows)), dtype=np.float64)
-            units[name] = _units(dense, one=len(named) == 1)
-            spaces[name] = units[name].rows(dense)
-            if (units[name].factor[units[name].factor > 0] != 1).any():
-                notes.append(
-                    "The units of the columns differ, so each was scaled to mean 0 and standard "
-                    "deviation 1."
-                )
-    table = take(X, objects, n) if is_frame(X) and not pairs else None
-    ids = None if ids is None else np.asarray(ids)
-    return Given(spaces, units, ids, table, objects, n, tuple(dict.fromkeys(notes)))
+    table = _take(X, objects) if is_frame(X) and not pairs else None
+    return Given(spaces, units, None if ids is None else np.asarray(ids), table, objects, n, notes)
+
+
+def comparable(rows: Any, units: tuple[np.ndarray, np.ndarray] | None) -> Any:
+    """Rows as they are compared: in the units of their columns, or of unit length if sparse."""
+    if isinstance(rows, PairSpace):
+        return rows
+    if sp.issparse(rows):
+        return normalize(check_data(rows, sparse=True))
+    rows = _dense(rows)
+    if units is None:
+        return rows
+    mean, factor = (part[units[1] > 0] for part in units)
+    return (rows[:, units[1] > 0] - mean) * factor
 
 
 def by_name(X: Any) -> tuple[dict[str, Any], Any, list[str]]:
@@ -96,89 +86,70 @@ def by_name(X: Any) -> tuple[dict[str, Any], Any, list[str]]:
     if isinstance(X, Runs):
         return dict(X.spaces), X.ids, []
     if isinstance(X, str | os.PathLike) or (hasattr(X, "obsm") and hasattr(X, "obs_names")):
-        return _of_anndata(X)
+        with opened_anndata(X) as parts:
+            opened = {key: parts.open_space(key) for key in parts.keys}
+            drawings = layouts_of(opened)
+            used = [key for key in opened if key not in drawings] or ["X"]
+            spaces = {key: parts.open_space(key) for key in used}
+            left_out = f"{listing(map(repr, drawings))} of obsm: two columns are a drawing."
+            notes = [f"Left out was {left_out}"] if drawings else []
+            read = {k: v.open() if hasattr(v, "open") else v for k, v in spaces.items()}
+            return read, parts.ids, notes
     if isinstance(X, Mapping):
-        check_mapping("X", X)
         if not X:
             raise ValueError("X must hold at least one embedding, got none.")
         return {str(name): _single(value)[0] for name, value in X.items()}, None, []
     space, notes = _single(X)
-    return {DATA: space}, getattr(space, "names", None), notes
-
-
-def _of_anndata(X: Any) -> tuple[dict[str, Any], Any, list[str]]:
-    with opened_anndata(X) as parts:
-        opened = {key: parts.open_space(key) for key in parts.keys}
-        drawings = layouts_of(opened)
-        spaces = {key: value for key, value in opened.items() if key not in drawings}
-        notes = []
-        if drawings:
-            notes.append(
-                f"{listing(map(repr, drawings))} of obsm was left out: two columns are a drawing."
-            )
-        spaces = spaces or {"X": parts.open_space("X")}
-        return {key: _read(value) for key, value in spaces.items()}, parts.ids, notes
-
-
-def _read(value: Any) -> Any:
-    """An embedding of AnnData, read where it lies in a file."""
-    return value.open() if isinstance(value, Stored) else value
+    return {"data": space}, getattr(space, "names", None), notes
 
 
 def _single(X: Any) -> tuple[Any, list[str]]:
     """One table as it will be cut into rows; words and gaps in it are compared by Gower."""
-    if isinstance(X, PairSpace):
-        if not X.complete:
-            raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    if isinstance(X, PairSpace) and not X.complete:
+        raise ValueError(X.refusal("X"))  # type: ignore[attr-defined]
+    if is_dask(X) and not hasattr(X, "chunks"):
+        return X.to_dask_array(lengths=True), []
+    if not is_frame(X):
+        return X if hasattr(X, "shape") else check_data(X), []
+    frame = open_frame(X)
+    kinds = frame.schema.items()
+    words = [name for name, kind in kinds if not (kind.is_numeric() or kind == nw.Boolean)]
+    gaps = [name for name in frame.columns if name not in words and _has_gaps(frame[name])]
+    if not words and not gaps:
         return X, []
-    if is_dask(X):
-        return X if hasattr(X, "chunks") else X.to_dask_array(lengths=True), []
-    if is_frame(X):
-        frame = open_frame(X)
-        words = [
-            n for n, kind in frame.schema.items() if not (kind.is_numeric() or kind == nw.Boolean)
-        ]
-        gaps = [n for n in frame.columns if n not in words and _has_gaps(frame[n])]
-        if words or gaps:
-            why = f"{listing(map(repr, words or gaps), 4)} {'holds words' if words else 'has gaps'}"
-            return MixedTable(X), [
-                f"Gower's distance was used, for numbers, words and gaps: {why}."
-            ]
-        return X, []
-    if sp.issparse(X) or hasattr(X, "shape"):
-        return X, []
-    return check_data(X), []
+    why = f"{listing(map(repr, words or gaps), 4)} {'holds words' if words else 'has gaps'}"
+    return MixedTable(X), [f"Gower's distance was used, for numbers, words and gaps: {why}."]
 
 
 def _has_gaps(column: Any) -> bool:
     return bool(column.is_null().any() or (column.dtype.is_float() and column.is_nan().any()))
 
 
-def take(X: Any, objects: np.ndarray, n: int) -> Any:
-    """Some objects of data of any kind."""
-    if len(objects) == n:
-        return np.asarray(X) if is_dask(X) else X
+def _dense(rows: Any) -> np.ndarray:
+    return np.asarray(to_numpy(check_data(rows)), dtype=np.float64)
+
+
+def _take(X: Any, objects: np.ndarray) -> Any:
+    """Some objects of data of any kind; chunks are computed."""
     if isinstance(X, PairSpace):
         return X.take(objects)
     if is_frame(X):
         return open_frame(X)[objects].to_native()
-    return to_numpy(X[objects]) if is_dask(X) else X[objects]
+    return np.asarray(X[objects]) if is_dask(X) else X[objects]
 
 
-def _units(X: np.ndarray, *, one: bool) -> Units:
-    """The units of a table's columns; those of an embedding, one of several, are left as they are.
+def _units(X: np.ndarray, *, scale: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and factor of each column: a row is compared as (row − mean) · factor.
 
-    The ranges are compared, not the deviations: the edge of a picture hardly varies and yet has
-    the unit of its middle.
+    A constant column has the factor 0. The ranges are compared, not the deviations: the edge of a
+    picture hardly varies and yet has the unit of its middle.
     """
     ranges = np.ptp(X, axis=0)
     varies = ranges > 0
-    factor = varies.astype(np.float64) if varies.any() else np.ones(X.shape[1])
-    mean = np.zeros(X.shape[1])
-    low, middle, high = (
-        np.quantile(ranges[varies], [0.25, 0.5, 0.75]) if varies.any() else (1, 1, 1)
-    )
-    if one and (high > APART * low or ranges.max() > DOMINATES * middle):
-        mean = X.mean(axis=0)
-        factor[varies] = 1 / X.std(axis=0)[varies]
-    return Units(mean, factor)
+    mean, factor = np.zeros(X.shape[1]), np.where(varies | ~varies.any(), 1.0, 0.0)
+    if scale and varies.any():
+        low, middle, high = np.quantile(ranges[varies], [0.25, 0.5, 0.75])
+        if high > APART * low or ranges.max() > DOMINATES * middle:
+            mean = X.mean(axis=0)
+            factor[varies] = 1 / X.std(axis=0)[varies]
+    return mean, factor
