@@ -16,7 +16,7 @@ from wellsep.compute.data.opening import Space
 from wellsep.compute.engine.threads import budget_bytes, cut_rows
 from wellsep.compute.metrics.table import Rows, find, square_lengths
 
-AT_ONCE = 64  # candidates that are looked at together
+FEWEST, AT_ONCE = 4, 64  # candidates that are looked at together, after an exchange and at most
 GAIN = 1e-12  # share of the cost that an exchange must bring
 RowsOf = Callable[[np.ndarray], np.ndarray]  # objects → (b, n) distances to all
 
@@ -36,61 +36,66 @@ class _State:
 
     def __init__(self, rows_of: RowsOf, medoids: np.ndarray) -> None:
         self.medoids, self.table = medoids.copy(), rows_of(medoids)
+        self.objects = np.arange(self.table.shape[1])
+        self.is_medoid = np.zeros(len(self.objects), dtype=bool)
+        self.is_medoid[medoids] = True
         self.settle()
 
     def settle(self) -> None:
-        table, at = self.table, np.arange(self.table.shape[1])
+        table, n, k = self.table, len(self.objects), len(self.medoids)
         self.first = table.argmin(axis=0)
-        self.near = table[self.first, at]
-        if len(table) > 1:
-            held = table[self.first, at].copy()
-            table[self.first, at] = np.inf
+        self.near = table[self.first, self.objects]
+        if k > 1:
+            table[self.first, self.objects] = np.inf
             self.second = table.min(axis=0)
-            table[self.first, at] = held
+            table[self.first, self.objects] = self.near
         self.cost = float(self.near.sum())
+        self.near_sums = np.bincount(self.first, self.near, k)
+        self.members = np.zeros((n, k))
+        self.members[self.objects, self.first] = 1.0
 
     def swap(self, medoid: int, candidate: int, row: np.ndarray) -> None:
+        self.is_medoid[[self.medoids[medoid], candidate]] = False, True
         self.medoids[medoid], self.table[medoid] = candidate, row
         self.settle()
 
     def changes(self, rows: np.ndarray) -> np.ndarray:
-        """(b, k) how the cost changes where a candidate takes the place of a medoid."""
+        """(b, k) how the cost changes where a candidate takes the place of a medoid.
+
+        An object of that medoid goes to the candidate or to its second nearest, whichever is
+        nearer. Any other object goes to the candidate if it is nearer than its medoid. With d the
+        distance to the candidate the former is at min(d, second), which is clip(d, near, second)
+        less what the latter gains, near − min(d, near).
+        """
+        nearer = np.minimum(rows, self.near).sum(axis=1) - self.cost
         if len(self.medoids) == 1:
             change: np.ndarray = rows.sum(axis=1, keepdims=True) - self.cost
             return change
-        k = len(self.medoids)
-        removal = np.bincount(self.first, self.second - self.near, k)
-        shared = np.minimum(rows - self.near, 0.0).sum(axis=1)
-        correction = np.where(
-            rows < self.near, self.near - self.second, np.minimum(rows - self.second, 0.0)
-        )
-        members = np.zeros((rows.shape[1], k))
-        members[np.arange(rows.shape[1]), self.first] = 1.0
-        found: np.ndarray = removal + correction @ members + shared[:, None]
-        return found
+        changes: np.ndarray = np.clip(rows, self.near, self.second) @ self.members
+        changes -= self.near_sums
+        changes += nearer[:, None]
+        return changes
 
 
 def faster_pam(rows_of: RowsOf, n: int, start: np.ndarray, max_rounds: int) -> Medoids:
     """Exchange medoids from a start until n candidates in a row bring nothing."""
     state = _State(rows_of, start)
-    idle, visited, place = 0, 0, 0
+    idle, visited, place, width = 0, 0, 0, FEWEST
     while idle < n and visited < max_rounds * n:
-        block = (place + np.arange(min(AT_ONCE, n - idle))) % n
+        block = (place + np.arange(min(width, n - idle))) % n
         rows = rows_of(block)
-        done = 0
-        while done < len(block):
-            changes = state.changes(rows[done:])
-            changes[np.isin(block[done:], state.medoids)] = np.inf
-            better = np.flatnonzero(changes.min(axis=1) < -GAIN * max(state.cost, 0.0))
-            if not len(better):
-                idle += len(block) - done
-                visited += len(block) - done
-                break
-            at = done + int(better[0])
-            idle, visited = 0, visited + int(better[0]) + 1
-            state.swap(int(changes[better[0]].argmin()), int(block[at]), rows[at])
-            done = at + 1
-        place = int(block[-1]) + 1
+        changes = state.changes(rows)
+        changes[state.is_medoid[block]] = np.inf
+        better = np.flatnonzero(changes.min(axis=1) < -GAIN * max(state.cost, 0.0))
+        if len(better):
+            chosen = int(better[0])
+            state.swap(int(changes[chosen].argmin()), int(block[chosen]), rows[chosen])
+            idle, seen = 0, chosen + 1
+            width = FEWEST  # the others of the block are looked at anew
+        else:
+            idle, seen = idle + len(block), len(block)
+            width = min(2 * width, AT_ONCE)
+        visited, place = visited + seen, int(block[seen - 1]) + 1
     labels = state.first.astype(np.int32)
     labels[state.medoids] = np.arange(len(state.medoids))  # also where another one coincides
     return Medoids(state.medoids, labels, state.cost, -(-visited // n), idle >= n)
@@ -117,12 +122,19 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
 def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
     """Distances of some objects to all; ``keep``: the matrix, where it fits the memory budget."""
     entry = find(metric)
+    kept = keep and 8.0 * space.n**2 <= budget_bytes()
+    if space.own_metric is not None and kept:
+        whole = np.empty((space.n, space.n))
+        for part in cut_rows(space.n, space.block_rows):
+            whole[part] = space.X.block(part, slice(0, space.n))
+        np.fill_diagonal(whole, 0.0)
+        return lambda objects: whole[objects]
     X, zero = space.single_rows(entry) if space.own_metric is None else space.prepared(entry)
     square = None if entry.finish is None else square_lengths(X, zero, np)
 
-    def side(at: np.ndarray) -> Rows:
-        own = None if zero is None else zero[at]
-        return Rows(X[at, :], None if square is None else square[at], own, at)
+    def side(objects: np.ndarray) -> Rows:
+        flags = None if zero is None else zero[objects]
+        return Rows(X[objects, :], None if square is None else square[objects], flags, objects)
 
     blocks = [np.arange(part.start, part.stop) for part in cut_rows(space.n, space.block_rows)]
 
@@ -133,7 +145,7 @@ def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
         table[np.arange(len(objects)), objects] = 0.0
         return table
 
-    if keep and 8.0 * space.n**2 <= budget_bytes():
-        whole = np.concatenate([rows_of(at) for at in blocks])
+    if kept:
+        whole = np.concatenate([rows_of(objects) for objects in blocks])
         return lambda objects: whole[objects]
     return rows_of
