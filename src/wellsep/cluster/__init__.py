@@ -8,12 +8,4 @@ from wellsep.cluster.kmedoids import KMedoids
 from wellsep.cluster.outlier_weights import LOFKMeans, RobustKMeans
 from wellsep.compute.kmeans.lloyd import LloydResult, lloyd
 
-__all__ = [
-    "CFMeans",
-    "KMeans",
-    "KMedoids",
-    "LOFKMeans",
-    "LloydResult",
-    "RobustKMeans",
-    "lloyd",
-]
+__all__ = ["CFMeans", "KMeans", "KMedoids", "LOFKMeans", "LloydResult", "RobustKMeans", "lloyd"]

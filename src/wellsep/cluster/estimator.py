@@ -186,18 +186,7 @@ class CentroidClusterer(
 
     @own_threads()
     def predict(self, X: Any) -> Any:
-        """Nearest centre of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Points. A dask collection is predicted lazily, chunk by chunk.
-
-        Returns
-        -------
-        array of shape (n,)
-            Codes of the centres.
-        """
+        """Return the code of the nearest centre of each row, for a dask collection lazily."""
         if not hasattr(self, "cluster_centers_"):
             check_is_fitted(self)
         # Sums of squares, which are taken anyway, say whether all entries are finite.
@@ -222,40 +211,14 @@ class CentroidClusterer(
 
     @own_threads()
     def transform(self, X: Any) -> Any:
-        """Distance of each row to every centre (1 − cos for metric="cosine").
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Points.
-
-        Returns
-        -------
-        array of shape (n, k)
-            Distances.
-        """
+        """Return the (n, k) distances of rows to centres, 1 − cos for metric="cosine"."""
         points, centers = self._ready(X, sized=False)
         distances = points.values(_distances, centers)
         return points.publish(distances, points.like.dtype, width=len(centers))
 
     @own_threads()
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the inertia of X under the fitted centres; greater is better.
-
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Points.
-        y : ignored
-            Present by convention.
-        sample_weight : array of shape (n,), optional
-            Weight of each point.
-
-        Returns
-        -------
-        float
-            −Σ w‖x − μ‖².
-        """
+        """Return minus the inertia of X under the fitted centres, −Σ w‖x − μ‖²."""
         points, centers = self._ready(X, sample_weight)
         labels = points.values(assign_labels, centers)
         return -points.frame.squared(points.fold(inertia, centers, beside=[labels]))

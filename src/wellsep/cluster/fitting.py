@@ -233,12 +233,8 @@ def fit_tree(
 def cut_tree(children: np.ndarray, n_clusters: int) -> np.ndarray:
     """Labels of the n_clusters clusters left before the last merges of a full tree.
 
-    Parameters
-    ----------
-    children : int array (n - 1, 2)
-        The two nodes of each merge, in the order of merging; leaf i is node i, merge j is node
-        n + j.
-    n_clusters : int, 1 to n
+    ``children`` (n - 1, 2) are the two nodes of each merge, in the order of merging; leaf i is
+    node i, merge j is node n + j.
     """
     n = len(children) + 1
     if not 1 <= n_clusters <= n:

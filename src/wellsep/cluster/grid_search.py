@@ -15,11 +15,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
@@ -88,10 +84,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "penalize": such objects are not counted and lower
-        the score; an index that has no price for them is refused. "exclude": they are not
-        counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
-        are refused.
+        What noise (the labels -1, -2, -3) means, as in `score_partitions`.
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.
@@ -230,22 +223,7 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         return self
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
-        """Fit, then return the labels of the best setting.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Objects.
-        y : ignored
-            Present by convention.
-        **fit_params
-            ``sample_weight``, and what is passed to the estimator's fit.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels.
-        """
+        """Fit, then return the labels of the best setting; parameters as in `fit`."""
         return self.fit(X, **fit_params).labels_
 
     @available_if(_best_has("predict"))

@@ -198,18 +198,7 @@ class KMedoids(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.transform(X).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Distance of each row to every medoid.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (m, d), frame, or distances of shape (m, n)
-            Objects, given as in `predict`.
-
-        Returns
-        -------
-        array of shape (m, k)
-            Distances.
-        """
+        """Return the (m, k) distances of objects, given as in `predict`, to the medoids."""
         check_is_fitted(self)
         if self._medoid_table is not None:
             return _distances_of_mixed(X, self._medoid_table)

@@ -287,7 +287,8 @@ def membership_report(
     margins, gaps, rivals = around.planes(np.arange(len(codes)), codes)
     relative_margins = margins / (gaps / 2)
     labels = np.where(counted, classes[codes], -1) if not counted.all() else classes[codes]
-    free = _place_noise(around, connectivity.n_neighbors, n_jobs)
+    free, free_codes, *of_free = _place_noise(around, connectivity.n_neighbors, n_jobs)
+    share, distance, margin = of_free
     return MembershipReport(
         ids=names,
         labels=labels,
@@ -304,31 +305,24 @@ def membership_report(
             np.where(connectivity.better_cluster != labels, -connectivity.objects, np.nan), n_worst
         ),
         n_neighbors=connectivity.n_neighbors,
-        noise=free.objects,
-        noise_cluster=classes[free.codes],
-        noise_share=free.share,
-        noise_distance=free.distance * unit,
-        noise_margin=free.margin,
+        noise=free,
+        noise_cluster=classes[free_codes],
+        noise_share=share,
+        noise_distance=distance * unit,
+        noise_margin=margin,
     )
 
 
-class _Placed(NamedTuple):
-    """Objects without a cluster, the surest first, and where they could go."""
+def _place_noise(around: Around, t: int, n_jobs: int | None) -> tuple[np.ndarray, ...]:
+    """Objects without a cluster, the surest first: their clusters, share, distance and margin.
 
-    objects: np.ndarray
-    codes: np.ndarray
-    share: np.ndarray
-    distance: np.ndarray
-    margin: np.ndarray
-
-
-def _place_noise(around: Around, t: int, n_jobs: int | None) -> _Placed:
-    """Ask the nearest neighbours that have a cluster; of equal votes the nearest one decides."""
+    The nearest neighbours that have a cluster are asked; of equal votes the nearest one decides.
+    """
     codes = around.codes
     free, counted = np.flatnonzero(codes < 0), np.flatnonzero(codes >= 0)
     if not len(free):
         empty = np.empty(0)
-        return _Placed(free, free, empty, empty, empty)
+        return free, free, empty, empty, empty
     t = min(t, len(counted))
     distances, found = around.nearest(free, counted, t, n_jobs)
     best, chosen, votes = most_voted(codes[counted[found]])
@@ -337,7 +331,7 @@ def _place_noise(around: Around, t: int, n_jobs: int | None) -> _Placed:
     margin = planes.distances / (planes.gaps / 2)
     nearest = distances[rows, chosen]
     order = np.lexsort((nearest, -share))
-    return _Placed(free[order], best[order], share[order], nearest[order], margin[order])
+    return free[order], best[order], share[order], nearest[order], margin[order]
 
 
 class Voted(NamedTuple):

@@ -100,14 +100,12 @@ def c_index_score(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
-        The objects.
     variant : {"hubert-levin", "nbclust"}
         "nbclust" is what NbClust calls ``cindex`` (clusterSim's G3):
         :math:`(S_W-N_Wa)/(N_W(b-a))` with a and b the smallest and largest distance *within*
         clusters. It is unrelated to Hubert and Levin's (rank correlation −0.25 over 41 cases),
         and is here to repeat what was published with it.
-    labels, metric, noise, device
+    X, labels, metric, noise, device
         As in `silhouette_score`.
 
     References

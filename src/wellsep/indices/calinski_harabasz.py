@@ -91,14 +91,12 @@ def calinski_harabasz_score(
 
     Parameters
     ----------
-    X : array-like, sparse matrix, tensor or Distances of shape (n, d)
-        The objects.
     metric : {"euclidean", "precomputed", "gower"}
         "precomputed": X is a matrix of distances. "gower": X is a table of mixed columns.
-    labels, sample_weight, noise, device, undefined
-        As in `silhouette_score`. Integer weights count as repetitions. "penalize" multiplies the
-        value by c · W/(W + N), with the coverage c, the squared distances W of counted objects to
-        their centres, and N of noise to the mean of the counted objects.
+    X, labels, sample_weight, noise, device, undefined
+        As in `silhouette_score`; X may be sparse. Integer weights count as repetitions.
+        "penalize" multiplies the value by c · W/(W + N), with the coverage c, the squared
+        distances W of counted objects to their centres, and N of noise to their mean.
 
     References
     ----------

@@ -66,13 +66,11 @@ def davies_bouldin_score(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or tensor of shape (n, d)
-        The objects.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
-    labels, sample_weight, noise, device, undefined
-        As in `silhouette_score`. Integer weights count as repetitions. "penalize" makes
-        (1 + v)/c − 1 of the value v, with the coverage c.
+    X, labels, sample_weight, noise, device, undefined
+        As in `silhouette_score`; X may be sparse. Integer weights count as repetitions.
+        "penalize" makes (1 + v)/c − 1 of the value v, with the coverage c.
 
     References
     ----------
@@ -143,8 +141,6 @@ def cfq_score(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or tensor of shape (n, d)
-        The objects.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -159,7 +155,7 @@ def cfq_score(
         mixing weights.
     weights : array-like of shape (K,), optional
         Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
-    labels, sample_weight, noise, device
+    X, labels, sample_weight, noise, device
         As in `calinski_harabasz_score`, the price of noise too.
 
     See Also
@@ -232,12 +228,7 @@ def cfq_clusters(
 
 
 def margins(
-    X: Any,
-    labels: Any,
-    *,
-    centers: Any = None,
-    noise: str = "exclude",
-    device: Any = None,
+    X: Any, labels: Any, *, centers: Any = None, noise: str = "exclude", device: Any = None
 ) -> np.ndarray:
     """Return the distance of each object to the nearest plane between its centre and another.
 
@@ -319,10 +310,8 @@ def simplified_silhouette_score(
 
     Parameters
     ----------
-    X : array-like, sparse matrix or tensor of shape (n, d)
-        The objects.
-    labels, average, sample_weight, noise, device
-        As in `silhouette_score`.
+    X, labels, average, sample_weight, noise, device
+        As in `silhouette_score`; X may be sparse.
 
     Examples
     --------

@@ -53,11 +53,7 @@ def _wants_dbcv(
     "three of them set apart can score high.",
 )
 def _dbcv(
-    trees: DensityTrees,
-    *,
-    ties: str = "core",
-    metric: Any = "euclidean",
-    d: float | None = None,
+    trees: DensityTrees, *, ties: str = "core", metric: Any = "euclidean", d: float | None = None
 ) -> float:
     return float((trees.sizes / trees.n_objects * _validities(trees)).sum())
 

@@ -59,12 +59,7 @@ def _against(ratio: np.ndarray) -> np.ndarray:
 
 
 def disco_score(
-    X: Any,
-    labels: Any,
-    *,
-    min_points: int = MIN_POINTS,
-    noise: str = "exclude",
-    device: Any = None,
+    X: Any, labels: Any, *, min_points: int = MIN_POINTS, noise: str = "exclude", device: Any = None
 ) -> float:
     r"""Return DISCO: a silhouette with distances along dense paths, which scores noise, too.
 
@@ -117,12 +112,7 @@ def disco_score(
 
 
 def disco_samples(
-    X: Any,
-    labels: Any,
-    *,
-    min_points: int = MIN_POINTS,
-    noise: str = "exclude",
-    device: Any = None,
+    X: Any, labels: Any, *, min_points: int = MIN_POINTS, noise: str = "exclude", device: Any = None
 ) -> np.ndarray:
     """Return the DISCO value of each object, noise included; their mean is `disco_score`.
 

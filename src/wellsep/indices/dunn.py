@@ -74,15 +74,13 @@ def dunn_score(
 
     Parameters
     ----------
-    X : array-like or tensor of shape (n, d), or (n, n) if ``metric="precomputed"``
-        The objects.
     metric : str or callable, default "euclidean"
         "cosine" is computed as half the squared distance of the directions, which keeps what
         1 − cos loses for almost parallel rows. Other metrics of
         ``sklearn.metrics.pairwise_distances`` work block by block.
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
-    labels, noise, device
+    X, labels, noise, device
         As in `silhouette_score`.
 
     See Also
@@ -229,8 +227,6 @@ def generalized_dunn_score(
 
     Parameters
     ----------
-    X : array-like, tensor or Distances of shape (n, d)
-        The objects.
     separation : str
         δ, "average" by default: mean distance of the pairs (δ3). "single": nearest pair (δ1).
         "complete": farthest pair (δ2). "centroid": distance of the centroids (δ4).
@@ -241,7 +237,7 @@ def generalized_dunn_score(
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
-    labels, metric, noise, device
+    X, labels, metric, noise, device
         As in `silhouette_score`. With any metric but "euclidean", centroids are refused.
 
     Notes

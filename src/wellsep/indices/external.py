@@ -138,10 +138,8 @@ def ari_score(labels_true: Any, labels_pred: Any) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        True classes, or another clustering.
-    labels_pred : array-like of shape (n,)
-        The clustering.
+    labels_true, labels_pred : array-like of shape (n,)
+        True classes, or another clustering; and the clustering.
 
     Examples
     --------
@@ -157,10 +155,8 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
     Parameters
     ----------
-    labels_true, labels_pred : array-like of shape (n,)
-        Two clusterings, or true classes and a clustering.
-    average_method : {"arithmetic", "geometric", "min", "max"}
-        Of the two entropies, in the denominator.
+    labels_true, labels_pred, average_method
+        As in `nmi_score`.
 
     Examples
     --------
@@ -179,10 +175,8 @@ def purity_score(labels_true: Any, labels_pred: Any) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        True classes, or another clustering.
-    labels_pred : array-like of shape (n,)
-        The clustering.
+    labels_true, labels_pred : array-like of shape (n,)
+        True classes, or another clustering; and the clustering.
 
     Examples
     --------
@@ -203,10 +197,8 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n,)
-        True classes, or another clustering.
-    labels_pred : array-like of shape (n,)
-        The clustering.
+    labels_true, labels_pred : array-like of shape (n,)
+        True classes, or another clustering; and the clustering.
 
     Examples
     --------

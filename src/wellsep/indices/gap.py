@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    UndefinedIndex,
-    check_choice,
-    check_count,
-    check_data,
-    to_numpy,
-)
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_data, to_numpy
 from wellsep._checks.values import check_generator, check_items
 from wellsep._text.sentences import Views, shown
 from wellsep.compute.data.opening import open_space

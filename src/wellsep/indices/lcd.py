@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -179,41 +179,34 @@ def measure(
     """``local_connectivity`` of objects whose prototypes are known."""
     t = check_count("n_neighbors", n_neighbors)
     _warn_of_small_clusters(partition, t)
-    found = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
+    objects, support, radii, clusters = _measure(around, t, effective_n_jobs(check_jobs(n_jobs)))
     return LocalConnectivity(
-        objects=found.objects,
-        clusters=found.clusters,
-        maximum=float(found.clusters.max()),
-        mean=float(found.clusters.mean()),
-        n_witnesses=found.support,
-        better_cluster=_better(around, partition, found.radii, t, n_jobs),
+        objects=objects,
+        clusters=clusters,
+        maximum=float(clusters.max()),
+        mean=float(clusters.mean()),
+        n_witnesses=support,
+        better_cluster=_better(around, partition, radii, t, n_jobs),
         labels=partition.classes[0],
-        radii=found.radii * unit,
+        radii=radii * unit,
         n_neighbors=t,
         coverage=float(partition.coverage[0]),
     )
 
 
-class _Measured(NamedTuple):
-    objects: np.ndarray
-    support: np.ndarray
-    radii: np.ndarray
-    clusters: np.ndarray
-
-
-def _measure(around: Around, t: int, workers: int = 1) -> _Measured:
+def _measure(around: Around, t: int, workers: int = 1) -> tuple[np.ndarray, ...]:
+    """LCD, number of neighbours and radius of each object; the highest LCD of each cluster."""
     n, k = len(around.codes), around.n_clusters
-    found = _Measured(
-        np.full(n, np.nan), np.zeros(n, dtype=np.int32), np.full(n, np.nan), np.empty(k)
-    )
+    objects, radii, support = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=np.int32)
+    clusters = np.empty(k)
     by_cluster = np.argsort(around.codes, kind="stable")
     ends = np.searchsorted(around.codes[by_cluster], np.arange(k + 1))
     for code in range(k):
         members = by_cluster[ends[code] : ends[code + 1]]
-        found.objects[members], found.support[members] = around.witnesses(members, code, t, workers)
-        found.radii[members] = around.own_radii(members, code)
-        found.clusters[code] = found.objects[members].max()
-    return found
+        objects[members], support[members] = around.witnesses(members, code, t, workers)
+        radii[members] = around.own_radii(members, code)
+        clusters[code] = objects[members].max()
+    return objects, support, radii, clusters
 
 
 @index(
@@ -235,7 +228,7 @@ def _lcd(objects: Any, *, n_neighbors: int = 5, aggregate: str = "mean") -> floa
     X = to_numpy(data).astype(np.float64, copy=False)
     means = _means(X, objects.codes, objects.n_clusters)
     around = RowsAround(X, objects.codes, means, None if device_of(data) is None else data)
-    clusters = _measure(around, t).clusters
+    clusters = _measure(around, t)[-1]
     return float(clusters.mean() if aggregate == "mean" else clusters.max())
 
 

@@ -9,11 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    UndefinedIndex,
-    check_choice,
-    check_number,
-)
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_number
 from wellsep._checks.values import check_flag, check_mapping, check_names, check_text
 from wellsep._plugins import new_plugins
 from wellsep._text.sentences import in_short, shown

@@ -19,10 +19,7 @@ def _wants_s_dbw(
     check_choice("density", density, ("union", "own"))
     check_choice("strict", strict, (True, False))
     check_choice("normalise", normalise, (True, False))
-    return {
-        "spread": want("spread"),
-        "balls": want("balls", density=density, strict=bool(strict)),
-    }
+    return {"spread": want("spread"), "balls": want("balls", density=density, strict=bool(strict))}
 
 
 @index(

@@ -59,11 +59,7 @@ def _wants_silhouette(
     caution="Favours round clusters; comparable between partitions of one space only.",
 )
 def _silhouette(
-    widths: WidthTotals,
-    *,
-    metric: Any = "euclidean",
-    average: str = "point",
-    singleton: float = 0,
+    widths: WidthTotals, *, metric: Any = "euclidean", average: str = "point", singleton: float = 0
 ) -> Score:
     return average_widths(widths, average)
 

@@ -90,11 +90,7 @@ def dip_statistic(x: Any) -> float:
 
 
 def dip_test(
-    x: Any,
-    *,
-    method: str = "table",
-    n_simulations: int = 2000,
-    random_state: Any = None,
+    x: Any, *, method: str = "table", n_simulations: int = 2000, random_state: Any = None
 ) -> DipResult:
     r"""Test whether a sample has more than one mode.
 

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-)
+from wellsep._checks.arrays import check_choice
 from wellsep._checks.values import check_generator
 from wellsep.distances.base import PairSpace
 from wellsep.spaces.classical_scaling import centred_gram, has_columns, scaled_components

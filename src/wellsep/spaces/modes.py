@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    check_choice,
-    check_count,
-    check_data,
-    to_numpy,
-)
+from wellsep._checks.arrays import check_choice, check_count, check_data, to_numpy
 from wellsep._checks.values import check_generator
 from wellsep._text.sentences import Views
 from wellsep.distances.base import PairSpace

@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wellsep._checks.arrays import (
-    UndefinedIndex,
-    check_choice,
-    check_count,
-    check_number,
-    to_numpy,
-)
+from wellsep._checks.arrays import UndefinedIndex, check_choice, check_count, check_number, to_numpy
 from wellsep.cluster.batches import Batched, StreamedClusterer
 from wellsep.cluster.cf_means.fit import SEARCH, CFMeansResult, CFOptions, cfmeans, course
 from wellsep.cluster.cf_means.gradient_steps import SCHEDULES

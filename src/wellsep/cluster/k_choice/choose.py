@@ -189,10 +189,7 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring. Gap statistic and mixture have no weights.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means. "penalize": such objects are not counted and lower
-        the score; an index that has no price for them is refused. "exclude": they are not
-        counted. "cluster": they are one cluster. "singletons": each is a cluster. "error": they
-        are refused.
+        What noise (the labels -1, -2, -3) means, as in `score_partitions`.
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and all that is drawn.
     n_jobs : int, optional

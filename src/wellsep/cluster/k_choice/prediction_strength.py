@@ -55,38 +55,12 @@ def split_strengths(
 
         Σ_q t_q (t_q − 1) / (m (m − 1)),        1 if m < 2
 
-    Parameters
-    ----------
-    X : array of shape (n, d), sparse matrix, or distances of shape (n, n)
-        All objects; distances with ``metric="precomputed"``.
-    halves : two int arrays
-        The rows of X in each half.
-    labels : two arrays
-        The clusters of each half, in the order of its rows. Noise (-1) is in no cluster and
-        is not counted.
-    metric : {"euclidean", "cosine", "precomputed"}
-        How the nearest mean is found. With distances it is the cluster with the least mean
-        distance.
-    sample_weight : array of shape (n,), optional
-        Weight of each object in the means. Pairs are counted without weights.
+    ``halves`` are the rows of X in each half, ``labels`` their clusters; noise (-1) is in none and
+    is not counted. With ``metric="precomputed"`` X holds distances, and the nearest mean is the
+    cluster with the least mean distance. Weights enter the means; pairs are counted without them.
 
-    Returns
-    -------
-    SplitStrengths
-        One value per cluster of each half. ``weakest`` is the prediction strength of the split.
+    In the form of R's fpc.
 
-    Raises
-    ------
-    UndefinedIndex
-        All objects of one half are noise.
-
-    References
-    ----------
-    Tibshirani and Walther (2005), Cluster validation by prediction strength, Journal of
-    Computational and Graphical Statistics 14, 511-528; in the form of R's fpc.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> X = np.array([[0.0], [1], [2], [10], [11], [12], [0], [1], [7], [10], [11], [12]])
     >>> halves = np.arange(6), np.arange(6, 12)

@@ -75,9 +75,7 @@ CRITERIA: dict[str, Criterion] = {
     ),
     "log_elbow": Criterion("inertia, and the knee of its logarithm", -1, _log_knee),
     "gap": Criterion(
-        "gap statistic, by the one-standard-error rule",
-        1,
-        lambda curve: one_error_rule(*curve)[0],
+        "gap statistic, by the one-standard-error rule", 1, lambda curve: one_error_rule(*curve)[0]
     ),
     "prediction_strength": Criterion(
         f"prediction strength: the largest K above {FOUND_AGAIN}", 1, _found_again
