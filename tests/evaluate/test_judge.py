@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wellsep as ws
-from wellsep._files.arrays import to_json
+from wellsep._files.arrays import Stored, to_json
 from wellsep.evaluate import Judgement, NothingToRank, input_scores, rank_confidence
 from wellsep.runs import Runs
 
@@ -106,3 +106,16 @@ def test_the_words_do_not_depend_on_the_order_of_the_runs(data_seed):
         rows = tuple(found.ranking.columns()["partition"])
         said.add((found.explain(), rows, page.lead, page.sure, page.facts))
     assert len(said) == 1
+
+
+def test_a_judgement_opens_each_file_of_the_runs_once(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 3
+    for i in range(3):
+        labels = np.where(rng.random(60) < 0.1 * i, rng.integers(0, 3, 60), truth)
+        X = rng.normal(size=(60, 3)) + 4 * np.eye(3)[truth]
+        ws.save_run(tmp_path / "runs", X, labels, name=f"run {i}")
+    opened, read = [], Stored.open
+    monkeypatch.setattr(Stored, "open", lambda stored: opened.append(stored) or read(stored))
+    ws.judge(ws.load_runs(tmp_path / "runs"), n_draws=4)
+    assert len(opened) == 6

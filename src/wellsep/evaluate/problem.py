@@ -29,6 +29,7 @@ from wellsep.runs.space_files import digest_space
 
 SAME_SCORE = 1e-9  # relative; a turned or moved embedding in float64 scores alike to about 1e-13
 _LOOK = 16  # rows that are compared before an embedding is read through
+_MOST_OPEN = 256  # files that are held open; a process may have 1,024
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class Problem:
     draws : Draws or None
     options : ScoreOptions
     notes : sentences
+    maps : memory maps of embeddings, held so that each file is opened once
     """
 
     runs: Runs
@@ -57,6 +59,7 @@ class Problem:
     draws: Draws | None
     options: Any
     notes: tuple[str, ...] = ()
+    maps: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def open(cls, source: Any, options: ScoreOptions) -> Problem:
@@ -80,7 +83,8 @@ class Problem:
         given, notes = _with_drawn_spaces(runs, options)
         if not isinstance(options, Options):
             return cls(given, given, {}, partitions, None, options, notes)
-        once, copies = spaces_once(given)
+        maps: list[np.ndarray] = []
+        once, copies = spaces_once(given, maps)
         draws = None
         if options.n_draws and len(partitions.distinct) > 1:
             index, params = next(iter(options.parsed.values()))
@@ -93,7 +97,7 @@ class Problem:
                 projection=options.projection,
                 test=options.dip,
             )
-        return cls(once, given, copies, partitions, draws, options, notes)
+        return cls(once, given, copies, partitions, draws, options, notes, tuple(maps))
 
     @property
     def judged(self) -> bool:
@@ -154,14 +158,24 @@ def open_runs(source: Any, options: ScoreOptions) -> Runs:
     return source  # type: ignore[no-any-return]
 
 
-def spaces_once(runs: Runs) -> tuple[Runs, dict[str, str]]:
+def spaces_once(runs: Runs, maps: list[np.ndarray] | None = None) -> tuple[Runs, dict[str, str]]:
     """The runs with each embedding once, and which embedding each copy equals.
 
-    A run whose embedding is a copy keeps its labels and refers to the first run that has it.
+    A run whose embedding is a copy keeps its labels and refers to the first run that has it. Memory
+    maps that are opened here are put into ``maps``.
     """
+
+    def look_of(part: Part) -> tuple[Any, ...]:
+        """Shape, type and a few rows: most embeddings that differ, differ here."""
+        array = part.raw()
+        if maps is not None and isinstance(array, np.memmap) and len(maps) < _MOST_OPEN:
+            maps.append(array)
+        rows = np.unique(np.linspace(0, part.shape[0] - 1, _LOOK).astype(np.intp))
+        return part.shape, part.dtype.str, part.look(rows)
+
     parts = {run.name: part for run in runs if (part := run._part("embedding")) is not None}
     copies: dict[str, str] = {}
-    for alike in _groups(parts, list(parts), _look_of):
+    for alike in _groups(parts, list(parts), look_of):
         for equal in _groups(parts, alike, lambda part: digest_space(part.raw())):
             copies |= dict.fromkeys(equal[1:], equal[0])
     if not copies:
@@ -185,12 +199,6 @@ def _groups(parts: Mapping[str, Part], names: Sequence[str], key: Any) -> list[l
     for name in names:
         found[key(parts[name])].append(name)
     return [group for group in found.values() if len(group) > 1]
-
-
-def _look_of(part: Part) -> tuple[Any, ...]:
-    """Shape, type and a few rows: most embeddings that differ, differ here."""
-    rows = np.unique(np.linspace(0, part.shape[0] - 1, _LOOK).astype(np.intp))
-    return part.shape, part.dtype.str, part.look(rows)
 
 
 def rows_once(scores: Scores, copies: Mapping[str, str] | None = None) -> Scores:

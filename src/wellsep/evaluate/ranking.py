@@ -291,25 +291,24 @@ def rank(
             f"confidence must be of the same {len(result.partitions)} partitions, "
             f"got {confidence.ranks.shape[1]}."
         )
-    if input_scores is not None:
-        input_scores = freeze(check_numbers("input_scores", input_scores))
-        if input_scores.shape != result.scores.shape:
-            raise ValueError(
-                f"input_scores must have one score per partition ({len(result.partitions)}), "
-                f"got shape {input_scores.shape}."
-            )
     for what, given in (("votes", votes), ("params", params)):
         if given is not None:
             check_mapping(what, given)
-    beside = {}
-    for name, scores in (votes or {}).items():
+    for name in votes or {}:
         check_choice("votes", name, ("consensus", *VOTES))
-        beside[name] = freeze(check_numbers(f"votes[{name!r}]", scores))
-        if beside[name].shape != result.scores.shape:
+
+    def checked(what: str, given: Any) -> np.ndarray:
+        scores = freeze(check_numbers(what, given))
+        if scores.shape != result.scores.shape:
             raise ValueError(
-                f"votes[{name!r}] must have one score per partition ({len(result.partitions)}), "
-                f"got shape {beside[name].shape}."
+                f"{what} must have one score per partition ({len(result.partitions)}), "
+                f"got shape {scores.shape}."
             )
+        return scores
+
+    if input_scores is not None:
+        input_scores = checked("input_scores", input_scores)
+    beside = {name: checked(f"votes[{name!r}]", scores) for name, scores in (votes or {}).items()}
     shown = {}
     for name, one in (params or {}).items():
         check_mapping(f"params of {name!r}", one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -210,17 +210,6 @@ class Scores(Result):
     def is_paired(self) -> bool:
         """Whether every partition was made in one of the spaces."""
         return bool((self.made_in >= 0).all())
-
-    def some(self, partitions: np.ndarray) -> Scores:
-        """The scores of some of the partitions, by their positions."""
-        return replace(
-            self,
-            values={name: matrix[:, partitions] for name, matrix in self.values.items()},
-            partitions=tuple(self.partitions[m] for m in partitions),
-            made_in=self.made_in[partitions],
-            coverage=None if self.coverage is None else self.coverage[partitions],
-            n_clusters=None if self.n_clusters is None else self.n_clusters[partitions],
-        )
 
     def check_index(self, index: str | None) -> str:
         """The index to use: the named one, or the first."""

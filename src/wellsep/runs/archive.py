@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from wellsep._files.maps import Version
 from wellsep._files.replace import replace_file
 from wellsep._text.sentences import quoted
 from wellsep.distances.matrix import Distances
-from wellsep.runs.collection import Runs
 from wellsep.runs.run import Run
 from wellsep.runs.space_files import as_stored_distances, file_of
 
@@ -101,7 +101,7 @@ def _text(path: Path, member: str, what: str) -> str:
     return str(array.reshape(-1)[0])
 
 
-def write_archive(path: Path, runs: Runs, *, overwrite: bool = False) -> None:
+def write_archive(path: Path, runs: Iterable[Run], *, overwrite: bool = False) -> None:
     """Write runs to one .npz, uncompressed so that spaces can be memory-mapped."""
     if path.exists() and not overwrite:
         raise FileExistsError(

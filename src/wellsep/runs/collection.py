@@ -13,8 +13,11 @@ from wellsep._checks.arrays import (
     check_choice,
 )
 from wellsep._checks.values import check_flag, check_items, check_mapping, check_names, check_path
-from wellsep._text.sentences import quoted, shown
-from wellsep.runs.run import Part, Run
+from wellsep._text.sentences import count, html_box, html_table, printable, quoted, shown
+from wellsep.runs.folder import save_runs
+from wellsep.runs.run import Part, Run, clusters_in_words, pieces_of, space_in_words
+
+_MOST_ROWS = 8  # a repr has at most ten lines
 
 
 class NoRuns(ValueError):
@@ -293,8 +296,6 @@ class Runs:
 
         `load_runs` reads both.
         """
-        from wellsep.runs.folder import save_runs
-
         save_runs(check_path("path", path), self, overwrite=check_flag("overwrite", overwrite))
 
     def __len__(self) -> int:
@@ -317,14 +318,27 @@ class Runs:
         return self.runs[key]
 
     def __repr__(self) -> str:
-        from wellsep.runs.text import runs_as_text
-
-        return runs_as_text(self)
+        lines = [f"Runs({_summary(self)})"]
+        shown = self.runs[:_MOST_ROWS]
+        names = [printable(run.name, 40) for run in shown]
+        width = max(map(len, names))
+        lines += [
+            f"  {name:<{width}}  {', '.join(pieces_of(run))}"
+            for name, run in zip(names, shown, strict=True)
+        ]
+        if len(self) > _MOST_ROWS:
+            lines.append(f"  … and {len(self) - _MOST_ROWS} more")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from wellsep.runs.text import runs_as_html
-
-        return runs_as_html(self)
+        columns = {
+            "run": [run.name for run in self.runs],
+            "space": [space_in_words(run) or "–" for run in self.runs],
+            "partition": [clusters_in_words(run) or "–" for run in self.runs[:_MOST_ROWS]],
+            "params": [_params(run) for run in self.runs],
+        }
+        columns["partition"] += ["–"] * (len(self) - len(columns["partition"]))
+        return html_box(_summary(self), table=html_table(columns, most=_MOST_ROWS))
 
 
 def _check_names(runs: Sequence[Run]) -> None:
@@ -422,3 +436,22 @@ class Parts(Mapping[str, np.ndarray]):
     def __repr__(self) -> str:
         what = "spaces" if self._kind == "embedding" else "partitions"
         return f"<{len(self)} {what}: {quoted(self)}>"
+
+
+def _summary(runs: Runs) -> str:
+    spaces, partitions = len(runs.spaces), len(runs.partitions)
+    known = int((runs.made_in >= 0).sum())
+    if known == partitions:
+        paired = "paired"
+    elif known == 0:
+        paired = "not paired"
+    else:
+        paired = f"{known} of {partitions} partitions paired with a space"
+    size = f"{count(spaces, 'space')} × {count(partitions, 'partition')}"
+    tail = f", {paired}" if spaces and partitions else ""
+    return f"{size} of {count(runs.n_objects, 'object')}{tail}"
+
+
+def _params(run: Run) -> str:
+    text = ", ".join(f"{key}={value}" for key, value in run.params.items())
+    return printable(text, 80)

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from wellsep._files.limits import read_bytes
 from wellsep._files.replace import move_folder, temporary_folder
 from wellsep._text.sentences import shown
 from wellsep.runs.archive import write_archive
-from wellsep.runs.collection import Runs
 from wellsep.runs.folder_names import check_name, safe_name
 from wellsep.runs.folder_places import FILES, MANIFEST, is_ours, put_back, remedy_for
 from wellsep.runs.run import Run
@@ -99,7 +98,9 @@ def save_run(
     )
 
 
-def save_runs(path: str | os.PathLike[str], runs: Runs, *, overwrite: bool = False) -> None:
+def save_runs(
+    path: str | os.PathLike[str], runs: Iterable[Run], *, overwrite: bool = False
+) -> None:
     """Write all runs to a folder, or to one file ending in .npz."""
     path = Path(path)
     if path.suffix == ".npz":

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep._checks.arrays import to_numpy, warn_of_distances
-from wellsep._checks.labels import as_labels, as_vector
+from wellsep._checks.labels import NOISE, as_labels, as_vector, merge_noise
 from wellsep._files.arrays import Stored, pieces, to_json
+from wellsep._text.sentences import count
 from wellsep.distances.base import PairSpace
 from wellsep.runs.folder_names import check_name
 from wellsep.runs.space_files import StoredDistances, digest_space
@@ -253,12 +254,13 @@ class Run:
         return Run(**{**given, **others, **changes})
 
     def __repr__(self) -> str:
-        from wellsep.runs.text import describe_run
-
-        return f"Run({self.name!r}, {describe_run(self)})"
+        return (
+            f"Run({self.name!r}, {', '.join([count(self.n_objects, 'object'), *pieces_of(self)])})"
+        )
 
 
 _KINDS = ("labels", "embedding", "ids")
+_MOST_OBJECTS = 200_000  # clusters are counted up to here: a repr must not take seconds
 
 
 def plain_mapping(value: Any, what: str) -> dict[str, Any]:
@@ -352,3 +354,31 @@ def _check_vector(array: Any, what: str) -> None:
 
 _COERCE = {"embedding": _as_embedding, "labels": _as_labels, "ids": _as_ids}
 _SHAPE = {"embedding": _check_embedding, "labels": _check_vector, "ids": _check_vector}
+
+
+def pieces_of(run: Run) -> list[str]:
+    made = f"made in {run.space!r}" if run.space and not run.has_embedding else ""
+    return [piece for piece in (space_in_words(run), clusters_in_words(run), made) if piece]
+
+
+def space_in_words(run: Run) -> str:
+    part = run._part("embedding")
+    if part is None:
+        return ""
+    what = count(part.shape[1], "feature") if part.coordinates else "distances"
+    return f"space of {what} ({part.dtype})"
+
+
+def clusters_in_words(run: Run) -> str:
+    if not run.has_labels:
+        return ""
+    if run.n_objects > _MOST_OBJECTS:
+        return "labels"
+    try:
+        labels = run.labels
+    except (OSError, TypeError, ValueError):  # a repr must not raise
+        return "labels"
+    labels = merge_noise(labels)
+    noise = int((labels == NOISE).sum()) if labels.dtype.kind == "i" else 0
+    clusters = count(len(np.unique(labels)) - (noise > 0), "cluster")
+    return f"{clusters}, {noise:,} noise" if noise else clusters

@@ -102,16 +102,9 @@ class AceResult(Answer, row_names="partition"):
 
     in_draws: ClassVar[str] = "choose the spaces"
     _facts: ClassVar[tuple[str, ...]] = (
-        "index",
-        "partitions",
-        "scores",
-        "n_clusters",
-        "coverage",
-        "spaces",
-        "winner.won_by",
-        "winner.spaces",
-        "options",
-    )
+        "index", "partitions", "scores", "n_clusters", "coverage", "spaces", "winner.won_by",
+        "winner.spaces", "options"
+    )  # fmt: skip
 
     options: Ace
     index: str

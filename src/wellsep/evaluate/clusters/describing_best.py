@@ -46,23 +46,8 @@ def describe_best(
     space. Of many objects a sample is described; sizes are those of all objects. Where ``details``
     are of one of the partitions, its silhouette widths are taken from them.
 
-    Parameters
-    ----------
-    spaces : mapping of str to array
-    partitions : Partitions
-    chosen : sequence of (partition, space)
-    X : array-like of shape (n, p), optional
-    feature_names : sequence of str, optional
-        Of the columns of X.
-    ids : array-like of shape (n,), optional
-    details : PartitionDetails, optional
-    stability : Stability, optional
-        Of the partitions, where they are one.
-
-    Returns
-    -------
-    dict of str to ClusterDescription
-        Partitions without any cluster are left out.
+    ``chosen`` are pairs of partition and space; partitions without any cluster are left out.
+    ``feature_names`` are those of the columns of X, ``stability`` is that of the one partition.
 
     Examples
     --------

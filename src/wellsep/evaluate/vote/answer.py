@@ -108,16 +108,9 @@ class Consensus(Answer):
 
     in_draws: ClassVar[str] = "vote"
     _facts: ClassVar[tuple[str, ...]] = (
-        "partitions",
-        "scores",
-        "n_clusters",
-        "coverage",
-        "agreement",
-        "weights",
-        "first_judge",
-        "n_objects",
-        "options",
-    )
+        "partitions", "scores", "n_clusters", "coverage", "agreement", "weights", "first_judge",
+        "n_objects", "options"
+    )  # fmt: skip
 
     options: VoteOptions
     agreement: np.ndarray
