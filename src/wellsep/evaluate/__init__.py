@@ -4,8 +4,10 @@ from wellsep.evaluate.ace_method.answer import AceResult, Dropped, Subgroup
 from wellsep.evaluate.ace_method.baselines import input_scores, mean_scores, own_space_scores
 from wellsep.evaluate.ace_method.steps import ace
 from wellsep.evaluate.certainty.confidence import RankConfidence, rank_confidence
+from wellsep.evaluate.clusters.agreed import AgreedGroups, Question
 from wellsep.evaluate.clusters.describing import describe_clusters
 from wellsep.evaluate.clusters.description import ClusterDescription
+from wellsep.evaluate.clusters.judged import JudgedClusters
 from wellsep.evaluate.clusters.objects import PartitionDetails, partition_details
 from wellsep.evaluate.clusters.tree import ResolutionTree, resolution_tree
 from wellsep.evaluate.embeddings import EmbeddingRanking
@@ -25,6 +27,7 @@ from wellsep.evaluate.words.verdict import Verdict
 __all__ = [
     "Ace",
     "AceResult",
+    "AgreedGroups",
     "Agreement",
     "ClusterDescription",
     "Consensus",
@@ -33,9 +36,11 @@ __all__ = [
     "Dip",
     "Dropped",
     "EmbeddingRanking",
+    "JudgedClusters",
     "Judgement",
     "NothingToRank",
     "PartitionDetails",
+    "Question",
     "RankConfidence",
     "Ranking",
     "ResolutionTree",
