@@ -127,7 +127,10 @@ def test_a_judgement_without_runs_still_shows_its_planes_and_its_objects(tmp_pat
     text = ws.render_report(small_judgement(), tmp_path / "r.html").read_text("utf-8")
     data = data_of(text)
     assert len(data["scatters"]["spaces"]) == 8
-    assert list(data["scatters"]["labels"]) == ["first"]
+    runs, _ = small_runs()
+    assert set(data["scatters"]["labels"]) == set(runs.partitions)
+    with_runs = ws.render_report(small_judgement(), tmp_path / "r.html", runs=runs)
+    assert data_of(with_runs.read_text("utf-8"))["scatters"] == data["scatters"]
     assert "silhouettes" in data["objects"]
     assert "lcd" in data["objects"]
 

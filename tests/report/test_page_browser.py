@@ -217,8 +217,8 @@ def test_the_keyboard_meets_things_in_the_order_they_are_read_and_walks_table_an
             "document.activeElement.id || document.activeElement.textContent.trim()"
         ))  # fmt: skip
     assert met[0] == "Skip to the table"
-    assert met[1:4] == ["Answer", "Ranking", "Clusters"]
-    assert met.index("theme") < met.index("CSV") < met.index("filter")
+    assert met[1:5] == ["Answer", "Clusterings", "Map", "Method"]
+    assert met.index("Download") < met.index("theme") < met.index("filter")
     outline = seen.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline != "none"
     seen.page.focus("#ranking-table tbody th.name button[tabindex='0']")
@@ -285,7 +285,7 @@ def test_dark_follows_the_system_is_printed_in_light_colours_and_turned_by_the_b
     seen.page.emulate_media(media="print")
     assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
     assert not seen.page.locator(".top").is_visible()
-    assert not seen.page.locator(".downloads").first.is_visible()
+    assert not seen.page.locator("#downloads").is_visible()
     seen.page.emulate_media(media="screen")
     assert seen.page.inner_text("#theme") == "Light"
     seen.page.click("#theme")
@@ -296,15 +296,15 @@ def test_dark_follows_the_system_is_printed_in_light_colours_and_turned_by_the_b
 
 def test_the_rows_that_are_shown_come_down_as_csv_with_formulas_disarmed_or_all_as_json(visit):
     seen = visit()
-    rows = list(csv.reader(io.StringIO(seen.download("#ranking [data-as=csv]"))))
+    rows = list(csv.reader(io.StringIO(seen.save("ranking", "csv"))))
     names = [row[rows[0].index("run")] for row in rows[1:]]
     assert rows[0][:3] == ["rank", "run", "score"]
     assert len(names) == 8
     assert "'" + FORMULA in names
     assert INJECTION in names
     seen.page.fill("#filter", "rank<=2")
-    assert len(json.loads(seen.download("#ranking [data-as=json]"))) == 2
-    found = json.loads(seen.download("[data-save=everything]"))
+    assert len(json.loads(seen.save("ranking", "json"))) == 2
+    found = json.loads(seen.save("", "everything"))
     assert {"ranking", "spaces", "agreement", "links", "dips", "points", "margin", "lcd", "worst",
             "truth"} <= set(found)  # fmt: skip
     scores = small_judgement()

@@ -38,7 +38,9 @@ class Visit:
     a tab cannot change later (`**context`) makes another one.
     """
 
-    def __init__(self, browser, path, *, viewport=DESKTOP, color_scheme="light", **context):
+    def __init__(
+        self, browser, path, *, viewport=DESKTOP, color_scheme="light", unfolded=True, **context
+    ):
         self.own = bool(context)
         if self.own or not browser.contexts:
             self.context = browser.new_context(**context)
@@ -63,6 +65,9 @@ class Visit:
         self.page.goto(self.address)
         self.page.wait_for_selector("html[data-ready=true]")
         self.seconds = time.perf_counter() - start
+        if unfolded:
+            self.page.locator("details.part").evaluate_all("all => all.forEach(d => d.open = true)")
+            self.frames()
 
     def close(self) -> None:
         if self.own:
@@ -84,6 +89,16 @@ class Visit:
 
     def chosen(self) -> list[str]:
         return self.page.locator("#ranking-table tr[aria-current=true] th.name").all_inner_texts()
+
+    def save(self, what: str, kind: str) -> str:
+        """What the menu saves: a table as csv or json, a figure as svg, or everything."""
+        menu = self.page.locator("#downloads")
+        menu.evaluate("e => e.open = true")
+        if kind != "everything":
+            self.page.select_option("#save-what", what)
+        text = self.download(f"#downloads [data-as={kind}]")
+        menu.evaluate("e => e.open = false")
+        return text
 
     def download(self, selector: str) -> str:
         with self.page.expect_download(timeout=30_000) as waiting:

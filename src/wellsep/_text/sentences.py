@@ -1,8 +1,8 @@
 """How results are shown: one palette, the compact tables of notebooks, numbers and names in text.
 
-The eight cluster colours stay apart for every common kind of colour vision and stand out from their
-background by a contrast of at least 3; a test holds them to both. Beyond eight, colours come again
-with another mark.
+The first eight cluster colours stay apart for every common kind of colour vision, all twenty for
+most, and they stand out from their background by a contrast of at least 3; a test holds them to
+it. Every eight clusters there is another mark; beyond twenty, colours come again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from html import escape
 from operator import attrgetter
 from typing import Any, ClassVar
 
-# blue, orange, green, magenta, violet, sky, brown, mauve
+# blue, orange, green, magenta, violet, sky, brown, mauve; then twelve more
 CLUSTERS = {
     "light": (
         "#286099",
@@ -27,6 +27,8 @@ CLUSTERS = {
         "#3f8fe0",
         "#70530b",
         "#a07ca3",
+        *("#e65a76", "#659a10", "#005100", "#751200", "#9c76ef", "#634863"),
+        *("#125151", "#9048ab", "#b43f2d", "#0096a8", "#cf6cc6", "#99872d"),
     ),
     "dark": (
         "#509dbe",
@@ -37,8 +39,11 @@ CLUSTERS = {
         "#a7edea",
         "#a89432",
         "#c9bdf6",
+        *("#d8fc75", "#248748", "#fc90ea", "#fcabab", "#b45a00", "#2475d8"),
+        *("#ab48a2", "#90c648", "#abbd99", "#00d8fc", "#fce190", "#fc7e51"),
     ),
 }
+PER_MARK = 8  # clusters
 MARKS = ("circle", "square", "triangle", "diamond", "cross")
 # Rank agreement from −1 over 0 to 1.
 DIVERGING = {
@@ -80,7 +85,7 @@ def colour_of(code: int, theme: str = "light") -> str:
 
     Examples
     --------
-    >>> colour_of(0), colour_of(8) == colour_of(0), colour_of(-1)
+    >>> colour_of(0), colour_of(20) == colour_of(0), colour_of(-1)
     ('#286099', True, '#8d8f94')
     """
     if code < 0:
@@ -89,8 +94,8 @@ def colour_of(code: int, theme: str = "light") -> str:
 
 
 def mark_of(code: int) -> str:
-    """Mark of a cluster by its number: another one whenever the colours come again."""
-    return MARKS[max(code, 0) // len(CLUSTERS["light"]) % len(MARKS)]
+    """Mark of a cluster by its number: another one after every eight."""
+    return MARKS[max(code, 0) // PER_MARK % len(MARKS)]
 
 
 def html_box(

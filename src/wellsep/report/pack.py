@@ -36,6 +36,12 @@ def pack(array: Any, dtype: str) -> dict[str, str]:
     return {"$": dtype, "b": base64.b64encode(data.tobytes()).decode("ascii")}
 
 
+def pack_codes(codes: Any, k: int) -> dict[str, str]:
+    """Numbers of ``k`` clusters in one byte each, or two; the largest number is noise."""
+    none, dtype = (65535, "u2") if k > 254 else (255, "u1")
+    return pack(np.where(np.asarray(codes) < 0, none, codes), dtype)
+
+
 def pack_bits(flags: Any) -> dict[str, Any]:
     """Booleans, eight to a byte, the first in the highest bit."""
     flags = np.asarray(flags, dtype=bool).reshape(-1)

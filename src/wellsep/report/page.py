@@ -41,6 +41,7 @@ SCRIPTS = (
     "graph.js",
     "scatter.js",
     "objects.js",
+    "answer.js",
     "clusters.js",
     "curves.js",
     "stability.js",
@@ -51,6 +52,41 @@ SCRIPTS = (
     "state.js",
     "start.js",
 )
+
+
+# Headings of tables whose names are those of records.
+LABELS = {
+    "own_vote": "vote of its runs",
+    "dims": "columns",
+    "rankme": "RankMe",
+    "alpha_req": "α-ReQ",
+    "spearman_ari": "r_s ARI",
+    "kendall_ari": "τ_b ARI",
+    "spearman_nmi": "r_s NMI",
+    "kendall_nmi": "τ_b NMI",
+    "spearman_acc": "r_s accuracy",
+    "kendall_acc": "τ_b accuracy",
+    "ari_of_pick": "ARI of pick",
+    "nmi_of_pick": "NMI of pick",
+    "acc_of_pick": "accuracy of pick",
+}
+PART_SAID = {
+    "ranking": {
+        "clusterings": "the ranking, who picks what, embeddings, how the runs relate",
+        "map": "two runs side by side, what is in the clusters, objects to check",
+        "method": "which embeddings decide, in words, what the words mean",
+    },
+    "choice of k": {
+        "clusterings": "every number of clusters with its votes and indices",
+        "map": "the clusters of each K, what is in them, objects to check",
+        "method": "where the clusters go, in words, what the words mean",
+    },
+    "stability": {
+        "clusterings": "every cluster with its similarity and its verdict",
+        "map": "the clusters, what is in them, objects to check",
+        "method": "all sentences, what the words mean",
+    },
+}
 
 
 def render_report(
@@ -151,6 +187,9 @@ def to_html(page: Page) -> str:
     script = "(function () {\n'use strict';\n" + "\n".join(map(_read, SCRIPTS)) + "\n})();"
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     drawn = page.data
+    sheet = drawn.get("sheet")
+    if sheet is not None:
+        drawn["sheet"] = {key: value for key, value in sheet.items() if key != "png"}
     data = {
         **drawn,
         "title": page.title,
@@ -169,9 +208,12 @@ def to_html(page: Page) -> str:
             "img-src data: blob:; base-uri 'none'; form-action 'none'"
         ),
         drawn=drawn,
+        sheet=sheet,
         json=safe_json(data),
         version=__version__,
         words=WORDS,
+        labels=LABELS,
+        part_said=PART_SAID[page.kind],
     )
     # A lone surrogate in a name is no character, and could not be written.
     return html.lstrip().encode("utf-8", "replace").decode("utf-8")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,11 +25,23 @@ from wellsep.evaluate import (
     partition_details,
 )
 from wellsep.evaluate.clusters.describing_best import describe_best
+from wellsep.evaluate.kept_codes import KeptCodes
 from wellsep.partitions import Partitions, encode
+from wellsep.report.sections.members import PICTURES, images_of_folder, is_images, read_images
+from wellsep.report.sections.scatter import MOST_DRAWN
 from wellsep.runs import Runs
+from wellsep.spaces.drawing_planes import drawn_objects
 
 DATA = "the data"
 _LOOK = 16  # rows of each embedding that the digest reads
+
+
+class Labels(NamedTuple):
+    """The clusters of the drawn objects in one partition."""
+
+    codes: np.ndarray  # (s,) -1 = noise
+    clusters: tuple[str, ...]
+    sizes: np.ndarray  # (K,) of all objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +52,8 @@ class Evidence:
     ace: AceResult | None  # whoever decides; None where there was no embedding
     spaces: tuple[str, ...]
     made_in: np.ndarray  # (M,) the space each partition was made in, -1 where none is known
-    partitions: Partitions | None  # the ranked ones, encoded once; None without the runs
+    drawn: np.ndarray  # (s,) positions of the objects whose clusters are known
+    labels: Mapping[str, Labels]  # of the first run of each distinct partition, best first
     details: PartitionDetails | None
     described: Mapping[str, ClusterDescription]  # best first
     runs: Runs | None
@@ -56,12 +71,13 @@ def collect_evidence(
     ranking, scores, ace = judgement.ranking, judgement.scores, judgement.by_ace
     details = judgement.details
     described = {} if judgement.clusters is None else judgement.clusters.descriptions
-    partitions, n, ids, params = None, scores.n_objects, scores.ids, scores.params
+    codes, n, ids, params = judgement.codes, scores.n_objects, scores.ids, scores.params
     if runs is not None:
         _check_runs(ranking, runs)
         n, params = runs.n_objects, runs.params
         ids = ids if runs.ids is None else runs.ids
-        partitions = Partitions.from_labels({name: runs.partitions[name] for name in ranking.names})
+        if codes is None:
+            codes = _codes(ranking, runs, scores.plot_coordinates)
         if details is None and ace is not None:
             noise = "exclude" if scores.settings is None else scores.settings.noise  # as judged
             details = partition_details(runs, ace, partition=ranking.best, noise=noise)
@@ -82,7 +98,8 @@ def collect_evidence(
         ace=ace,
         spaces=() if ace is None else ace.spaces,
         made_in=np.full_like(made_in, -1) if ace is None else made_in,
-        partitions=partitions,
+        drawn=np.arange(0) if codes is None else codes.objects,
+        labels={} if codes is None else _labels(ranking, codes),
         details=details,
         described=described,
         runs=runs,
@@ -90,23 +107,47 @@ def collect_evidence(
         ids=ids,
         params=params,
         truth=truth,
-        known=_columns(objects, n),
+        known=_columns(objects, n, ids),
     )
 
 
-def _columns(objects: Any, n: int) -> dict[str, np.ndarray]:
-    """Columns about the objects, by name, each of one value per object."""
+def _codes(ranking: Ranking, runs: Runs, planes: Any) -> KeptCodes | None:
+    """The clusters of some objects, where the judgement kept none."""
+    first = [ranking.names[i] for i in ranking.classes.first]
+    distinct = Partitions.from_labels({name: runs.partitions[name] for name in first})
+    objects = drawn_objects(runs.n_objects, MOST_DRAWN) if planes is None else planes.objects
+    return KeptCodes.keep(distinct, objects, [])
+
+
+def _labels(ranking: Ranking, codes: KeptCodes) -> dict[str, Labels]:
+    found = {}
+    for i in ranking.first_of_each:
+        m = int(ranking.classes.of[i])
+        found[ranking.names[i]] = Labels(codes.drawn[m], codes.labels_of(m), codes.sizes_of(m))
+    return found
+
+
+def _columns(objects: Any, n: int, ids: Any) -> dict[str, np.ndarray]:
+    """Columns about the objects, by name, each of one value per object; images too."""
+    if isinstance(objects, str | os.PathLike) and Path(objects).is_dir():
+        return {"image": images_of_folder(Path(objects), ids, n)}
+    if isinstance(objects, np.ndarray) and is_images(objects):
+        objects = {"image": objects}
     if not hasattr(objects, "keys") or not hasattr(objects, "__getitem__"):
         raise TypeError(
-            "objects must be a frame or a mapping of names to columns, got "
-            f"{type(objects).__name__}."
+            "objects must be a frame or a mapping of names to columns, an array of images or a "
+            f"folder of them, got {type(objects).__name__}."
         )
-    columns = {str(name): np.asarray(objects[name]).reshape(-1) for name in objects}
+    columns = {str(name): np.asarray(objects[name]) for name in objects}
     for name, values in columns.items():
+        if not is_images(values):
+            columns[name] = values = values.reshape(-1)
         if len(values) != n:
             raise ValueError(
                 f"objects[{name!r}] must have one value per object ({n}), got {len(values)}."
             )
+        if values.ndim == 1 and n and all(str(v).lower().endswith(PICTURES) for v in values):
+            columns[name] = read_images(values)
     return columns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -126,14 +127,14 @@ def agreement_payload(vote: Consensus) -> dict[str, Any]:
     }
 
 
-def runs_tree(ranking: Ranking, partitions: Partitions) -> dict[str, Any] | None:
+def runs_tree(ranking: Ranking, labels: Mapping[str, Any]) -> dict[str, Any] | None:
     """The best clustering of each number of clusters, as a tree; None with fewer than two."""
     counts = ranking.n_clusters
     if counts is None:
         return None
     best: dict[int, str] = {}
     for i in ranking.order:
-        if counts[i] >= 2:
+        if counts[i] >= 2 and ranking.names[i] in labels:
             best.setdefault(int(counts[i]), ranking.names[i])
     ks = sorted(best)
     if len(ks) < 2:
@@ -141,8 +142,18 @@ def runs_tree(ranking: Ranking, partitions: Partitions) -> dict[str, Any] | None
     if len(ks) > MOST_LEVELS:
         at = np.unique(np.linspace(0, len(ks) - 1, MOST_LEVELS).round().astype(int))
         ks = [ks[i] for i in at]
-    levels = partitions.subset([partitions.names.index(best[k]) for k in ks])
-    return to_payload(tree_figure(resolution_tree(levels)))
+    chosen = [labels[best[k]] for k in ks]
+    codes = np.stack([one[0] for one in chosen]).astype(np.int32)
+    # Whole numbers as numbers: noise, a number, has no place among texts.
+    classes = (np.array(one[1], int if all(map(_is_whole, one[1])) else str) for one in chosen)
+    names = tuple(best[k] for k in ks)
+    partitions = Partitions(codes, tuple(classes), names, (codes >= 0).mean(axis=1))
+    tree = resolution_tree(partitions.take(np.arange(codes.shape[1])))
+    return to_payload(tree_figure(tree))
+
+
+def _is_whole(label: str) -> bool:
+    return label.removeprefix("-").isdecimal()
 
 
 def tree_figure(tree: ResolutionTree) -> TreeFigure:

@@ -25,8 +25,9 @@ from wellsep.report.figures.records import (
 from wellsep.report.figures.runs import tree_figure
 from wellsep.report.pack import to_payload
 from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.members import Members
 from wellsep.report.sections.objects import objects_figure, objects_section
-from wellsep.report.sections.scatter import draw_one_space, map_section
+from wellsep.report.sections.scatter import draw_one_space, labels_of, map_section
 from wellsep.report.sections.tables import truth_section
 from wellsep.report.source import DATA, given_data
 from wellsep.spaces.classical_scaling import take_objects
@@ -43,10 +44,10 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
     names = [f"K = {k}" for k in curves.k]
     best = int(np.flatnonzero(curves.k == curves.best)[0])
     partitions = Partitions.from_labels(dict(zip(names, chosen.labels, strict=True)))
-    method = {"curves": to_payload(curves)}
+    tree = {}
     if len(names) > 1:
-        method["tree"] = to_payload(tree_figure(resolution_tree(partitions)))
-    sections = [Section("method", method)]
+        tree["tree"] = to_payload(tree_figure(resolution_tree(partitions)))
+    sections = [Section("curves", {"curves": to_payload(curves)}), Section("method", tree)]
     if truth is not None:
         known = _of_objects(to_numpy(truth, "truth").reshape(-1), chosen)
         signed = np.asarray(chosen.mean, dtype=float) * np.asarray(chosen.directions)
@@ -102,6 +103,7 @@ def _pictures(
     shown = objects_figure(details)
     classes = None if truth is None else _of_objects(shown_classes(truth), chosen)
     scatters = draw_one_space(rows, ids, partitions, shown, classes, layout)
+    labels = labels_of(partitions)
     described = describe_best(
         {DATA: rows},
         partitions,
@@ -113,8 +115,8 @@ def _pictures(
     )
     return [
         map_section(scatters),
-        clusters_section(described, partitions, order),
-        objects_section(shown, scatters.objects, ids),
+        clusters_section(described, {name: labels[name] for name in order}),
+        objects_section(shown, scatters.objects, Members(ids, {})),
     ]
 
 

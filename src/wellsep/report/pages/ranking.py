@@ -8,20 +8,25 @@ import numpy as np
 
 from wellsep._text.sentences import listing
 from wellsep.evaluate import AceResult, Judgement, agreement
+from wellsep.evaluate.clusters.agreed import AgreedGroups
 from wellsep.evaluate.scores import Coordinates
 from wellsep.evaluate.truth import shown_classes
 from wellsep.report.figures.ace import ace_payload, space_order, steps_figure
 from wellsep.report.figures.records import ObjectFigures, Page, Section, fact
 from wellsep.report.figures.runs import agreement_payload, runs_tree, score_grid
+from wellsep.report.sections.answer import answer_section
 from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.members import Members
 from wellsep.report.sections.objects import objects_figure, objects_section
 from wellsep.report.sections.scatter import (
+    Part,
     Scatters,
     draw_objects,
     label_parts,
     map_section,
     object_names,
-    truth_part,
+    one_part,
+    spread_colours,
 )
 from wellsep.report.sections.tables import judge_picks, ranking_table, truth_section
 from wellsep.report.source import Evidence, collect_evidence
@@ -42,13 +47,16 @@ def build_ranking_page(
     evidence = collect_evidence(judgement, runs=runs, truth=truth, objects=objects)
     ranking = judgement.ranking
     chosen = None if evidence.details is None else objects_figure(evidence.details)
-    scatters = _scatters(evidence, chosen, layout)
+    scatters, colours = _scatters(evidence, chosen, layout)
+    agreed = judgement.agreed
+    members = Members(evidence.ids, evidence.known)
     sections = [
+        _answer(evidence, agreed, chosen, scatters, colours, members),
         _embeddings(judgement),
         _map(evidence, scatters),
         _clusters(evidence),
         _structure(evidence),
-        _objects(evidence, chosen, scatters),
+        _objects(evidence, chosen, scatters, members),
         _method(evidence),
     ]
     if evidence.truth is not None:
@@ -56,8 +64,8 @@ def build_ranking_page(
     return Page(
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
-        lead=_lead(evidence),
-        sure=tuple(s for s in judgement.verdict.sentences() if s != judgement.verdict.headline),
+        lead=_lead(judgement),
+        sure=tuple(list(judgement.verdict.sentences())[1:]),
         facts=_facts(evidence),
         table=ranking_table(ranking, scores=judgement.scores, params=evidence.params),
         paragraphs=judgement.explanation,
@@ -70,6 +78,7 @@ def build_ranking_page(
             "best": int(ranking.order[0]),
             "n_objects": evidence.n_objects,
             "verdict": list(judgement.verdict.sentences()),
+            "sheet": members.sheet(np.arange(0) if scatters is None else scatters.objects),
         },
         chip=judgement.verdict.kind.capitalize(),
         picks=_picks(evidence),
@@ -96,11 +105,9 @@ def _map(evidence: Evidence, scatters: Scatters | None) -> Section:
 
 
 def _clusters(evidence: Evidence) -> Section | None:
-    ranking = evidence.judgement.ranking
     if not evidence.described:
         return None
-    distinct = [ranking.names[at] for at in ranking.first_of_each]
-    return clusters_section(evidence.described, evidence.partitions, distinct)
+    return clusters_section(evidence.described, evidence.labels)
 
 
 def _structure(evidence: Evidence) -> Section:
@@ -110,7 +117,7 @@ def _structure(evidence: Evidence) -> Section:
         data["grid"] = score_grid(ranking, evidence.judgement.scores, evidence.ace)
     if vote is not None and vote.n_distinct > 2:
         data["votes_of_runs"] = agreement_payload(vote)
-    tree = None if evidence.partitions is None else runs_tree(ranking, evidence.partitions)
+    tree = runs_tree(ranking, evidence.labels)
     if tree is not None:
         data["tree"] = tree
     why = "" if data else "There is one clustering or one embedding only: nothing to compare."
@@ -118,11 +125,14 @@ def _structure(evidence: Evidence) -> Section:
 
 
 def _objects(
-    evidence: Evidence, chosen: ObjectFigures | None, scatters: Scatters | None
+    evidence: Evidence,
+    chosen: ObjectFigures | None,
+    scatters: Scatters | None,
+    members: Members,
 ) -> Section:
     if chosen is not None:
         drawn = np.arange(0) if scatters is None else scatters.objects
-        return objects_section(chosen, drawn, evidence.ids)
+        return objects_section(chosen, drawn, members)
     if evidence.ace is None:
         why = "Without an embedding nothing is known about single objects."
         return Section("objects", absent=why)
@@ -152,53 +162,85 @@ def _picks(evidence: Evidence) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((names[i], tuple(judges)) for i, judges in pairs)
 
 
+def _answer(
+    evidence: Evidence,
+    agreed: AgreedGroups | None,
+    chosen: ObjectFigures | None,
+    scatters: Scatters | None,
+    colours: np.ndarray,
+    members: Members,
+) -> Section:
+    """The first screen; where there is nothing to cluster, without groups and questions."""
+    said = ""
+    if scatters is not None and chosen is not None:
+        own = evidence.spaces.index(chosen.space) if chosen.space in evidence.spaces else 0
+        drawn = f"{scatters.axes[own]} of {chosen.space}"
+        said = f"{drawn if scatters.layout is None else scatters.layout[1]}."
+        if len(scatters.objects) < evidence.n_objects:
+            said += f" {len(scatters.objects):,} of {evidence.n_objects:,} objects are drawn."
+    nothing = _is_null(evidence.judgement)
+    shown, found = (None, None) if nothing else (chosen, agreed)
+    ranking, clusters = evidence.judgement.ranking, evidence.judgement.clusters
+    return answer_section(ranking, found, shown, colours, members, said, clusters)
+
+
 def _scatters(
     evidence: Evidence, chosen: ObjectFigures | None, layout: str | None
-) -> Scatters | None:
-    runs, scores, ranking = evidence.runs, evidence.judgement.scores, evidence.judgement.ranking
-    kept = scores.plot_coordinates
-    if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
-        return None
-    n_spaces, n_partitions = len(evidence.spaces), len(ranking.names)
+) -> tuple[Scatters | None, np.ndarray]:
+    """The objects in every embedding, and the colours of the best partition's clusters."""
+    runs, n_spaces = evidence.runs, len(evidence.spaces)
+    kept = evidence.judgement.scores.plot_coordinates
     laid_out = evidence.judgement.layout if layout is None else None
+    k = 0 if chosen is None else len(chosen.clusters)
+    if not evidence.spaces or (runs is None and (kept is None or not kept.planes)):
+        return None, np.arange(k)
     given = laid_out.objects if laid_out is not None else None if kept is None else kept.objects
+    if given is None and len(evidence.drawn):
+        given = evidence.drawn
+    objects = draw_objects(evidence.n_objects, n_spaces, len(evidence.labels), given)
     if kept is not None and kept.planes and (layout in (None, "pca") or runs is None):
-        objects = draw_objects(evidence.n_objects, n_spaces, n_partitions, given)
         rows = np.searchsorted(kept.objects, objects)
-        planes, axes = tuple(plane[rows] for plane in kept.planes), kept.axes
+        planes, axes = tuple(plane[rows] for plane in kept.planes), tuple(kept.axes)
+    elif layout is not None and runs is not None and layout in runs.layouts:
+        xy = plane(runs.open_layout(layout), objects)[0]
+        planes, axes = (xy,) * n_spaces, (layout,) * n_spaces
     else:
-        objects = draw_objects(runs.n_objects, n_spaces, n_partitions, given)  # type: ignore[union-attr]
-        if layout in runs.layouts:  # type: ignore[union-attr]
-            xy = runs.open_layout(layout)  # type: ignore[union-attr, arg-type]
-            made = [(plane(xy, objects)[0], str(layout))] * n_spaces
-        else:
-            spaces = runs.spaces  # type: ignore[union-attr]
-            made = [plane(spaces[name], objects, layout or "pca") for name in evidence.spaces]
+        spaces = {} if runs is None else runs.spaces
+        made = [plane(spaces[name], objects, layout or "pca") for name in evidence.spaces]
         planes, axes = tuple(xy for xy, _ in made), tuple(what for _, what in made)
+    shared = None if laid_out is None else _shared(laid_out, objects)
     reference = None if chosen is None else chosen.codes
-    labels: dict[str, Any] = {}
-    if evidence.partitions is not None:
-        labels = label_parts(evidence.partitions, objects, reference)
+    colours = np.arange(k)
+    if chosen is not None:
+        own = evidence.spaces.index(chosen.space) if chosen.space in evidence.spaces else 0
+        xy = planes[own] if shared is None else shared[0]
+        colours = spread_colours(xy, chosen.codes[objects], k)
+    labels: dict[str, Part] = {}
+    if evidence.labels:
+        rows = np.searchsorted(evidence.drawn, objects)
+        known = None if reference is None else reference[evidence.drawn]
+        labels = label_parts(evidence.labels, rows, known, colours)
     elif chosen is not None:
-        codes = chosen.codes[objects]
-        labels = {chosen.partition: (codes, chosen.clusters, np.arange(len(chosen.clusters)))}
+        sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=k)
+        labels = {chosen.partition: Part(chosen.codes[objects], chosen.clusters, colours, sizes)}
     truth = None
     if evidence.truth is not None:
-        truth = truth_part(shown_classes(evidence.truth), objects, reference)
+        truth = one_part(shown_classes(evidence.truth), objects, reference, colours)
     values = {} if chosen is None else {k: v[objects] for k, v in chosen.values.items()}
-    return Scatters(
+    scatters = Scatters(
         objects=objects,
         names=object_names(evidence.ids, objects),
         n_objects=evidence.n_objects,
         spaces=evidence.spaces,
         planes=planes,
-        axes=tuple(axes),
+        axes=axes,
         labels=labels,
         truth=truth,
         values=values,
-        layout=None if laid_out is None else _shared(laid_out, objects),
+        layout=shared,
         known={name: values[objects] for name, values in evidence.known.items()},
     )
+    return scatters, colours
 
 
 def _shared(laid_out: Coordinates, objects: np.ndarray) -> tuple[np.ndarray, str]:
@@ -220,11 +262,15 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
     return {"selected": selected, "excluded": others}
 
 
-def _lead(evidence: Evidence) -> tuple[tuple[str, str], ...]:
-    """The verdict's headline in pieces."""
-    best = repr(evidence.judgement.ranking.best)
-    before, name, after = evidence.judgement.verdict.headline.partition(best)
+def _lead(judgement: Judgement) -> tuple[tuple[str, str], ...]:
+    """The first sentence of the verdict in pieces, the best run's name apart."""
+    first = next(judgement.verdict.sentences())
+    before, name, after = first.partition(repr(judgement.ranking.best))
     return (("text", before), ("name", name), ("text", after))
+
+
+def _is_null(judgement: Judgement) -> bool:
+    return judgement.verdict.kind == "nothing to cluster"
 
 
 def _facts(evidence: Evidence) -> tuple[tuple[str, str], ...]:

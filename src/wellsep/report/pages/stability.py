@@ -22,6 +22,7 @@ from wellsep.report.figures.records import (
 )
 from wellsep.report.pack import pack, to_payload
 from wellsep.report.sections.clusters import clusters_section
+from wellsep.report.sections.members import Members
 from wellsep.report.sections.objects import objects_figure, objects_section
 from wellsep.report.sections.scatter import draw_one_space, map_section
 from wellsep.report.source import DATA, given_data
@@ -99,7 +100,7 @@ def _pictures(found: Any, runs: Any, truth: Any, layout: str) -> list[Section]:
     return [
         map_section(scatters),
         clusters_section(described),
-        objects_section(shown, scatters.objects, ids),
+        objects_section(shown, scatters.objects, Members(ids, {})),
     ]
 
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from wellsep._text.sentences import count, listing
 from wellsep.evaluate import ClusterDescription
-from wellsep.evaluate.clusters.describing_best import described_objects
 from wellsep.evaluate.clusters.support import matches_in
-from wellsep.partitions import Partitions
 from wellsep.report.figures.records import ClusterProfile, Section
 from wellsep.report.sections.scatter import LONGEST_NAME
 
@@ -44,12 +42,12 @@ def profile_figure(description: ClusterDescription, most: int = 5) -> ClusterPro
 
 
 def cluster_table(
-    found: ClusterDescription, mine: Partitions | None = None, others: Sequence[Partitions] = ()
+    found: ClusterDescription, mine: Any = None, others: Mapping[str, Any] | None = None
 ) -> dict[str, list[Any]]:
     """One row per cluster: size, quality, what makes it, the nearest one, overlap, examples.
 
-    ``mine`` is the partition that was described; its clusters are compared with those of the
-    first of the ``others`` and looked for in all of them.
+    ``mine`` are the (codes, clusters, sizes) of the partition that was described; its clusters are
+    compared with those of the first of the ``others`` and looked for in all of them.
 
     Examples
     --------
@@ -72,8 +70,8 @@ def cluster_table(
         table["negative"] = [None if np.isnan(v) else f"{v:.0%}" for v in found.negative]
     if found.n_draws.any():
         table["stability"] = _known(found.stability)
-    if mine is not None and len(others) > 1:
-        again = again_in(mine, others)
+    if mine is not None and others and len(others) > 1:
+        again = again_in(mine, list(others.values()))
         table["in other runs"] = [again.get(name) for name in found.clusters]
     if found.features:
         told = [", ".join(found.in_words(at)) for at in range(k)]
@@ -82,8 +80,9 @@ def cluster_table(
         names = [*found.clusters, None]  # the last: none
         table["nearest cluster"] = [names[at] for at in found.nearest]
     if mine is not None and others:
-        nearest = _nearest(mine, others[0])
-        table[f"in {others[0].names[0]}"] = [nearest.get(name) for name in found.clusters]
+        name, other = next(iter(others.items()))
+        nearest = _nearest(mine, other)
+        table[f"in {name}"] = [nearest.get(name) for name in found.clusters]
     for name in ("medoid", "typical", "doubtful"):
         lists = getattr(found, name).reshape(k, -1)[:, :N_EXEMPLARS]
         table[name] = [", ".join(_name(found, at) for at in row if at >= 0) for row in lists]
@@ -101,52 +100,55 @@ def _name(found: ClusterDescription, at: int) -> str:
     return str(found.ids[at])[:LONGEST_NAME]
 
 
-def _nearest(mine: Partitions, other: Partitions) -> dict[str, str]:
+def _nearest(mine: Any, other: Any) -> dict[str, str]:
     """Of each cluster the most similar one of another clustering, with the Jaccard similarity."""
-    similarity, match = matches_in(mine.codes[0], list(other.codes))
+    codes, names = _counted(mine)
+    similarity, match = matches_in(codes, [other[0]])
     return {
-        str(label): f"{str(other.classes[0][there])[:LONGEST_NAME]} ({share:.0%})"
-        for label, share, there in zip(
-            mine.classes[0], similarity[:, 0], match[:, 0].tolist(), strict=True
-        )
+        name: f"{other[1][there][:LONGEST_NAME]} ({share:.0%})"
+        for name, share, there in zip(names, similarity[:, 0], match[:, 0].tolist(), strict=True)
         if there >= 0
     }
 
 
-def again_in(mine: Partitions, others: Sequence[Partitions]) -> dict[str, float]:
+def again_in(mine: Any, others: Sequence[Any]) -> dict[str, float]:
     """Of each cluster the mean over other clusterings of its largest Jaccard similarity.
 
     Examples
     --------
-    >>> from wellsep.partitions import encode
-    >>> again_in(encode([0, 0, 1, 1]), [encode([0, 0, 1, 1]), encode([0, 0, 0, 0])])
-    {'0': 0.75, '1': 0.75}
+    >>> mine = np.array([0, 0, 1, 1]), ("a", "b"), np.array([2, 2])
+    >>> again_in(mine, [mine, (np.zeros(4, int), ("all",), np.array([4]))])
+    {'a': 0.75, 'b': 0.75}
     """
-    objects = described_objects(mine.codes[0])
-    sample = [one.codes[0][objects] for one in (mine, *others[:MOST_OTHERS])]
-    mean = matches_in(sample[0], sample[1:])[0].mean(axis=1)
-    return {str(label): float(v) for label, v in zip(mine.classes[0], mean, strict=True)}
+    codes, names = _counted(mine)
+    mean = matches_in(codes, [one[0] for one in others[:MOST_OTHERS]])[0].mean(axis=1)
+    return dict(zip(names, mean.tolist(), strict=True))
+
+
+def _counted(mine: Any) -> tuple[np.ndarray, list[str]]:
+    """Codes without gaps: a cluster may have none of the drawn objects."""
+    codes, clusters, _ = mine
+    seen, dense = np.unique(codes, return_inverse=True)
+    return dense - int(seen[0] < 0), [clusters[c] for c in seen if c >= 0]
 
 
 def clusters_section(
-    descriptions: Mapping[str, ClusterDescription],
-    partitions: Partitions | None = None,
-    distinct: Sequence[str] = (),
+    descriptions: Mapping[str, ClusterDescription], labels: Mapping[str, Any] | None = None
 ) -> Section:
     """The tables of the described clusterings, and of all others the sizes of their clusters.
 
-    ``distinct`` are the names of the distinct clusterings, best first.
+    ``labels`` are (codes, clusters, sizes) of the distinct clusterings, best first.
     """
-    one = {} if partitions is None else dict(zip(partitions.names, partitions, strict=True))
+    labels = labels or {}
     described = {}
     for name, found in descriptions.items():
-        others = [one[other] for other in distinct if other != name and other in one]
+        others = {other: one for other, one in labels.items() if other != name}
         described[name] = {
-            "table": cluster_table(found, one.get(name), others),
+            "table": cluster_table(found, labels.get(name), others),
             "notes": [*_cut(found), *found.notes],
         }
-    sizes = {name: _sizes(one[name]) for name in distinct if name in one and name not in described}
-    said = described_in_words(list(described)) if len(distinct) > len(described) else ""
+    sizes = {name: _sizes(one) for name, one in labels.items() if name not in described}
+    said = described_in_words(list(described)) if len(labels) > len(described) else ""
     data = {"clusters": {"described": described, "sizes": sizes, "said": said}}
     first = next(iter(described))
     return Section("clusters", data, {"partition": first, **described[first], "said": said})
@@ -157,11 +159,10 @@ def _cut(found: ClusterDescription) -> list[str]:
     return [f"{count(more, 'smaller cluster')} left out."] if more > 0 else []
 
 
-def _sizes(found: Partitions) -> list[list[Any]]:
-    codes = found.codes[0]
-    counts = np.bincount(codes[codes >= 0], minlength=len(found.classes[0]))
+def _sizes(labels: Any) -> list[list[Any]]:
+    _, clusters, counts = labels
     kept = np.sort(np.argsort(-counts, kind="stable")[:MOST_ROWS])
-    return [[str(found.classes[0][at])[:40] for at in kept], counts[kept].tolist()]
+    return [[clusters[at][:40] for at in kept], counts[kept].tolist()]
 
 
 def described_in_words(names: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from wellsep.evaluate import PartitionDetails
 from wellsep.report.figures.records import ObjectFigures, Section, Silhouettes, Strips
 from wellsep.report.pack import pack
+from wellsep.report.sections.members import Members
 from wellsep.report.sections.scatter import object_names
 
 N_WORST = 12
@@ -150,15 +151,17 @@ def worst_table(figures: ObjectFigures, ids: Any) -> dict[str, list[Any]]:
     return table
 
 
-def objects_section(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> Section:
+def objects_section(figures: ObjectFigures, drawn: np.ndarray, members: Members) -> Section:
     """Widths, margins and local connectivity of the objects, and those to check."""
+    ids = members.ids
+    worst = worst_table(figures, ids)
     found: dict[str, Any] = {
         "partition": figures.partition,
         "space": figures.space,
         "clusters": list(figures.clusters),
         "sizes": np.bincount(figures.codes[figures.codes >= 0], minlength=len(figures.clusters)),
         "notes": list(figures.notes),
-        "worst": worst_table(figures, ids),
+        "worst": worst,
     }
     if figures.silhouettes is not None:
         widths = figures.silhouettes.widths
@@ -170,7 +173,8 @@ def objects_section(figures: ObjectFigures, drawn: np.ndarray, ids: Any) -> Sect
     for key, strips in (("margin", figures.margins), ("lcd", figures.lcd)):
         if strips is not None:
             found[key] = strip_payload(strips, drawn, ids)
-    return Section("objects", {"objects": found}, found)
+    shown = members.of(worst["position"]) if members.pictured else None
+    return Section("objects", {"objects": found}, {**found, "members": shown})
 
 
 def strip_payload(strips: Strips, drawn: np.ndarray, ids: Any) -> dict[str, Any]:

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from wellsep._checks.arrays import to_numpy
+from wellsep._text.sentences import CLUSTERS
 from wellsep.partitions import Partitions, encode
 from wellsep.report.figures.records import ObjectFigures, Section
-from wellsep.report.pack import pack, pack_plane
+from wellsep.report.pack import pack, pack_codes, pack_plane
 from wellsep.spaces.drawing_planes import drawn_objects, plane
 
 MOST_DRAWN = 2000
 BYTES = 600_000  # of planes and labels before base64; the page stays under 1.5 MB
 LONGEST_NAME = 120
+LONGEST_TEXT = 160
 NO_LABELS = "Without the runs there are no labels to colour the objects by."
 MOST_KINDS = 40  # categories that get a colour each
+
+
+class Part(NamedTuple):
+    """A partition of the drawn objects; how its clusters are called and coloured, and how large."""
+
+    codes: np.ndarray  # (s,) -1 = noise
+    clusters: tuple[str, ...]
+    colours: np.ndarray  # (K,)
+    sizes: np.ndarray  # (K,) of all objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +43,7 @@ class Scatters:
     names : what they are called
     n_objects : how many there are
     spaces : tuple of names, `planes` one (s, 2) array for each, `axes` what is shown
-    labels : dict of partition name to (codes of the drawn objects, clusters, colour numbers)
+    labels : dict of partition name to Part
     truth : the same for the true classes, or None
     values : dict of name to (s,) values of the chosen partition, for hovering
     layout : an (s, 2) plane that suits every partition, and what it is, or None
@@ -45,8 +56,8 @@ class Scatters:
     spaces: tuple[str, ...]
     planes: tuple[np.ndarray, ...]
     axes: tuple[str, ...]
-    labels: Mapping[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]
-    truth: tuple[np.ndarray, tuple[str, ...], np.ndarray] | None = None
+    labels: Mapping[str, Part]
+    truth: Part | None = None
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     layout: tuple[np.ndarray, str] | None = None
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -70,26 +81,31 @@ def encoded(labels: Any, name: str = "labels") -> tuple[np.ndarray, tuple[str, .
 
 
 def label_parts(
-    partitions: Partitions, objects: np.ndarray, reference: np.ndarray | None
-) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
-    """Codes, clusters and colours of partitions; colours follow the reference's clusters."""
+    labels: Mapping[str, Any], rows: np.ndarray, reference: np.ndarray | None, best: np.ndarray
+) -> dict[str, Part]:
+    """Codes, clusters, colours and sizes of partitions; colours follow the reference's clusters.
+
+    ``rows`` are those of the drawn objects to take, ``reference`` the clusters of all of them in
+    the best partition, and ``best`` the colours of its clusters.
+    """
     found = {}
-    for name, codes, classes in zip(
-        partitions.names, partitions.codes, partitions.classes, strict=True
-    ):
-        colours = np.arange(len(classes)) if reference is None else matched(codes, reference)
-        found[name] = (codes[objects], tuple(map(str, classes)), colours)
+    for name, (codes, clusters, sizes) in labels.items():
+        colours = np.arange(len(clusters))
+        if reference is not None:
+            colours = matched(codes, reference, best)
+        found[name] = Part(codes[rows], clusters, colours, sizes)
     return found
 
 
-def truth_part(
-    classes: np.ndarray, objects: np.ndarray, reference: np.ndarray | None
-) -> tuple[np.ndarray, tuple[str, ...], np.ndarray]:
-    """The same for true classes."""
-    return label_parts(encode(classes, name="truth"), objects, reference)["truth"]
+def one_part(labels: Any, objects: np.ndarray, reference: np.ndarray | None, best: Any) -> Part:
+    """The same for one vector of labels or of true classes."""
+    codes, clusters = encoded(labels, "truth")
+    sizes = np.bincount(codes[codes >= 0], minlength=len(clusters))
+    whole = {"": (codes, clusters, sizes)}
+    return label_parts(whole, objects, reference, best)[""]
 
 
-def matched(codes: np.ndarray, reference: np.ndarray) -> np.ndarray:
+def matched(codes: np.ndarray, reference: np.ndarray, best: np.ndarray | None = None) -> np.ndarray:
     """Number for the colour of each cluster, so that it keeps the colour of the one it overlaps.
 
     Clusters are matched one to one with those of a reference so that most objects keep their
@@ -108,8 +124,9 @@ def matched(codes: np.ndarray, reference: np.ndarray) -> np.ndarray:
     colours = np.full(k, -1)
     rows, columns = linear_sum_assignment(-table)
     hit = table[rows, columns] > 0
-    colours[rows[hit]] = columns[hit]
-    free = iter(c for c in range(k + r) if c not in set(colours.tolist()))
+    colours[rows[hit]] = columns[hit] if best is None else best[columns[hit]]
+    most = r if best is None else int(best.max(initial=-1)) + 1
+    free = iter(c for c in range(k + most) if c not in set(colours.tolist()))
     for cluster in np.flatnonzero(colours < 0):
         colours[cluster] = next(free)
     return colours
@@ -125,6 +142,16 @@ def draw_objects(n: int, n_spaces: int, n_partitions: int, given: np.ndarray | N
     return given[np.unique(np.linspace(0, len(given) - 1, most).round().astype(np.intp))]
 
 
+def labels_of(partitions: Partitions) -> dict[str, tuple[np.ndarray, tuple[str, ...], np.ndarray]]:
+    """(codes, clusters, sizes) of each partition."""
+    found = {}
+    for one in partitions:
+        (codes,), (names,) = one.codes, one.classes
+        sizes = np.bincount(codes[codes >= 0], minlength=len(names))
+        found[one.names[0]] = (codes, tuple(map(str, names)), sizes)
+    return found
+
+
 def draw_one_space(
     X: Any,
     ids: Any,
@@ -137,6 +164,7 @@ def draw_one_space(
     n = partitions.n_objects
     objects = draw_objects(n, 1, len(partitions), None)
     xy, axes = plane(X, objects, layout)
+    best = spread_colours(xy, shown.codes[objects], len(shown.clusters))
     return Scatters(
         objects=objects,
         names=object_names(ids, objects),
@@ -144,10 +172,45 @@ def draw_one_space(
         spaces=(shown.space,),
         planes=(xy,),
         axes=(axes,),
-        labels=label_parts(partitions, objects, shown.codes),
-        truth=None if classes is None else truth_part(classes, objects, shown.codes),
+        labels=label_parts(labels_of(partitions), objects, shown.codes, best),
+        truth=None if classes is None else one_part(classes, objects, shown.codes, best),
         values={key: values[objects] for key, values in shown.values.items()},
     )
+
+
+def spread_colours(xy: np.ndarray, codes: np.ndarray, k: int) -> np.ndarray:
+    """(k,) numbers of colours for clusters in a plane, so that neighbours look least alike.
+
+    The largest cluster comes first; each takes the free colour that differs most from those of
+    the clusters near it. Beyond the colours there are, they come again, far from each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread_colours(np.array([[0.0, 0], [1, 0], [9, 0]]), np.array([0, 1, 2]), 3).tolist()
+    [0, 1, 9]
+    """
+    stops = [[int(hue[i : i + 2], 16) / 255 for i in (1, 3, 5)] for hue in CLUSTERS["light"]]
+    hues = np.array(stops)
+    apart = np.sqrt((((hues[:, None] - hues[None]) * [1.0, 1.4, 0.8]) ** 2).sum(axis=2))
+    sizes = np.bincount(codes[codes >= 0], minlength=k)[:k]
+    centres = np.array(
+        [np.median(xy[codes == c], axis=0) if n else (0, 0) for c, n in enumerate(sizes)]
+    )
+    colours = np.full(k, -1)
+    for c in np.argsort(-sizes, kind="stable"):
+        taken = np.flatnonzero(colours >= 0)
+        lap = len(taken) // len(hues)
+        free = np.setdiff1d(np.arange(len(hues)), colours[colours >= lap * len(hues)] % len(hues))
+        if len(taken):
+            far = np.sqrt(((centres[taken] - centres[c]) ** 2).sum(axis=1)) + 1e-9
+            near = far.min() / far
+            free = free[: max(8, len(taken) + 1)]
+            cost = (near[:, None] / (apart[colours[taken] % len(hues)][:, free] + 0.02)).sum(axis=0)
+            colours[c] = lap * len(hues) + free[cost.argmin()]
+        else:
+            colours[c] = free[0]
+    return colours
 
 
 def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None) -> Section:
@@ -166,7 +229,11 @@ def map_section(scatters: Scatters, sides: Mapping[str, list[int]] | None = None
         "layout": None
         if scatters.layout is None
         else {"name": scatters.layout[1], "plane": pack_plane(scatters.layout[0])},
-        "known": {name: known_payload(values) for name, values in scatters.known.items()},
+        "known": {
+            name: known_payload(values)
+            for name, values in scatters.known.items()
+            if values.ndim == 1
+        },
     }
     missing = (
         "" if scatters.labels else "Without the runs there are no labels to colour the objects by."
@@ -188,20 +255,19 @@ def known_payload(values: np.ndarray) -> dict[str, Any]:
     """
     if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(set(values)) > MOST_KINDS):
         return {"values": pack(values, "f4")}
-    texts = np.array([str(value)[:LONGEST_NAME] for value in values])
+    texts = np.array([str(value)[:LONGEST_TEXT] for value in values])
     kinds, codes = np.unique(texts, return_inverse=True)
     if len(kinds) > MOST_KINDS:
         return {"texts": texts.tolist()}
-    return _packed((codes, tuple(kinds.tolist()), np.arange(len(kinds))))
+    return _packed(Part(codes, tuple(kinds.tolist()), np.arange(len(kinds)), np.bincount(codes)))
 
 
-def _packed(part: tuple[np.ndarray, tuple[str, ...], np.ndarray]) -> dict[str, Any]:
-    codes, clusters, colours = part
-    wide = len(clusters) > 254
+def _packed(part: Part) -> dict[str, Any]:
     return {
-        "codes": pack(np.where(codes < 0, 65535 if wide else 255, codes), "u2" if wide else "u1"),
-        "clusters": [cluster[:LONGEST_NAME] for cluster in clusters],
-        "colours": np.asarray(colours).tolist(),
+        "codes": pack_codes(part.codes, len(part.clusters)),
+        "clusters": [cluster[:LONGEST_NAME] for cluster in part.clusters],
+        "colours": np.asarray(part.colours).tolist(),
+        "sizes": np.asarray(part.sizes).tolist(),
     }
 
 

@@ -85,15 +85,29 @@ W.colour = function (code) {
   const list = W.data.palette.clusters[W.theme()];
   return code < 0 ? W.surface('noise') : list[code % list.length];
 };
-W.paint = (code) => (code < 0 ? 'var(--noise)' : `var(--c${code % 8})`);
+W.paint = (code) => (code < 0 ? 'var(--noise)' : `var(--c${code % W.data.palette.clusters.light.length})`);
 W.mark = (code) => (code < 0 ? 0 : Math.floor(code / 8) % 5);
 
+// The image of an object, where the page has one; four times as large for the tip.
+const placeOfTile = new Map((W.data.sheet ? W.data.sheet.tiles : []).map((object, at) => [object, at]));
+W.tile = function (object) {
+  const at = placeOfTile.get(object);
+  if (at === undefined) return null;
+  const {across, size} = W.data.sheet;
+  return W.make('i', {class: 'tile', 'data-object': object, style: `background-position:${-(at % across) * size}px ${-Math.floor(at / across) * size}px`});
+};
+// Codes of clusters as they are packed; the largest number is noise.
+W.codes = function (packed) {
+  const none = packed.$ === 'u1' ? 255 : 65535;
+  return Int32Array.from(W.decode(packed), (c) => (c === none ? -1 : c));
+};
+
 W.say = (text) => { W.byId('live').textContent = W.plain(text); };
-W.tip = function (text, x, y) {
-  const tip = W.byId('tip');
+W.tip = function (text, x, y, object = null) {
+  const tip = W.byId('tip'), tile = object === null ? null : W.tile(object);
   tip.hidden = !text;
   if (!text) return;
-  tip.textContent = W.plain(text);
+  tip.replaceChildren(...(tile ? [tile] : []), W.plain(text));
   const box = tip.getBoundingClientRect();
   tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 6))}px`;
   tip.style.top = `${y + box.height + 24 > innerHeight ? y - box.height - 10 : y + 16}px`;

@@ -42,23 +42,33 @@
     save(`wellsep-${name}.svg`, whole(pen.svg(), name), 'image/svg+xml');
     draw();
   };
-  function saveFigure(id, title) {
-    const drawn = W.chart(id).querySelector('svg');
-    if (W.redraw[id]) W.saveCanvas(id, W.redraw[id]);
-    else if (drawn) save(`wellsep-${id}.svg`, whole(drawn, title), 'image/svg+xml');
+  // One menu: what to save, and as what.
+  const menu = W.byId('downloads'), pick = W.byId('save-what'), buttons = Object.fromEntries([...menu.querySelectorAll('[data-as]')].map((b) => [b.dataset.as, b]));
+  const TITLES = {ranking: W.byId('ranking-title').textContent, points: 'Coordinates of the objects', picked: 'Objects inside the loop', contingency: 'Contingency table', clusters: 'Clusters of the chosen run', worst: 'Objects to check', spaces: 'Embeddings and what became of them', truth: 'Agreement with the truth'};
+  const charts = new Map([...document.querySelectorAll('figure[data-save]')].map((f) => [f.dataset.save, f]));
+  const drawnAs = (what) => (charts.has(what) ? charts.get(what).id : what);
+  const titleOf = (what) => charts.get(what)?.querySelector('.caption').textContent ?? TITLES[what] ?? what;
+  for (const what of Object.keys(W.tables)) pick.append(W.make('option', {value: what}, titleOf(what)));
+  for (const id of Object.keys(W.redraw)) if (id.startsWith('scatter')) pick.append(W.make('option', {value: id}, id === 'scatter-one' ? 'Scatter plot, left' : 'Scatter plot, right'));
+  const canDraw = (id) => W.redraw[id] || (W.chart(id) && W.chart(id).querySelector('svg'));
+  function offer() {
+    buttons.csv.disabled = buttons.json.disabled = !W.tables[pick.value];
+    buttons.svg.disabled = !canDraw(drawnAs(pick.value));
   }
-  document.querySelectorAll('[data-save]').forEach((button) => {
-    const {save: what, as} = button.dataset;
-    const title = button.closest('figure, .heading, .controls')?.querySelector('.caption, h2, h3')?.textContent || what;
-    button.setAttribute('aria-label', what === 'everything' ? button.textContent : `${as.toUpperCase()}: ${title}`);
-    if (as !== 'svg') button.closest('.downloads').hidden = !(what === 'everything' || W.tables[what]);
-    button.addEventListener('click', () => {
-      if (what === 'everything') save('wellsep.json', JSON.stringify(everything(), null, 1), 'application/json');
-      else if (as === 'svg') saveFigure(what, title);
-      else if (as === 'csv') save(`wellsep-${what}.csv`, csv(W.tables[what]()), 'text/csv');
-      else save(`wellsep-${what}.json`, JSON.stringify(records(W.tables[what]()), null, 1), 'application/json');
-    });
-  });
+  W.save = function (what, as) {
+    const id = drawnAs(what);
+    if (what === 'everything') save('wellsep.json', JSON.stringify(everything(), null, 1), 'application/json');
+    else if (as === 'csv') save(`wellsep-${what}.csv`, csv(W.tables[what]()), 'text/csv');
+    else if (as === 'json') save(`wellsep-${what}.json`, JSON.stringify(records(W.tables[what]()), null, 1), 'application/json');
+    else if (W.redraw[id]) W.saveCanvas(id, W.redraw[id]);
+    else save(`wellsep-${id}.svg`, whole(W.chart(id).querySelector('svg'), titleOf(what)), 'image/svg+xml');
+  };
+  W.saveText = save;
+  W.csv = csv;
+  pick.addEventListener('change', offer);
+  menu.addEventListener('toggle', offer);
+  for (const [as, button] of Object.entries(buttons)) button.addEventListener('click', () => W.save(as === 'everything' ? as : pick.value, as));
+  menu.hidden = false;
 
   // Tables are built when they are opened; the largest ones show their beginning.
   const most = 20000;

@@ -9,7 +9,9 @@
   const label = (c) => W.cut(best.clusters[c], 9);
   const left = Math.min(74, 18 + 7 * Math.max(...best.clusters.map((c) => Math.min(c.length, 9)), 1));
   const rowHeight = Math.max(9, Math.min(36, 440 / k));
-  const alone = (cluster) => { W.chooseRun(run); W.choose('cluster', W.state.cluster === cluster ? null : cluster); };
+  const part = W.data.scatters && (W.data.scatters.labels[best.partition] || Object.values(W.data.scatters.labels)[0]);
+  const hue = (cluster) => (part ? part.colours[cluster] : cluster);
+  const alone = (cluster) => { W.chooseRun(run); W.choose('cluster', W.state.cluster === hue(cluster) ? null : hue(cluster)); };
 
   const widths = best.silhouettes && best.silhouettes.profiles.map(W.decode);
   if (widths) W.draw(W.chart('silhouettes'), (width) => {
@@ -30,7 +32,7 @@
       let d = `M${x(0)} ${y}`;
       w.forEach((v, i) => { d += `L${x(v).toFixed(1)} ${(y + i * step).toFixed(1)}L${x(v).toFixed(1)} ${(y + (i + 1) * step).toFixed(1)}`; });
       d += `L${x(0)} ${y + tall[c]}Z`;
-      svg.append(W.make('path', {d, fill: W.paint(c), class: 'mark', 'data-do': c,
+      svg.append(W.make('path', {d, fill: W.paint(hue(c)), class: 'mark', 'data-do': c,
         'data-tip': `cluster ${best.clusters[c]}\n${best.sizes[c]} objects, mean width ${W.show(best.silhouettes.means[c])}`}));
       if (tall[c] >= 11) W.text(svg, left - 8, y + tall[c] / 2 + 4, label(c), {'text-anchor': 'end'});
       y += tall[c] + gap;
@@ -67,8 +69,8 @@
           const o = part.objects[i], bad = worst.has(o);
           const jitter = (((o * 2654435761) % 1000) / 1000 - 0.5) * row * 0.66;
           svg.append(W.make('circle', {
-            cx: x(v).toFixed(1), cy: (middle + jitter).toFixed(1), r: bad ? 4 : 1.9, fill: bad ? 'var(--panel)' : W.paint(c), 'fill-opacity': bad ? 1 : 0.55,
-            stroke: o === W.state.object ? 'var(--ink)' : bad ? W.paint(c) : 'none', 'stroke-width': o === W.state.object ? 3 : 1.8, class: bad ? 'mark' : null,
+            cx: x(v).toFixed(1), cy: (middle + jitter).toFixed(1), r: bad ? 4 : 1.9, fill: bad ? 'var(--panel)' : W.paint(hue(c)), 'fill-opacity': bad ? 1 : 0.55,
+            stroke: o === W.state.object ? 'var(--ink)' : bad ? W.paint(hue(c)) : 'none', 'stroke-width': o === W.state.object ? 3 : 1.8, class: bad ? 'mark' : null,
             'data-do': bad ? o : null, 'data-tip': `${nameOf(o)}\ncluster ${best.clusters[c]}\n${title} ${W.show(Number(v.toPrecision(3)))}`,
           }));
         });

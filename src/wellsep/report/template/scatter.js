@@ -2,7 +2,7 @@
 (function () {
   const scatters = W.data.scatters;
   if (!scatters) return;
-  const n = scatters.names.length, objects = W.decode(scatters.objects);
+  const objects = W.decode(scatters.objects), n = objects.length;
   const planes = new Map(), labels = new Map();
   const values = Object.fromEntries(Object.entries(scatters.values).map(([k, v]) => [k, W.decode(v)]));
   const VALUES = {width: 'silhouette width', margin: 'margin', lcd: 'local connectivity disagreement'};
@@ -11,6 +11,14 @@
   const LAYOUT = -1;
   const here = (space) => (space === LAYOUT ? {name: scatters.layout.name, axes: 'one layout for all runs', plane: scatters.layout.plane} : scatters.spaces[space]);
   W.objectName = (object) => (place.has(object) ? scatters.names[place.get(object)] : null);
+  // The first run of the ranking that is the same clustering; its clusters bear their names there.
+  const firstOf = new Map(), classAt = new Map();
+  W.data.table.rows.forEach((run, i) => {
+    const own = W.data.table.classes ? W.data.table.classes[i] : run;
+    if (!firstOf.has(own)) firstOf.set(own, W.data.partitions[run]);
+    classAt.set(W.data.partitions[run], own);
+  });
+  W.sameAs = (name) => firstOf.get(classAt.get(name)) ?? name;
 
   // A plane with the limits that show most objects: a few far ones must not press the others together.
   function plane(space) {
@@ -26,12 +34,11 @@
     return planes.get(space);
   }
   function unpack(part, title) {
-    const codes = W.decode(part.codes), none = part.codes.$ === 'u1' ? 255 : 65535;
-    return {title, clusters: part.clusters, colours: part.colours, codes: Int32Array.from(codes, (c) => (c === none ? -1 : c))};
+    return {title, clusters: part.clusters, colours: part.colours, sizes: part.sizes, codes: W.codes(part.codes)};
   }
   function labelling(name) {
     if (!labels.has(name)) {
-      const part = name === null ? scatters.truth : scatters.labels[name];
+      const part = name === null ? scatters.truth : scatters.labels[name] ?? scatters.labels[W.sameAs(name)];
       if (!part) return null;
       labels.set(name, unpack(part, name === null ? 'truth' : name));
     }
@@ -86,8 +93,7 @@
       for (let i = 0; i < n; i++) {
         if (!inside(i)) continue;
         const code = now.codes[i];
-        const faint = W.state.cluster !== null && code !== W.state.cluster;
-        const id = faint ? -2 : code < 0 ? -1 : now.colours[code];
+        const own = code < 0 ? -1 : now.colours[code], id = W.state.cluster !== null && own !== W.state.cluster ? -2 : own;
         if (!batches.has(id)) batches.set(id, []);
         batches.get(id).push(i);
       }
@@ -101,27 +107,57 @@
     pen.globalAlpha = 1;
     return {px, py};
   }
-  // Names of the clusters at the middle of their objects.
-  function nameClusters(pen, at, now, size) {
-    if (!now.codes || now.title === 'nothing' || now.clusters.length > 30) return;
-    pen.font = '600 13px system-ui, sans-serif';
+  // Dots of a map: filled or open, as pixels where they are many.
+  W.dots = function (pen, size, count, at, hue, open) {
+    if (count > 3000 && !W.recorder) {
+      const ratio = pen.canvas.width / size, wide = pen.canvas.width, image = pen.createImageData(wide, wide), ink = new Uint32Array(image.data.buffer);
+      const shades = new Map(), side = Math.max(1, Math.round(ratio * (count > 30000 ? 1 : 1.6)));
+      const shade = (h) => { if (!shades.has(h)) { const hex = W.colour(h); shades.set(h, 0xff000000 | (parseInt(hex.slice(5, 7), 16) << 16) | (parseInt(hex.slice(3, 5), 16) << 8) | parseInt(hex.slice(1, 3), 16)); } return shades.get(h); };
+      for (let i = 0; i < count; i++) {
+        const left = Math.round(at.px(i) * ratio), top = Math.round(at.py(i) * ratio), colour = shade(hue(i));
+        for (let a = 0; a < side; a++) for (let b = 0; b < side; b++) if (left + a >= 0 && left + a < wide && top + b >= 0 && top + b < wide) ink[(top + b) * wide + left + a] = colour;
+      }
+      pen.putImageData(image, 0, 0);
+      return;
+    }
+    const radius = count > 1200 ? 2.2 : 3, batches = new Map();
+    for (let i = 0; i < count; i++) { const key = `${hue(i)} ${open(i)}`; (batches.get(key) || batches.set(key, []).get(key)).push(i); }
+    for (const [key, list] of batches) {
+      const [h, hollow] = [Number(key.split(' ')[0]), key.endsWith('true')];
+      pen.fillStyle = pen.strokeStyle = W.colour(h);
+      pen.lineWidth = 1;
+      pen.beginPath();
+      for (const i of list) W.trace(pen, hollow ? 0 : W.mark(h), at.px(i), at.py(i), hollow ? radius - 0.4 : radius);
+      if (hollow) pen.stroke(); else pen.fill();
+    }
+  };
+  // The plane that suits every clustering: a layout, else that of the best run.
+  W.layout = function () {
+    const space = scatters.layout ? LAYOUT : Math.max(0, W.spaceOf(W.data.best) ?? 0), found = plane(space);
+    return {x: found.x, y: found.y, objects, view: found.view};
+  };
+  W.nameGroups = function (pen, at, groups, size) {
+    pen.font = '600 12px system-ui, sans-serif';
     pen.textAlign = 'center';
     pen.textBaseline = 'middle';
-    now.clusters.forEach((cluster, code) => {
-      const own = [...now.codes.keys()].filter((i) => now.codes[i] === code);
-      if (!own.length) return;
-      const middle = (f) => own.map(f).sort((a, b) => a - b)[own.length >> 1];
-      const [x, y] = [middle(at.px), middle(at.py)];
-      if (x < 0 || y < 0 || x > size || y > size) return;
-      const words = W.plain(W.cut(cluster, 12));
-      pen.lineWidth = 4;
+    for (const [name, list] of groups) {
+      const middle = (f) => list.map(f).sort((a, b) => a - b)[list.length >> 1], x = middle(at.px), y = middle(at.py);
+      if (x < 0 || y < 0 || x > size || y > size) continue;
+      const words = W.plain(W.cut(name, 14));
+      pen.lineWidth = 3.5;
       pen.strokeStyle = W.surface('panel');
       pen.strokeText(words, x, y);
       pen.fillStyle = W.surface('ink');
       pen.fillText(words, x, y);
-    });
+    }
+  };
+  // Names of the clusters at the middle of their objects.
+  function nameClusters(pen, at, now, size) {
+    if (!now.codes || now.title === 'nothing' || now.clusters.length > 40) return;
+    const groups = new Map(now.clusters.map((cluster) => [cluster, []]));
+    now.codes.forEach((code, i) => { if (code >= 0) groups.get(now.clusters[code]).push(i); });
+    W.nameGroups(pen, at, new Map([...groups].filter(([, list]) => list.length)), size);
   }
-
   function words(i, now) {
     const lines = [scatters.names[i]];
     if (now.codes && now.clusters.length) lines.push(now.codes[i] < 0 ? 'noise' : W.state.colour && !W.state.colour.startsWith('run:') ? `${now.title} ${now.clusters[now.codes[i]]}` : `cluster ${now.clusters[now.codes[i]]}`);
@@ -137,7 +173,7 @@
 
   const order = W.data.table.rows, classes = W.data.table.classes;
   const classOf = new Map(order.map((run, i) => [run, classes ? classes[i] : run]));
-  const labelled = (run) => W.data.partitions[run] in scatters.labels;
+  const labelled = (run) => W.sameAs(W.data.partitions[run]) in scatters.labels;
   W.firstOther = order.find((run) => classOf.get(run) !== classOf.get(W.data.best) && labelled(run)) ?? null;
   W.state.other = W.firstOther;
   // Of the drawn objects those that the two runs put into clusters that do not belong together.
@@ -170,14 +206,12 @@
       this.said = W.make('p', {class: 'said'});
       this.holder.append(this.canvas);
       const tools = W.make('span', {class: 'tools'});
-      for (const [label, name, act] of [['+', 'Zoom in', () => this.zoom(1.5)], ['−', 'Zoom out', () => this.zoom(1 / 1.5)], ['Reset', 'Reset the zoom', () => this.reset()]]) {
-        const button = W.make('button', {type: 'button', 'aria-label': label === 'Reset' ? 'Reset zoom' : name}, label);
+      for (const [label, name, act] of [['+', `Zoom in, ${title}`, () => this.zoom(1.5)], ['−', `Zoom out, ${title}`, () => this.zoom(1 / 1.5)], ['Reset', `Reset zoom, ${title}`, () => this.reset()]]) {
+        const button = W.make('button', {type: 'button', 'aria-label': name}, label);
         button.addEventListener('click', act);
         tools.append(button);
       }
-      const save = W.make('button', {type: 'button', 'aria-label': 'SVG of this scatter plot'}, 'SVG');
-      save.addEventListener('click', () => W.saveCanvas(id, () => this.draw(this.width)));
-      tools.append(save);
+      W.redraw[id] = () => this.draw(this.width);
       const header = W.make('header', {}, this.title, this.pick, tools);
       this.figure.append(header, this.holder, this.said);
       this.pick.hidden = this.pick.options.length === 1;
@@ -211,7 +245,7 @@
           const unit = this.view.span / this.size;
           this.view.x = start.view.x - (x - start.at[0]) * unit;
           this.view.y = start.view.y + (y - start.at[1]) * unit;
-          this.draw(this.width);
+          this.drawAll();
         }
         return undefined;
       });
@@ -249,10 +283,17 @@
       const [x, y] = at || [this.size / 2, this.size / 2];
       const keep = 1 - span / this.view.span;
       this.view = {x: this.view.x + (x - this.size / 2) * unit * keep, y: this.view.y - (y - this.size / 2) * unit * keep, span};
-      this.draw(this.width);
+      this.drawAll();
       W.say(`Zoom ${(whole / span).toFixed(1)}.`);
     }
-    reset() { this.view = {...plane(this.space).view}; this.draw(this.width); }
+    reset() { this.view = {...plane(this.space).view}; this.drawAll(); }
+    // Panels of the same plane move together.
+    drawAll() {
+      for (const panel of panels) {
+        if (panel !== this && panel.space === this.space) panel.view = {...this.view};
+        if (panel.size && panel.space === this.space) panel.draw(panel.width);
+      }
+    }
     choosePath(path) {
       const inside = (x, y) => {
         let odd = false;
@@ -304,7 +345,7 @@
         pen.stroke();
       }
       if (W.recorder) return;
-      this.title.replaceChildren(W.make('bdi', {}, W.runName(this.run())));
+      this.title.replaceChildren(W.make('bdi', {}, W.state.colour ? now.title : W.runName(this.run())));
       const spot = here(this.space), half = this.size;
       const fate = W.fate && this.space !== LAYOUT ? `${W.fate(this.space)}; ` : '';
       const picked = chosen === undefined ? '' : ` Marked: ${words(chosen, now).replaceAll('\n', ', ')}.`;
@@ -327,7 +368,7 @@
     }
     hover(event) {
       const i = this.nearest(event);
-      W.tip(i < 0 ? '' : words(i, this.now()), event.clientX, event.clientY);
+      W.tip(i < 0 ? '' : words(i, this.now()), event.clientX, event.clientY, i < 0 ? null : objects[i]);
     }
     walk(event) {
       const way = {ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1]}[event.key];
@@ -466,18 +507,18 @@
       return;
     }
     if (!now.codes || now.title === 'nothing') return;
-    const counts = new Map();
-    for (const code of now.codes) counts.set(code, (counts.get(code) || 0) + 1);
     now.clusters.forEach((cluster, code) => {
-      const alone = W.state.cluster === code;
-      const button = W.make('button', {type: 'button', 'aria-pressed': String(alone)}, W.swatch(now.colours[code]), W.make('bdi', {}, cluster), W.make('small', {}, String(counts.get(code) || 0)));
-      button.addEventListener('click', () => W.choose('cluster', alone ? null : code));
+      const colour = now.colours[code], alone = W.state.cluster === colour, size = now.sizes[code].toLocaleString('en');
+      const button = W.make('button', {type: 'button', 'aria-pressed': String(alone), 'aria-label': `Cluster ${cluster} alone, ${size} objects`}, W.swatch(colour), W.make('bdi', {}, cluster), W.make('small', {}, size));
+      button.addEventListener('click', () => W.choose('cluster', alone ? null : colour));
       box.append(button);
     });
-    if (now.codes.includes(-1)) box.append(W.make('span', {class: 'key'}, W.swatch(-1), W.make('span', {}, 'noise'), W.make('small', {}, String(counts.get(-1)))));
+    if (now.codes.includes(-1)) box.append(W.make('span', {class: 'key'}, W.swatch(-1), W.make('span', {}, 'noise')));
   }
   for (const what of ['run', 'colour', 'cluster', 'theme']) W.on(what, legend);
   legend();
+  // One colouring for all runs shows the same picture twice: one is enough.
+  W.on('colour', () => { if (panels[1]) panels[1].figure.hidden = Boolean(W.state.colour) && panels[1].space === panels[0].space; });
 
   // All spaces, drawn only when they are opened.
   const fold = W.byId('all-spaces');

@@ -7,7 +7,8 @@
   const left = Math.min(110, 18 + 7 * Math.max(...data.clusters.map((c) => Math.min(c.length, 13)), 1));
   const row = Math.max(11, Math.min(34, 620 / k)), choose = (at) => W.chooseRun(W.state.run === at ? W.data.best : at);
   const name = (c) => W.cut(data.clusters[c], 13);
-  W.on('run', () => { W.choose('cluster', W.state.run < 0 ? null : W.state.run); });
+  const part = W.data.scatters && W.data.scatters.labels[W.data.whole], hue = (c) => (part ? part.colours[c] : c);
+  W.on('run', () => { W.choose('cluster', W.state.run < 0 ? null : hue(W.state.run)); });
 
   W.draw(W.chart('jaccard'), (width) => {
     const height = row * k + 8, x = W.scale(0, 1, left, width - 16);
@@ -21,7 +22,7 @@
       values[c].forEach((v, i) => {
         if (!Number.isFinite(v)) return;
         const jitter = (((i * 2654435761) % 1000) / 1000 - 0.5) * row * 0.7;
-        svg.append(W.make('circle', {cx: x(v).toFixed(1), cy: (middle + jitter).toFixed(1), r: 2, fill: W.paint(c), 'fill-opacity': 0.45}));
+        svg.append(W.make('circle', {cx: x(v).toFixed(1), cy: (middle + jitter).toFixed(1), r: 2, fill: W.paint(hue(c)), 'fill-opacity': 0.45}));
       });
       const tip = `cluster ${data.clusters[c]}, ${data.sizes[c]} objects\nmean Jaccard ${W.show(data.mean[c])} (${W.show(data.low[c])} to ${W.show(data.high[c])})\n${data.words[c]}`;
       if (data.mean[c] !== null) {

@@ -12,8 +12,14 @@
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', changed);
   button.hidden = false;
   name();
-  addEventListener('beforeprint', () => { W.printing = true; W.emit('theme'); });
-  addEventListener('afterprint', () => { W.printing = false; W.emit('theme'); });
+  let folded = [];
+  addEventListener('beforeprint', () => {
+    W.printing = true;
+    folded = [...document.querySelectorAll('details.part:not([open])')];
+    for (const part of folded) part.open = true;
+    W.emit('theme');
+  });
+  addEventListener('afterprint', () => { W.printing = false; for (const part of folded) part.open = false; W.emit('theme'); });
   root.classList.add('scripted');
   root.dataset.ready = 'true';
 })();

@@ -29,6 +29,7 @@
     if (run !== W.data.best) parts.run = W.data.partitions[run];
     if (colour) parts.colour = colour.startsWith('run:') ? `run:${W.data.partitions[Number(colour.slice(4))]}` : colour;
     if (other !== null && other !== undefined && other !== W.firstOther) parts.with = W.data.partitions[other];
+    if (W.answers && W.answers.text()) parts.answers = W.answers.text();
     const said = Object.entries(parts).filter(([, v]) => v).map(([k, v]) => `${k}=${encodeURIComponent(v)}`).join('&');
     if (said || location.hash.includes('=')) history.replaceState(null, '', said ? `#${said}` : location.pathname + location.search);
   }
@@ -43,6 +44,8 @@
     reading = true;
     if (W.view) W.view.set(parts);
     const find = (name) => W.data.partitions.indexOf(name);
+    if (parts.answers && W.answers) W.answers.read(parts.answers);
+    for (const [id, keys] of [['clusterings', ['run', 'sort', 'filter']], ['map', ['colour', 'with']]]) if (W.byId(id) && keys.some((key) => parts[key])) W.byId(id).open = true;
     if (find(parts.run) >= 0) W.chooseRun(find(parts.run));
     if (find(parts.with) >= 0) W.choose('other', find(parts.with));
     if (parts.colour) {
@@ -52,7 +55,16 @@
     }
     reading = false;
   }
-  for (const what of ['run', 'view', 'colour', 'other']) W.on(what, write);
-  addEventListener('hashchange', read);
+  for (const what of ['run', 'view', 'colour', 'other', 'answers']) W.on(what, write);
+  // A link to something inside a folded part opens it.
+  function open() {
+    const id = location.hash.slice(1), node = id && !id.includes('=') && W.byId(id);
+    if (!node) return;
+    for (let at = node; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true;
+    node.scrollIntoView();
+  }
+  addEventListener('hashchange', () => { open(); read(); });
+  document.querySelectorAll('a[href^="#"]').forEach((link) => link.addEventListener('click', () => { const part = W.byId(link.hash.slice(1)); if (part) for (let at = part; at; at = at.parentElement) if (at.tagName === 'DETAILS') at.open = true; }));
+  open();
   read();
 })();

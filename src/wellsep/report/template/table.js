@@ -193,7 +193,7 @@
       const value = c.values[i], cell = row.cells[j];
       if (c.key.startsWith('rank:') && value === 1) cell.classList.add('first');
       if (c.kind === 'share' && value > 0) {
-        cell.prepend(W.make('span', {class: 'bar', style: `width:${(value * 2.4).toFixed(2)}em`, 'aria-hidden': 'true'}));
+        cell.prepend(W.make('span', {class: 'bar', style: `width:${(value * 6).toFixed(2)}em`, 'aria-hidden': 'true'}));
       }
       if (c.kind === 'interval' && value) {
         const x = W.scale(1, largest, 4, 76);

@@ -1,0 +1,192 @@
+"""The first screen of a ranking: who comes first, what is agreed, and what is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wellsep._text.sentences import count
+from wellsep.evaluate import Ranking
+from wellsep.evaluate.clusters.agreed import AgreedGroups
+from wellsep.evaluate.clusters.judged import JudgedClusters
+from wellsep.report.figures.records import ObjectFigures, Section
+from wellsep.report.pack import pack, pack_codes
+from wellsep.report.sections.members import Members
+
+N_MEMBERS = 10  # of a group
+N_BESIDE = 8  # of a cluster in a question
+N_BETWEEN = 24  # objects that the sides of a question put elsewhere
+MOST_GROUPS = 14  # rows of a panel
+MOST_IDS = 20_000  # objects whose names the page keeps for an export
+LEAST_SHARE = 0.02  # of the draws that has a place of its own in the bar
+
+
+def answer_section(
+    ranking: Ranking,
+    agreed: AgreedGroups | None,
+    chosen: ObjectFigures | None,
+    colours: np.ndarray,
+    members: Members,
+    map_said: str,
+    clusters: JudgedClusters | None = None,
+) -> Section:
+    """Who comes first in how many draws; agreed groups, or all clusters; open questions."""
+    bar = first_places(ranking)
+    draws = 0 if ranking.confidence is None else ranking.confidence.n_draws
+    shown: dict[str, Any] = {
+        "bar": bar,
+        "bar_said": f"First place in {count(draws, 'random half', 'random halves')} of the data:",
+        "groups": [],
+        "questions": [],
+        "map": map_said,
+    }
+    data: dict[str, Any] = {}
+    if agreed is not None and not agreed.why:
+        hue = {} if chosen is None else dict(zip(chosen.clusters, colours.tolist(), strict=True))
+        names = agreed.clusters
+        colours = np.array([hue.get(name, c) for c, name in enumerate(names)], dtype=int)
+        data = _payload(agreed, colours, members.ids, clusters)
+        shown |= _agreed_groups(agreed, chosen, colours, members, _support(clusters))
+        shown["questions"] = [
+            _question(q, agreed, chosen, colours, members) for q in agreed.questions
+        ]
+    elif chosen is not None:
+        sizes = np.bincount(chosen.codes[chosen.codes >= 0], minlength=len(chosen.clusters))
+        order = np.argsort(-sizes, kind="stable")
+        shown["groups"] = [
+            _group(chosen.clusters[c], int(colours[c]), int(sizes[c]), support, examples)
+            for c in order[:MOST_GROUPS]
+            for support in [_support(clusters).get(chosen.clusters[c])]
+            for examples in [members.of(_most_typical(chosen, chosen.codes, int(c))[:N_MEMBERS])]
+        ]
+        shown["groups_title"] = f"Clusters of {chosen.partition}"
+        more = len(order) - MOST_GROUPS
+        shown["groups_note"] = f"{count(more, 'smaller cluster')} below." if more > 0 else ""
+        codes = pack_codes(chosen.codes, len(chosen.clusters))
+        data = {"answer": {"codes": codes, "clusters": chosen.clusters, "colours": colours}}
+    return Section("answer", data, shown)
+
+
+def first_places(ranking: Ranking) -> list[tuple[str, float]]:
+    """(name, share of the draws) of the distinct runs that come first, most first."""
+    if ranking.confidence is None or len(ranking.first_of_each) < 2:
+        return []
+    first = ranking.first_of_each
+    shares = np.asarray(ranking.confidence.probability_best)[first]
+    order = np.argsort(-shares, kind="stable")
+    bar = [(ranking.names[first[i]], float(shares[i])) for i in order if shares[i] >= LEAST_SHARE]
+    rest = float(shares.sum()) - sum(share for _, share in bar)
+    return [*bar, *([("others", rest)] if rest >= 0.005 else [])]
+
+
+def _most_typical(chosen: ObjectFigures | None, codes: np.ndarray, cluster: int) -> np.ndarray:
+    """Members of a cluster, those with the largest silhouette widths first."""
+    own = np.flatnonzero(codes == cluster)
+    if chosen is None or "width" not in chosen.values:
+        return own
+    widths = np.nan_to_num(chosen.values["width"][own], nan=-1.0)
+    return own[np.argsort(-widths, kind="stable")]
+
+
+def _group(
+    name: str, colour: int, size: int, support: float | None, examples: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """A row of a panel."""
+    row = {"name": name, "colour": colour, "objects": size}
+    return {**row, "support": support, "members": examples}
+
+
+def _support(clusters: JudgedClusters | None) -> dict[str, float]:
+    """Cluster of the best run → its support."""
+    if clusters is None or np.isnan(clusters.support).all():
+        return {}
+    rows = clusters.of(clusters.runs[0])
+    return {clusters.clusters[row]: float(clusters.support[row]) for row in rows}
+
+
+def _agreed_groups(
+    agreed: AgreedGroups,
+    chosen: ObjectFigures | None,
+    colours: np.ndarray,
+    members: Members,
+    support: dict[str, float],
+) -> dict[str, Any]:
+    """The panel of the agreed groups, the largest overlap first."""
+    rows = np.flatnonzero(agreed.is_agreed)
+    rows = rows[np.argsort(-agreed.overlap[rows], kind="stable")]
+    groups = []
+    for c in rows[:MOST_GROUPS]:
+        examples = members.of(_most_typical(chosen, agreed.codes, int(c))[:N_MEMBERS])
+        name, size = agreed.clusters[c], int(agreed.sizes[c])
+        groups.append(_group(name, int(colours[c]), size, support.get(name), examples))
+    many = len(agreed.contenders) > 1
+    title = "Agreed: the same in all contenders" if many else "Agreed: one run alone comes first"
+    note = f"{agreed.n_objects_agreed:,} of {count(len(agreed.codes), 'object')}. "
+    note += "Support: how far the better runs find the group again, 1 = exactly."
+    if len(rows) > MOST_GROUPS:
+        note = f"{count(len(rows) - MOST_GROUPS, 'more group')} in the part Map. {note}"
+    return {"groups": groups, "groups_title": title, "groups_note": note}
+
+
+def _question(
+    question: Any,
+    agreed: AgreedGroups,
+    chosen: ObjectFigures | None,
+    colours: np.ndarray,
+    members: Members,
+) -> dict[str, Any]:
+    """A question with members of its clusters, and the objects that its sides put elsewhere."""
+    rows = []
+    for name in (*question.clusters, *question.beside):
+        c = agreed.clusters.index(name)
+        examples = _most_typical(chosen, agreed.codes, c)[:N_BESIDE]
+        rows.append(
+            {"name": name, "colour": int(colours[c]), "objects": int(agreed.sizes[c]),
+             "members": members.of(examples)}
+        )  # fmt: skip
+    moved = np.unique(np.concatenate([side.moved for side in question.sides]))
+    if chosen is not None and "width" in chosen.values:  # the least typical are between most
+        moved = moved[np.argsort(np.nan_to_num(chosen.values["width"][moved]), kind="stable")]
+    return {
+        "id": question.id,
+        "text": question.text,
+        "rows": rows,
+        "sides": [{"words": side.words, "share": side.share} for side in question.sides],
+        "between": members.of(moved[:N_BETWEEN]),
+    }
+
+
+def _payload(
+    agreed: AgreedGroups, colours: np.ndarray, ids: Any, clusters: JudgedClusters | None
+) -> dict[str, Any]:
+    """What the script needs to answer questions and to export labels."""
+    n = len(agreed.codes)
+    questions = [
+        {
+            "id": question.id,
+            "objects": pack(question.objects, "i4"),
+            "clusters": [agreed.clusters.index(name) for name in question.clusters],
+            "sides": [
+                {
+                    "words": side.words,
+                    "groups": side.groups,
+                    "codes": pack_codes(side.codes, len(side.groups)),
+                }
+                for side in question.sides
+            ],
+        }
+        for question in agreed.questions
+    ]
+    return {
+        "answer": {
+            "clusters": agreed.clusters,
+            "colours": colours,
+            "run": agreed.run,
+            "agreed": agreed.is_agreed,
+            "codes": pack_codes(agreed.codes, len(agreed.clusters)),
+            "ids": None if ids is None or n > MOST_IDS else [str(one) for one in ids],
+            "support": None if clusters is None else pack(clusters.object_support, "f4"),
+            "questions": questions,
+        }
+    }
