@@ -65,7 +65,7 @@ def build_ranking_page(
         kind="ranking",
         title=title or f"{len(ranking.names)} runs ranked by {ranking.title}",
         lead=_lead(judgement),
-        sure=tuple(list(judgement.verdict.sentences())[1:]),
+        sure=_sure(judgement),
         facts=_facts(evidence),
         table=ranking_table(ranking, scores=judgement.scores, params=evidence.params),
         paragraphs=judgement.explanation,
@@ -263,10 +263,18 @@ def _sides(evidence: Evidence, result: AceResult) -> dict[str, list[int]]:
 
 
 def _lead(judgement: Judgement) -> tuple[tuple[str, str], ...]:
-    """The first sentence of the verdict in pieces, the best run's name apart."""
-    first = next(judgement.verdict.sentences())
-    before, name, after = first.partition(repr(judgement.ranking.best))
+    """What is agreed and what is open; else which run is best, its name apart."""
+    verdict = judgement.verdict
+    if judgement.questions and not _is_null(judgement):
+        return (("text", verdict.groups),)
+    before, name, after = verdict.headline.partition(repr(judgement.ranking.best))
     return (("text", before), ("name", name), ("text", after))
+
+
+def _sure(judgement: Judgement) -> tuple[str, ...]:
+    """The other sentences of the verdict."""
+    lead = "".join(words for _, words in _lead(judgement))
+    return tuple(sentence for sentence in judgement.verdict.sentences() if sentence != lead)
 
 
 def _is_null(judgement: Judgement) -> bool:
