@@ -4,7 +4,8 @@
 
 RUNS are folders of .npz files with wide grids of runs (see DECLARATION.md): `labels`, `names`,
 `space`, `spaces`, `Z_<space>` and `truth`. `wellsep.judge` with its defaults ranks them. Prints
-what the declaration asks for. With --dry nothing is written.
+what the declaration asks for. With --dry nothing is written; with --deep the files hold deep runs,
+each with an embedding of its own (`Z0`, `Z1` …), and the result is deep_confirmed.csv.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from wellsep.compute.statistics import contingency
 from wellsep.evaluate.clusters import agreed, support
 from wellsep.evaluate.vote import answer as votes
 
-RESULT = HERE / "confirmed.csv"
+RESULT = "confirmed.csv"
 NEAR = 0.15  # how far a band may lie from what the map says
 ENOUGH = 20  # clusters of a band that can fail
 
@@ -37,9 +38,13 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
     """One row per cluster of the five best runs of one set."""
     with np.load(path, allow_pickle=False) as file:
         labels, truth = file["labels"].astype(int), np.unique(file["truth"], return_inverse=True)[1]
-        names = [str(name) for name in file["names"]]
-        spaces = {str(s): file[f"Z_{s}"].astype(float) for s in file["spaces"]}
-        made_in = [str(file["spaces"][at]) for at in file["space"]]
+        if "spaces" in file.files:
+            names = [str(name) for name in file["names"]]
+            spaces = {str(s): file[f"Z_{s}"].astype(float) for s in file["spaces"]}
+            made_in = [str(file["spaces"][at]) for at in file["space"]]
+        else:  # deep runs: each has an embedding of its own
+            names = made_in = [f"run {m}" for m in range(len(labels))]
+            spaces = {name: file[f"Z{m}"].astype(float) for m, name in enumerate(names)}
     pairs = dict(zip(names, made_in, strict=True))
     runs = ws.Runs.from_parts(spaces, dict(zip(names, labels, strict=True)), pairs=pairs)
     judged = ws.judge(runs, details=False)
@@ -63,7 +68,7 @@ def rows_of(path: Path) -> Iterator[dict[str, Any]]:
         for c, size in enumerate(np.bincount(codes[run][codes[run] >= 0]).tolist()):
             if size >= LEAST:
                 yield {
-                    "unit": path.stem,
+                    "unit": path.stem.rpartition("-")[2],
                     "rank": run + 1,
                     "run": names[order[run]],
                     "size": size,
@@ -117,15 +122,15 @@ def told(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> None:
-    dry = "--dry" in arguments
-    folders = [Path(given) for given in arguments if given != "--dry"]
+    dry, deep = "--dry" in arguments, "--deep" in arguments
+    folders = [Path(given) for given in arguments if not given.startswith("--")]
     files = [file for folder in folders for file in sorted(folder.glob("[!.]*.npz"))]
     rows = []
     for file in files:
         rows += rows_of(file)
         print(file.stem, len(rows), flush=True)
     if not dry:
-        with RESULT.open("w", newline="") as file:
+        with (HERE / f"{'deep_' * deep}{RESULT}").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             writer.writeheader()
             for row in rows:
