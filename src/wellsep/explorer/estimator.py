@@ -96,18 +96,7 @@ class ClusterExplorer(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the clusters of new objects, by votes of their nearest neighbours.
-
-        Parameters
-        ----------
-        X : as in fit
-            New objects with the same columns; with distances, those to the objects of fit.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-            Labels.
-        """
+        """Return the clusters of new objects, given as in fit, by votes of their neighbours."""
         check_is_fitted(self)
         return self.exploration_.predict(self._checked(X, reset=False))
 

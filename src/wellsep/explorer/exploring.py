@@ -24,6 +24,7 @@ from wellsep.cluster.worker_processes import Progress
 from wellsep.distances.base import PairSpace
 from wellsep.evaluate.judgement import Judgement
 from wellsep.evaluate.judging import judge
+from wellsep.evaluate.scoring.workers import tell
 from wellsep.explorer import candidates
 from wellsep.explorer.candidates import Job
 from wellsep.explorer.embeddings import embed, embedding_kinds
@@ -172,13 +173,11 @@ def _embeddings(
     spaces = dict(given.spaces)
     pairs = [(name, kind) for name in given.spaces for kind in kinds]
     for done, (name, kind) in enumerate(pairs):
-        if progress is not None:
-            progress(done, len(pairs), "embeddings")
+        tell(progress, done, len(pairs), "embeddings")
         made = embed(given.spaces[name], kind, seed)
         if made is not None and np.isfinite(made).all():
             spaces[kind if len(given.spaces) == 1 else f"{name} {kind}"] = made
-    if progress is not None and pairs:
-        progress(len(pairs), len(pairs), "embeddings")
+    tell(progress, len(pairs), len(pairs), "embeddings")
     return spaces
 
 
@@ -206,7 +205,7 @@ class _Making:
         done = len(known)
         try:
             for job in missing:
-                self._tell(done, len(jobs))
+                tell(self.progress, done, len(jobs), "candidates")
                 if time.monotonic() > self.end and len(self.made) > 1:
                     self.stopped = "The time was spent"
                     break
@@ -222,11 +221,7 @@ class _Making:
             results.close()  # type: ignore[attr-defined]
         if self.stopped:
             self.stopped += f": {len(jobs) - done} of {len(jobs)} fits were not made"
-        self._tell(len(jobs), len(jobs))
-
-    def _tell(self, done: int, total: int) -> None:
-        if self.progress is not None and total:
-            self.progress(done, total, "candidates")
+        tell(self.progress, len(jobs), len(jobs), "candidates")
 
     def _keep(self, job: Job, labels: Labels) -> None:
         for value, one in zip(job.values, labels, strict=True):
