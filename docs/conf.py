@@ -35,14 +35,21 @@ html_title = f"wellsep {version}"
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "show_toc_level": 2,
 }
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["copy.js"]
+html_search_scorer = "_static/scorer.js"
 html_show_sourcelink = False
 
 autosummary_generate = True
+# Pages of names that differ by case only would overwrite each other on macOS and Windows.
+autosummary_filename_map = {
+    "wellsep.Ace": "wellsep.Ace-switches",
+    "wellsep.deep.Sweep": "wellsep.deep.Sweep-result",
+}
 autodoc_typehints = "none"  # numpydoc sections say it in words
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -60,6 +67,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "write_computation_times": False,  # its page would ask for scripts of another site
+    "within_subsection_order": "story_order.StoryOrder",
 }
 
 # The reference by task: title → packages, in this order.

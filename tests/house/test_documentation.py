@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import functools
 import re
 import shlex
@@ -23,58 +22,15 @@ PAGES = [
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     if not {"_build", "generated", "auto_examples"} & set(path.parts)
 ]
-WITH_EXAMPLES = [path for path in PAGES if ">>> " in path.read_text(encoding="utf-8")]
-
-# the line that begins a block of examples → the optional package that the block needs
-OPTIONAL = {
-    "from wellsep.deep import": "torch",
-    "from wellsep import plot": "matplotlib",
-    "import dask": "dask",
-}
 
 
 def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-def without_absent_packages(text):
-    """Blank the blocks whose package is absent; return the text and the packages."""
-    absent = {line: name for line, name in OPTIONAL.items() if not find_spec(name)}
-    parts, needed = re.split(r"^(```.*\n)", text, flags=re.MULTILINE), set()
-    for i, part in enumerate(parts):
-        found = {name for line, name in absent.items() if f">>> {line}" in part}
-        parts[i] = "\n" * part.count("\n") if found else part
-        needed |= found
-    return "".join(parts), sorted(needed)
-
-
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=name_of)
-def test_the_examples_of_a_page_run_as_shown(path, monkeypatch):
-    monkeypatch.setattr(wellsep.INDICES, "_entries", dict(wellsep.INDICES._entries))
-    text, absent = without_absent_packages(path.read_text(encoding="utf-8"))
-    shown = {"__name__": "__main__"}
-    examples = doctest.DocTestParser().get_doctest(text, shown, name_of(path), str(path), 0)
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    result = doctest.DocTestRunner(optionflags=flags, verbose=False).run(examples)
-    assert result.failed == 0
-    if absent:
-        pytest.skip(f"{result.attempted} examples ran, the others need {', '.join(absent)}")
-    assert result.attempted > 0
-
-
-def test_only_blocks_that_need_an_absent_package_are_blanked(monkeypatch):
-    page = "```\n>>> 1\n```\nWords.\n```\n>>> import dask\n>>> 2\n```\n```\n>>> 3\n```\n"
-    monkeypatch.setitem(globals(), "find_spec", lambda name: None)
-    text, absent = without_absent_packages(page)
-    assert text == page.replace(">>> import dask\n>>> 2", "\n")
-    assert absent == ["dask"]
-    monkeypatch.setitem(globals(), "find_spec", lambda name: name)
-    assert without_absent_packages(page) == (page, [])
-
-
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_the_commands_a_page_shows_exist(path):
-    fenced = re.findall(r"^```\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
+    fenced = re.findall(r"^```sh\n(.*?)^```", path.read_text(encoding="utf-8"), re.M | re.S)
     shown = set(re.findall(r"^wellsep ([a-z][a-z-]*)", "\n".join(fenced), re.M))
     assert shown <= set(COMMANDS)
 
@@ -85,7 +41,7 @@ def commands_of(path):
     if path.suffix == ".py":
         text = re.sub(r"^# ?", "", text, flags=re.M)
         return [" ".join(c.split()) for c in re.findall(r"``(wellsep [a-z-]+ [^`]+)``", text)]
-    fenced = re.findall(r"^```\n(.*?)^```", text, re.M | re.S)
+    fenced = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
     return re.findall(r"^wellsep [a-z-]+ .*", "\n".join(fenced), re.M)
 
 
@@ -106,7 +62,7 @@ def commands_of_the_readme():
     """Blocks of command lines, and single ones with arguments from the sentences."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     fenced = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
-    plain = [block for language, block in fenced.findall(text) if not language]
+    plain = [block for language, block in fenced.findall(text) if language == "sh"]
     blocks = [re.findall(r"^wellsep .*", block, re.M) for block in plain]
     inline = re.findall(r"`(wellsep [a-z-]+ [^`]+)`", fenced.sub("", text))
     return [block for block in blocks if block] + [[line] for line in inline]
