@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from wellsep._checks.labels import NOISE
 from wellsep._checks.values import check_path
@@ -25,30 +26,14 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 @dataclass(frozen=True, eq=False)
 class Side(Record):
-    """One answer to a question.
+    """One answer to a question."""
 
-    Attributes
-    ----------
-    words : str
-        Such as "one group"; no two sides of a question have the same.
-    share : float
-        Share of the draws whose first run says so.
-    runs : tuple of str
-        The contenders that say so, the one with the largest share first.
-    groups : tuple of str
-        Names of the groups that the objects are in.
-    codes : ndarray of shape (objects of the question,)
-        The group of each object; -1 for noise.
-    moved : ndarray of positions
-        The objects of the question that leave their group of the best run.
-    """
-
-    words: str
-    share: float
-    runs: tuple[str, ...]
-    groups: tuple[str, ...]
-    codes: np.ndarray
-    moved: np.ndarray
+    words: str  # such as "one group"; no two sides of a question have the same
+    share: float  # of the draws whose first run says so
+    runs: tuple[str, ...]  # the contenders that say so, the one with the largest share first
+    groups: tuple[str, ...]  # names of the groups that the objects are in
+    codes: np.ndarray  # (objects of the question,) the group of each; -1 for noise
+    moved: np.ndarray  # positions of the objects that leave their group of the best run
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,33 +65,16 @@ class Question(Record):
 
     def to_plain(self) -> dict[str, Any]:
         """The question as plain data, with numbers of objects."""
-        return {
-            "id": self.id,
-            "text": self.text,
-            "clusters": list(self.clusters),
-            "beside": list(self.beside),
-            "objects": len(self.objects),
-            "sides": [
-                {
-                    "words": side.words,
-                    "share": side.share,
-                    "runs": list(side.runs),
-                    "groups": list(side.groups),
-                    "moved": len(side.moved),
-                }
-                for side in self.sides
-            ],
-        }
+        sides = [
+            {k: v for k, v in vars(side).items() if k != "codes"} | {"moved": len(side.moved)}
+            for side in self.sides
+        ]
+        return vars(self) | {"objects": len(self.objects), "sides": sides}
 
     def side(self, answer: Any) -> Side:
         """The side that an answer names, by its number from 0 or by its words."""
-        if (
-            isinstance(answer, int)
-            and not isinstance(answer, bool)
-            and 0 <= answer < len(self.sides)
-        ):
-            return self.sides[answer]
-        chosen = [side for side in self.sides if side.words == answer]
+        given = None if isinstance(answer, bool) else answer
+        chosen = [side for i, side in enumerate(self.sides) if given in (i, side.words)]
         if not chosen:
             choices = listing((repr(side.words) for side in self.sides), most=8)
             raise ValueError(
@@ -207,13 +175,9 @@ class AgreedGroups(Result):
         )
 
     def settle(self, answers: Mapping[str, Any] | None = None) -> np.ndarray:
-        """(n,) a group name per object: agreed groups, and the answer to every question.
+        """(n,) a group name per object; answers by question id, the words or number of a side.
 
         A question without an answer follows the largest share of the draws. Noise stays noise.
-
-        Parameters
-        ----------
-        answers : mapping of question id to the words or the number of a side, optional
         """
         given = dict(answers or {})
         unknown = [key for key in given if key not in {q.id for q in self.questions}]
@@ -270,21 +234,10 @@ def find_agreed(
 ) -> AgreedGroups:
     """Compare the clusters of the best run with those of all contenders.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (C, n)
-        The contenders, the best run first; whole numbers from 0 without gaps, noise below 0.
-    shares : ndarray of shape (C,)
-        The share of the draws in which each comes first.
-    clusters : tuple of str
-        The label of each code of the best run.
-    contenders : tuple of str
-        Names of the runs.
-    threshold : float
-        Jaccard similarity from which on two clusters are one; above .5, where the match is unique.
+    ``codes`` (C, n) has the best run first: whole numbers from 0 without gaps, noise below 0;
+    ``clusters`` are the labels of its codes. ``shares`` (C,) are those of the draws in which each
+    of the ``contenders`` comes first. Above a threshold of .5 a match is unique.
 
-    Examples
-    --------
     >>> codes = np.array([[0, 0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1, 1]])
     >>> found = find_agreed(codes, np.array([0.6, 0.4]), ("a", "b", "c"), ("three", "two"))
     >>> found.is_agreed.tolist(), found.questions[0].text
@@ -346,29 +299,17 @@ def overlaps(
 
 def _connected(clusters: list[int], cuts: Iterable[_Overlap]) -> list[list[int]]:
     """Clusters of the best run in groups that some contender connects, but by agreed groups."""
-    parent = {cluster: cluster for cluster in clusters}
-
-    def root(cluster: int) -> int:
-        while parent[cluster] != cluster:
-            cluster = parent[cluster]
-        return cluster
-
+    joined = np.eye(len(clusters), dtype=bool)
     for cut in cuts:
-        seen: dict[int, int] = {}
-        for cluster, overlapping in cut.links.items():
-            for other in overlapping:
-                if other not in cut.agreed:
-                    first = seen.setdefault(other, cluster)
-                    parent[max(root(first), root(cluster))] = min(root(first), root(cluster))
-    groups = defaultdict(list)
-    for cluster in clusters:
-        groups[root(cluster)].append(cluster)
-    return list(groups.values())
+        for other in {g for held in cut.links.values() for g in held} - set(cut.agreed):
+            members = [at for at, c in enumerate(clusters) if other in cut.links[c]]
+            joined[np.ix_(members, members)] = True
+    n_groups, group = connected_components(joined, directed=False)
+    return [[clusters[at] for at in np.flatnonzero(group == g)] for g in range(n_groups)]
 
 
-Groups = tuple[
-    tuple[int, tuple[int, ...]], ...
-]  # (agreed cluster or -1, clusters with a part in it)
+# The groups of a side: (agreed cluster or -1, clusters that have a part in it).
+Groups = tuple[tuple[int, tuple[int, ...]], ...]
 
 
 def _ask(
@@ -435,9 +376,8 @@ def _groups(
     for c in members:
         own = best[objects] == c
         for g in reversed(cut.links[c]):  # the largest last: it also takes the rest
-            codes[own & ((cut.codes[objects] == g) | (g == cut.links[c][0]) & (codes < 0))] = (
-                others.index(g)
-            )
+            rest = (codes < 0) & (g == cut.links[c][0])
+            codes[own & ((cut.codes[objects] == g) | rest)] = others.index(g)
     return tuple(names), codes, is_agreed
 
 
@@ -458,10 +398,11 @@ def _words(members: list[int], sides: list[Groups], clusters: tuple[str, ...]) -
     """What each side says, in words that no other side has."""
     joins = any(agreed >= 0 for side in sides for agreed, _ in side)
     words = {side: _say(members, side, clusters, joins) for side in sides}
-    for side, text in words.items():
-        if list(words.values()).count(text) > 1:
-            words[side] = f"{text}: {_composition(side, clusters)}"
-    return words
+    said = list(words.values())
+    return {
+        side: text if said.count(text) == 1 else f"{text}: {_composition(side, clusters)}"
+        for side, text in words.items()
+    }
 
 
 def _say(members: list[int], side: Groups, clusters: tuple[str, ...], joins: bool) -> str:

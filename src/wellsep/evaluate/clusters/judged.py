@@ -144,21 +144,10 @@ def judge_clusters(
     *,
     n_jobs: int | None = None,
 ) -> JudgedClusters:
-    """Compute the support of every cluster of the distinct partitions.
+    """Compute the support of every cluster of the D distinct partitions, which ``answer`` ranks.
 
-    Parameters
-    ----------
-    distinct : Partitions
-        The D distinct ones.
-    answer : Answer
-        That ranks them.
-    agreement_weights : ndarray of shape (D,)
-        What each weighs; near copies share one.
-    contenders : sequence of int
-        Positions among the distinct partitions of those that come first in some draw.
-    one_embedding : bool or None
-        Whether all come from one embedding; None where that is not known.
-    n_jobs : int, optional
+    ``agreement_weights`` (D,): near copies share one. ``contenders`` are positions among the
+    distinct ones. ``one_embedding``: whether all come from one; None where that is not known.
     """
     clusters = distinct.clusters_only()
     codes, labels = clusters.codes, [tuple(map(str, known)) for known in clusters.classes]
