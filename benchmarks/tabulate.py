@@ -52,6 +52,8 @@ ORDER = (
     "bench_tensors",
     "bench_lcd",
     "bench_dip",
+    "bench_small_calls",
+    "bench_cluster_support",
     "bench_growth",
     "bench_trees",
     "bench_memory",
