@@ -1,7 +1,6 @@
 """From data alone: `explore` on labelled sets, against what people do instead.
 
-    python -m experiments.explore.run open CACHE      appends to open.csv beside this file
-    python -m experiments.explore.run fresh2 CACHE    appends to fresh2.csv
+    python -m experiments.explore.run fresh2 CACHE    appends to fresh2.csv beside this file
     python -m experiments.explore.run --report        writes the tables of REPORT.md
 
 A set that is in the files is skipped; CACHE keeps candidates, which do not depend on the rule that
@@ -104,7 +103,7 @@ def main(words: list[str]) -> None:
         return
     which, cache = words
     ours, others = HERE / f"{which}.csv", HERE / f"{which}-rivals.csv"
-    for name in sets.OPEN if which == "open" else sets.second():
+    for name in sets.second() if which == "fresh2" else sets.OPEN:
         known = [(name,) in done(path, ["set"]) for path in (ours, others)]
         if all(known):
             continue
@@ -132,6 +131,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ours = np.array([row[OURS] for row in rows])
     found = []
     for name in (OURS, *RIVALS, KNOWS, "best candidate", "median candidate"):
+        if name not in rows[0]:
+            continue
         values = np.array([row[name] for row in rows])
         won, lost = int((ours > values + TIED).sum()), int((ours < values - TIED).sum())
         found.append(
@@ -147,8 +148,12 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def with_tables(text: str) -> str:
     """The report with its tables as the files of results give them."""
-    shown = ("set", "classes", "n_clusters", "run", OURS, RIVALS[0], RIVALS[4], KNOWS)
+    means = summary(read(HERE / "open.csv"))
+    text = replace_between(text, "open", markdown(means, list(means[0])))
     rows = results("fresh2")
+    if not rows:
+        return text
+    shown = ("set", "classes", "n_clusters", "run", OURS, RIVALS[0], RIVALS[4], KNOWS)
     means = summary(rows)
     text = replace_between(text, "fresh2", markdown(means, list(means[0])))
     each = markdown(rows, [*shown, "best candidate", "median candidate"], digits=2)
