@@ -179,6 +179,20 @@ else:
 print(judgement)
 
 # %%
+# Which clusters can be annotated?
+# --------------------------------
+# A cluster that the better runs find again is worth a name. The markers are the genes that differ
+# most; a batch would have support too, so look at them.
+print(f"\n{judgement.verdict.groups or judgement.agreed.why}")
+of_clusters, own_labels = judgement.clusters, partitions[judgement.ranking.best].astype(str)
+genes = [f"gene {i}" for i in range(counts.shape[1])]
+table = ws.describe_clusters(logs, own_labels, genes)
+for row in of_clusters.of(judgement.ranking.best):
+    label, at = of_clusters.clusters[row], table.clusters.index(of_clusters.clusters[row])
+    markers = ", ".join(genes[g] for g in np.argsort(-table.difference[at])[:3])
+    print(f"cluster {label}: support {of_clusters.support[row]:.2f}, markers {markers}")
+
+# %%
 # What simple rules pick
 # ----------------------
 names = list(partitions)

@@ -84,7 +84,8 @@ print(f"{len(texts)} texts. The truth: {len(np.unique(truth))} topics.")
 # %%
 # Settings
 # --------
-words = TfidfVectorizer(stop_words="english", min_df=2, sublinear_tf=True).fit_transform(texts)
+vectorizer = TfidfVectorizer(stop_words="english", min_df=2, sublinear_tf=True)
+words = vectorizer.fit_transform(texts)
 vectors = normalize(TruncatedSVD(50, random_state=SEED).fit_transform(words))
 
 
@@ -134,6 +135,19 @@ print(f"{len(partitions)} runs: {method}, then HDBSCAN.")
 runs = ws.Runs.from_parts(spaces, partitions, pairs=made_in)
 judgement = ws.judge(runs, random_state=SEED)
 print(judgement)
+
+# %%
+# Which topics are found again?
+# -----------------------------
+# Support says how far the better runs find a cluster again; the words are the heaviest ones.
+print(f"\n{judgement.verdict.groups or judgement.agreed.why}")
+of_clusters, own_labels = judgement.clusters, partitions[judgement.ranking.best].astype(str)
+vocabulary = vectorizer.get_feature_names_out()
+for row in of_clusters.of(judgement.ranking.best):
+    label = of_clusters.clusters[row]
+    weight = np.asarray(words[own_labels == label].mean(axis=0)).ravel()
+    heavy = ", ".join(vocabulary[np.argsort(-weight)[:3]])
+    print(f"cluster {label}: support {of_clusters.support[row]:.2f}, words {heavy}")
 
 # %%
 # What simple rules pick

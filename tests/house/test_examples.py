@@ -18,6 +18,7 @@ STORIES = {  # story: what it cannot do without
     "how_many_clusters": None,
     "mixed_table": "pandas",
     "sentence_embeddings": None,
+    "settled_digits": None,
     "shapes_and_indices": None,
     "single_cells": None,
     "time_series": None,
