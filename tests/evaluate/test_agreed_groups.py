@@ -235,6 +235,14 @@ def test_where_there_is_nothing_to_cluster_no_group_is_agreed():
     assert nothing.agreed.why == "No group counts as agreed, since there is nothing to cluster."
 
 
+def test_where_the_index_decides_alone_no_group_is_agreed():
+    judgement = contested_judgement()
+    answers = {**judgement.answers, "index": judgement.answers["consensus"]}
+    alone = replace(judgement, judge="index", answers=answers)
+    assert alone.agreed.why.endswith("since the index decides alone.")
+    assert not alone.questions and not alone.agreed.is_agreed.any()
+
+
 def test_one_contender_is_contested_by_none():
     groups = found("aabbcc")
     assert list(groups.sentences()) == [
