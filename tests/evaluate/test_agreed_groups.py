@@ -186,6 +186,16 @@ def test_a_judgement_tells_its_groups_questions_and_clusters(tmp_path):
     assert again.settle({question.id: 1}).tolist() == judgement.settle({question.id: 1}).tolist()
 
 
+def test_of_equal_runs_the_one_that_the_ranking_names_is_the_best_run():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], 20)
+    noisy = {f"z {i}": np.where(rng.random(60) < 0.1, 0, codes) for i in range(6)}
+    labels = {**noisy, **{f"a {name}": vector for name, vector in noisy.items()}}
+    judgement = ws.judge(ws.Runs.from_parts(None, labels), n_draws=10)
+    assert judgement.ranking.best.startswith("a ")
+    assert judgement.agreed.run == judgement.ranking.best == judgement.clusters.runs[0]
+
+
 def test_settled_labels_can_be_scored_and_described():
     judgement = contested_judgement()
     settled = judgement.settle()

@@ -176,6 +176,7 @@ def test_the_page_says_the_best_partition_once():
     assert judgement.ranking.winners == ("run 0", "run 00")
     assert "Best: 'run 0' and 'run 00', the same partition" in judgement.explain()
     from wellsep.report.pages.ranking import _lead
+
     lead = "".join(text for _, text in _lead(judgement))
     assert lead == judgement.verdict.headline
     assert lead.startswith("'run 0' is the best of 7 runs.")

@@ -154,12 +154,13 @@ class Judgement(Result):
         first = np.bincount(self.confidence.first_in_draw, minlength=len(self.answer.classes))
         others = [int(m) for m in self.codes.contenders if m != best]
         chosen = [best, *sorted(others, key=lambda m: -first[m])]
-        names = self.answer.classes.names
+        answer = self.answer
+        names = {answer.classes.of[m]: answer.partitions[m] for m in answer.first_of_each}
         return find_agreed(
             np.stack([self.codes.whole[list(self.codes.contenders).index(m)] for m in chosen]),
             first[chosen] / first.sum(),
             self.codes.labels_of(best),
-            tuple(names[m] for m in self.answer.classes.first[chosen]),
+            tuple(names[m] for m in chosen),
         )
 
     def _why_none_agreed(self) -> str:
