@@ -120,11 +120,11 @@ def test_the_command_the_demo_prints_gives_the_answer_of_the_demo(tmp_path, caps
     monkeypatch.chdir(tmp_path)
     assert main(["demo"]) == 0
     shown = capsys.readouterr().out
-    command = shlex.split(re.search(r"The same by hand: wellsep rank (.*)", shown)[1])
+    command = shlex.split(re.search(r"Again +wellsep rank (.*)", shown)[1])
     shell = in_the_shell(capsys, *command)
-    assert f"Best: {shell['best'][0]!r}" in shown
-    assert "7 spaces (embeddings)" in " ".join(shown.split())
-    assert "were judged in 7 spaces" in " ".join(shown.split())
+    assert len(shown.splitlines()) <= 25
+    assert re.search(rf"^ *1 +{re.escape(shell['best'][0])} ", shown, re.MULTILINE)
+    assert "7 embeddings" in " ".join(shown.split())
     runs = ws.load_runs("wellsep-demo/runs")
     assert shell["best"] == list(ws.judge(runs).ranking.winners)
     page = (tmp_path / "wellsep-demo" / "report.html").read_text("utf-8")

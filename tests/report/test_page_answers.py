@@ -168,3 +168,26 @@ class TestInBrowser:
         for panel in counts:
             assert panel[0] > 100
             assert max(panel[1:]) < 20
+
+
+def test_a_table_of_objects_loses_no_column_and_texts_are_texts(tmp_path):
+    from wellsep.cli.reading import TableReader, read_objects
+
+    _, runs = judged()
+    rows = [f"{i % 3},{text}" for i, text in enumerate(TEXTS)]
+    (tmp_path / "about.csv").write_text("\n".join(["batch,said", *rows]), "utf-8")
+    columns = read_objects(TableReader(), tmp_path / "about.csv", runs)
+    assert list(columns) == ["batch", "said"]
+    assert columns["said"].tolist() == TEXTS.tolist()
+
+
+def test_images_of_a_folder_are_found_by_the_names_of_the_objects(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="needs pillow")
+    judgement, _ = judged()
+    for i in range(N):
+        image.fromarray((255 * IMAGES[i]).astype(np.uint8)).save(tmp_path / f"{i:04d}.png")
+    path = ws.render_report(judgement, tmp_path / "r.html", objects=tmp_path)
+    assert path.read_text("utf-8").count("data:image/png;base64,") == 1
+    (tmp_path / "0000.png").unlink()
+    with pytest.raises(ValueError, match=r"one image per object \(240\), got 239"):
+        ws.render_report(judgement, tmp_path / "r.html", objects=tmp_path)

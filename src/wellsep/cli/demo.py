@@ -11,9 +11,10 @@ import typer
 
 from wellsep.cli import options
 from wellsep.cli.deliver import check_folder
-from wellsep.cli.printing import print_json, print_line, progress_bar
+from wellsep.cli.printing import print_columns, print_json, print_line, progress_bar
 
 CLUSTERS = (6, 10, 14)
+N_SHOWN = 7  # clusterings
 INDICES = ["silhouette", "calinski_harabasz", "cfq"]
 
 
@@ -33,32 +34,57 @@ def demo(
     import numpy as np
 
     import wellsep as ws
-    from wellsep.cli.ranking import print_agreement, print_judgement
 
     digits = ws.load_dataset("digits", flatten=True)
     check_folder("folder", folder)
     runs = make_runs(digits.X, folder / "runs")
-    np.save(folder / "pixels.npy", digits.X)
-    np.save(folder / "digits.npy", digits.y)
+    images = 16 - digits.X.reshape(-1, 8, 8)  # dark on white
+    for name, array in (("pixels", digits.X), ("digits", digits.y), ("images", images)):
+        np.save(folder / f"{name}.npy", array)
     judgement = ws.judge(runs, INDICES, X=digits.X, layout="auto")
     known = ws.agreement(judgement.ranking, runs, digits.y)
     page = folder / "report.html"
     command = command_by_hand(folder)
-    ws.render_report(judgement, page, runs=runs, truth=digits.y, command=command)
+    about = {"image": images}
+    ws.render_report(judgement, page, runs=runs, truth=digits.y, objects=about, command=command)
     if as_json:
         beside = {"agreement_with_truth": known.columns(), "page": str(page)}
         print_json(judgement.to_dict() | beside)
         return
     print_line(
-        f"{len(digits.X)} handwritten digits, {len(runs.spaces)} spaces (embeddings) of different "
-        f"quality, {len(runs.partitions)} runs: k-means with K = "
-        f"{', '.join(map(str, CLUSTERS))} in each. "
-        "The ranking uses no true label."
+        f"{len(digits.X):,} handwritten digits, {len(runs.spaces)} embeddings, K = "
+        f"{', '.join(map(str, CLUSTERS))}: {len(runs.partitions)} clusterings. No label used."
     )
-    print_judgement(judgement)
-    print_agreement(known)
-    print_line(f"Runs: {folder / 'runs'}/   Page: {page}")
-    print_line(f"The same by hand: {command}")
+    for sentence in list(judgement.verdict.sentences())[:3]:
+        print_line(sentence)
+    _print_first(judgement)
+    ari, names = known.external["ari"], list(known.partitions)
+    first, best = names.index(judgement.ranking.best), int(ari.argmax())
+    print_line(
+        f"With the true digits (ARI): the first has {ari[first]:.2f}; the best of {len(names)} is "
+        f"{names[best]} with {ari[best]:.2f}; the median is {np.median(ari):.2f}."
+    )
+    print_line(f"Page   {page}")
+    print_line("Next   open the page, answer its questions, export the labels")
+    print_line(f"Why    wellsep rank {shlex.quote(str(folder / 'runs'))}")
+    print_line(f"Again  {command}")
+
+
+def _print_first(judgement: Any) -> None:
+    """Print the seven best clusterings with two digits, and what follows them."""
+    ranking, sure = judgement.ranking, judgement.confidence
+    order = ranking.order[:N_SHOWN]
+    table = {
+        "#": [int(ranking.rank[i]) for i in order],
+        "clustering": [ranking.names[i] for i in order],
+        "K": [int(ranking.n_clusters[i]) for i in order],
+        "score": [f"{ranking.score[i]:.2f}" for i in order],
+        "rank": ["{}–{}".format(*sure.interval[i]) for i in order],
+        "first in": [f"{sure.probability_best[i]:.0%}" for i in order],
+    }
+    print_columns(table)
+    rest = ranking.score[ranking.order[N_SHOWN:]]
+    print_line(f"{len(rest)} more, {rest.max():.2f} to {rest.min():.2f}.")
 
 
 def command_by_hand(folder: Path) -> str:
@@ -71,7 +97,8 @@ def command_by_hand(folder: Path) -> str:
     for name in INDICES:
         words += ["--index", name]
     words += ["--report", str(folder / "report.html"), "--truth", str(folder / "digits.npy")]
-    return shlex.join([*words, "--input", str(folder / "pixels.npy")])
+    words += ["--input", str(folder / "pixels.npy")]
+    return shlex.join([*words, "--objects", str(folder / "images.npy")])
 
 
 def make_runs(X: Any, folder: Path) -> Any:

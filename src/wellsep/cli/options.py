@@ -31,7 +31,8 @@ Objects = Annotated[
     Path | None,
     typer.Option(
         "--objects",
-        help="Table with a row per object, whose columns colour the page.",
+        metavar="FILE|FOLDER",
+        help="What the objects are, for the page: a table, or images in a folder or an npy file.",
         rich_help_panel=FILES,
     ),
 ]

@@ -263,22 +263,33 @@ def named(reader: TableReader, X: Any) -> Any:
     return pd.DataFrame(X, columns=list(reader.features), index=reader.objects)
 
 
-def read_objects(reader: TableReader, path: Path, runs: Any) -> dict[str, Any]:
-    """Read what is known about the objects, one row for each object of the runs."""
-    from wellsep.tables.reading import read_table
+def read_objects(reader: TableReader, path: Path, runs: Any) -> Any:
+    """Read what is known about the objects: images of a folder or an array, or a table.
 
-    table = read_table(path, gaps=True)
-    found = dict(zip(table.names, table.columns, strict=True))
+    A table has one row for each object of the runs. No column is left out: one that holds the ids
+    of the runs gives the order, any other column of texts is what the objects say.
+    """
+    from wellsep.tables.reading import TableChoice, read_array, read_table
+
+    if path.is_dir():
+        return path
+    if path.suffix == ".npy":
+        return {"image": read_array(path)}
+    table = read_table(path, None, TableChoice("none"), gaps=True)
+    columns = dict(zip(table.names, table.columns, strict=True))
     if runs is None:
-        return found
-    for name, column in found.items():
-        values = found[name] = reader.in_order(runs.ids, "the runs", table.ids, path, column)
+        return columns
+    wanted = None if runs.ids is None else {str(one) for one in runs.ids}
+    ids = next((n for n, values in columns.items() if wanted == set(map(str, values))), None)
+    order = None if ids is None else columns.pop(ids)
+    for name, column in columns.items():
+        values = columns[name] = reader.in_order(runs.ids, "the runs", order, path, column)
         if len(values) != runs.n_objects:
             raise ValueError(
                 f"objects must have one row per object ({runs.n_objects}), got {len(values)} in "
                 f"{path.name}, column {name!r}."
             )
-    return found
+    return columns
 
 
 def _read_matrix(path: Path, space: str | None) -> Any:

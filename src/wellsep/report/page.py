@@ -125,9 +125,11 @@ def render_report(
         How spaces of more than two columns are drawn. A layout that came with the runs, such as
         "X_umap" of AnnData, shows every space with the same coordinates. By default principal
         components, beside the layout that ``judge(layout="auto")`` kept.
-    objects : mapping or frame of columns of length n, optional
-        What is known about the objects. Each column colours them, and hovering shows it. By
-        default ``runs.objects``, such as the columns of AnnData's ``obs``.
+    objects : mapping or frame of columns of length n, array of images, or folder of them, optional
+        What is known about the objects. Columns of numbers and of few categories colour them, and
+        hovering shows all. Images, arrays (n, h, w) or (n, h, w, 3), a column of paths or a
+        folder, and columns of texts are shown wherever an object is named. By default
+        ``runs.objects``, such as the columns of AnnData's ``obs``.
     command : str, optional
         The command that made the page. The foot shows it, to make the page again; by default the
         call of :func:`wellsep.judge`.

@@ -64,6 +64,7 @@ def build_k_page(chosen: Any, *, runs: Any, truth: Any, title: str | None, layou
         facts=_facts(chosen, curves),
         table=table,
         paragraphs=tuple(chosen.explain().splitlines()),
+        chip=_chip(chosen),
         sections=(*shown, *sections),
         about={
             "partitions": names,
@@ -212,14 +213,28 @@ def _lead(chosen: Any) -> tuple[tuple[str, str], ...]:
 def _sure(chosen: Any, curves: Curves) -> tuple[str, ...]:
     at = int(np.flatnonzero(curves.k == curves.best)[0])
     found = list(chosen.answer()[1:])
+    for_one = chosen.votes.get(1, 0)
+    if for_one:
+        total = sum(chosen.votes.values())
+        found.append(
+            f"{for_one:g} of {total:g} votes are for K = 1, which has no row and no score."
+        )
     if curves.n_repeats > 1:
         found.append(
             f"Over {curves.n_repeats} repeats the partitions with K = {curves.best} agree with an "
             f"adjusted Rand index of {curves.stability[at]:.2f}."
         )
     else:
-        found.append("Stability was not computed. Run again with n_repeats=10.")
+        found.append("Stability was not computed: each K was fitted once.")
     return (*found, *chosen.cautions())
+
+
+def _chip(chosen: Any) -> str:
+    """Whether there is structure, and whether the indices agree on K."""
+    if chosen.best == 1:
+        return "Nothing to cluster"
+    picks = {curve["pick"] for curve in chosen.curves().values() if curve["pick"] is not None}
+    return "Clear" if len(picks) == 1 else "Votes differ"
 
 
 def _facts(chosen: Any, curves: Curves) -> tuple[tuple[str, str], ...]:

@@ -181,7 +181,8 @@ def _answer(
     nothing = _is_null(evidence.judgement)
     shown, found = (None, None) if nothing else (chosen, agreed)
     ranking, clusters = evidence.judgement.ranking, evidence.judgement.clusters
-    return answer_section(ranking, found, shown, colours, members, said, clusters)
+    n = evidence.n_objects
+    return answer_section(ranking, found, shown, colours, members, said, n, clusters)
 
 
 def _scatters(

@@ -29,6 +29,7 @@ def answer_section(
     colours: np.ndarray,
     members: Members,
     map_said: str,
+    n_objects: int,
     clusters: JudgedClusters | None = None,
 ) -> Section:
     """Who comes first in how many draws; agreed groups, or all clusters; open questions."""
@@ -65,6 +66,9 @@ def answer_section(
         shown["groups_note"] = f"{count(more, 'smaller cluster')} below." if more > 0 else ""
         codes = pack_codes(chosen.codes, len(chosen.clusters))
         data = {"answer": {"codes": codes, "clusters": chosen.clusters, "colours": colours}}
+    elif map_said:  # nothing to cluster: the objects, without colours
+        codes = pack_codes(np.full(n_objects, -1), 0)
+        data = {"answer": {"codes": codes, "clusters": (), "colours": ()}}
     return Section("answer", data, shown)
 
 

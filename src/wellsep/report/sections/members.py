@@ -15,6 +15,7 @@ from wellsep.report.sections.scatter import LONGEST_TEXT, MOST_KINDS, object_nam
 
 LARGEST = 32  # pixels of a side
 SHOWN = 26  # of a side on the page
+N_TEXTS = 3  # objects of a group that are shown by their texts
 ACROSS = 40  # tiles in a row of the sheet
 MOST_BYTES = 1_400_000  # of the sheet; base64 makes a third more of it
 PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
@@ -32,8 +33,10 @@ class Members:
         self.pictured = self.images is not None or self.texts is not None
 
     def of(self, positions: Sequence[int] | np.ndarray) -> list[dict[str, Any]]:
-        """How some objects are shown."""
+        """How some objects are shown: few, where that is by their texts."""
         objects = np.asarray(positions, dtype=np.intp)
+        if self.texts is not None and self.images is None and len(objects) > 1:
+            objects = objects[:N_TEXTS]
         shown = []
         for position, name in zip(objects.tolist(), object_names(self.ids, objects), strict=True):
             text = "" if self.texts is None else str(self.texts[position])[:LONGEST_TEXT]

@@ -173,7 +173,9 @@ def objects_section(figures: ObjectFigures, drawn: np.ndarray, members: Members)
     for key, strips in (("margin", figures.margins), ("lcd", figures.lcd)):
         if strips is not None:
             found[key] = strip_payload(strips, drawn, ids)
-    shown = members.of(worst["position"]) if members.pictured else None
+    shown = (
+        [one for i in worst["position"] for one in members.of([i])] if members.pictured else None
+    )
     return Section("objects", {"objects": found}, {**found, "members": shown})
 
 

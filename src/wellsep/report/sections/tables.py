@@ -132,10 +132,15 @@ def truth_section(found: Agreement) -> Section:
         "partitions": found.partitions,
         "scores": np.array([found.scores[name] for name in names]),
         "external": dict(found.external),
-        "table": found.columns(),
+        "table": found.columns() | {"ranking": [_ranking_title(name) for name in names]},
         "picks": tuple(found.picks[name] for name in names),
     }
     return Section("truth", {"truth": data}, {"title": found.heading, "table": data["table"]})
+
+
+def _ranking_title(name: str) -> str:
+    """What a way of ranking is called in the headings of the page."""
+    return BASELINES[name][0] if name in BASELINES else name.replace("_", " ")
 
 
 def _baseline_columns(ranking: Ranking, order: np.ndarray) -> list[Column]:

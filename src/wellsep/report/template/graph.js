@@ -23,7 +23,7 @@
   if (count > MANY) W.byId('graph').querySelector('.note').append(` ${drawn.length} of ${count} lines are drawn: the three strongest of each space.`);
 
   W.draw(W.chart('graph'), (width) => {
-    const height = Math.round(Math.min(width, 520) * 0.86), pad = 20;
+    const height = n <= 6 ? 240 : Math.round(Math.min(width, 520) * 0.86), pad = n <= 16 ? 34 : 20;
     const svg = W.svg(W.chart('graph'), width, height, `${count} significant agreements between ${n} spaces`);
     const x = (i) => W.scale(0, 1, pad, width - pad)(xy[i][0]), y = (i) => W.scale(0, 1, pad, height - pad)(xy[i][1]);
     // A few paths, not thousands of lines; stronger agreement is darker.
@@ -48,6 +48,7 @@
         'data-tip': `${W.data.spaces[space]}\n${W.fate(space)}${story.group[space] < 0 ? '' : `, group ${story.group[space] + 1}`}\nweight in its group ${W.show(weight[i])}`,
       }));
     }
+    if (n <= 16) for (const i of order) W.text(svg, x(i), y(i) - 20, W.cut(W.data.spaces[places[i]], 20), {'text-anchor': x(i) > width * 0.75 ? 'end' : x(i) < width * 0.25 ? 'start' : 'middle'});
     W.touchable(svg, W.chooseSpace);
     W.walkable(svg, W.chooseSpace);
   }, 'run');

@@ -16,9 +16,7 @@
   const widths = best.silhouettes && best.silhouettes.profiles.map(W.decode);
   if (widths) W.draw(W.chart('silhouettes'), (width) => {
     const total = best.sizes.reduce((a, b) => a + b, 0), gap = k > 30 ? 2 : 5;
-    // Beside two strips as tall as both of them, else of a height of its own.
-    const beside = best.margin && best.lcd && innerWidth > 900;
-    const whole = beside ? Math.max(460, 2 * rowHeight * k + 190) : 420;
+    const whole = Math.max(300, rowHeight * k);
     const tall = best.sizes.map((s) => Math.max(k > 30 ? 7 : 13, ((whole - gap * k) * s) / total));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 6;
     const [low] = W.range(widths.flatMap((w) => [...w]).concat([0]));
