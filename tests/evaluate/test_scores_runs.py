@@ -216,8 +216,10 @@ def test_runs_without_spaces_or_partitions_leave_nothing_to_rank():
         score_runs(Runs([Run("a", embedding=[[0.0], [1.0]])]))
 
 
-def test_a_folder_is_not_runs():
+def test_a_number_and_a_folder_that_is_not_there_are_no_runs():
     with pytest.raises(TypeError, match="load a folder with load_runs"):
+        score_runs(3)
+    with pytest.raises(FileNotFoundError, match=r"a folder, a file or a URL that exists, got"):
         score_runs("runs/")
 
 

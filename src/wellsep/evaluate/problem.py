@@ -100,11 +100,6 @@ class Problem:
         return cls(once, given, copies, partitions, draws, options, notes, tuple(maps))
 
     @property
-    def judged(self) -> bool:
-        """Whether there is a judgement to be made, and not scores alone."""
-        return isinstance(self.options, Options)
-
-    @property
     def classes(self) -> Classes:
         """Which partitions are equal."""
         return self.partitions.distinct

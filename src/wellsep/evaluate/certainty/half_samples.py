@@ -113,17 +113,12 @@ def _half_values(
     some = np.flatnonzero(task.partitions.n_clusters).tolist()  # of noise only nothing follows
     if len(halves.chosen) and some:
         part = task if len(some) == len(task.partitions) else task.subset(some)
-        way = WAYS[_way_of(index, params)]
-        values[:, some] = way(part, index, params, halves, [full[m] for m in some])
+        wanted = {want.name for want in INDICES[index].wants(**params).values()}
+        way = "moments" if wanted <= {"clusters", "within", "radii"} else "again"
+        if widths_of(index, params) is not None:
+            way = "widths"
+        values[:, some] = WAYS[way](part, index, params, halves, [full[m] for m in some])
     return values
-
-
-def _way_of(index: str, params: Mapping[str, Any]) -> str:
-    """How the values of an index on half-samples are computed, see `WAYS`."""
-    if widths_of(index, params) is not None:
-        return "widths"
-    wanted = {want.name for want in INDICES[index].wants(**params).values()}
-    return "moments" if wanted <= {"clusters", "within", "radii"} else "again"
 
 
 def _values_again(

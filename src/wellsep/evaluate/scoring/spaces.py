@@ -18,7 +18,7 @@ from wellsep._text.sentences import count
 from wellsep.compute.engine.dask.client import open_client
 from wellsep.evaluate.certainty.draws import Draws, grows_trees
 from wellsep.evaluate.certainty.half_samples import Resampled, resample, score_and_resample
-from wellsep.evaluate.options import Computing, Progress, ScoreOptions, Settings
+from wellsep.evaluate.options import Computing, Options, Progress, ScoreOptions, Settings
 from wellsep.evaluate.problem import Problem, rows_once
 from wellsep.evaluate.scores import Coordinates, Dip, Scores, Spectrum, reason_key
 from wellsep.evaluate.scoring.workers import Team, over_spaces
@@ -201,7 +201,8 @@ def score_spaces(problem: Problem) -> tuple[Scores, dict[str, Resampled]]:
         spectrum=Spectrum(*map(freeze, zip(*(one.spectrum for one in scored), strict=True))),
         **_facts(problem),
     )
-    return (rows_once(scores, problem.copies) if problem.judged else scores), resampled
+    judged = isinstance(options, Options)
+    return (rows_once(scores, problem.copies) if judged else scores), resampled
 
 
 def _facts(problem: Problem) -> dict[str, Any]:
@@ -288,19 +289,17 @@ def _score_all(
                 _keep(known[name], folders[name])
         if halves is not None:
             resampled[name] = halves
-    return [_in_order(known[name], digests) for name in spaces], resampled
+    scored = []
+    for name in spaces:  # of many partitions that a cache knows, these in their order
+        place = {partition: i for i, partition in enumerate(known[name].digests)}
+        order = [place[partition] for partition in digests]
+        scored.append(replace(known[name], digests=digests, values=known[name].values[order]))
+    return scored, resampled
 
 
 def digest_embedding(X: Any, computing: Computing) -> str:
     """The digest of an embedding, by whoever has it."""
     return digest_space(X)
-
-
-def _in_order(known: SpaceScores, digests: tuple[str, ...]) -> SpaceScores:
-    """The known scores of these partitions, in their order."""
-    place = {digest: i for i, digest in enumerate(known.digests)}
-    order = [place[digest] for digest in digests]
-    return replace(known, digests=digests, values=known.values[order])
 
 
 def _keep(scores: SpaceScores, folder: Path) -> None:
