@@ -68,19 +68,16 @@ ORDER = (
     "bench_pairs_gpu",
     "bench_deep_gpu",
 )
-# The six questions that the README shows, as (file, beginning of the question).
+# The three questions that the README shows, as (file, beginning of the question).
 README_LINES = (
     ("bench_one_silhouette", "one Euclidean silhouette, 20,000×16"),
     ("bench_many_partitions", "20 partitions"),
-    ("bench_ace_grid", "scores of 42 × 42"),
-    (
-        "bench_kmeans_search",
-        "share of cells (set, K) at equal time where CFMeans is ahead of bkmeans",
-    ),
-    ("bench_reach", "time to an SSE 0.5% above the best found: CFMeans, digits"),
     ("bench_silhouette_gpu", "silhouette, 1,000,000 × 64"),
 )
-INTRO = """# Benchmarks
+INTRO = """---
+nosearch: true
+---
+# Benchmarks
 
 These are the results of `make bench` and `make bench-gpu`. The first takes about twelve minutes
 on two cores, more where slow peers are installed. The second needs one CUDA device. Every file in
@@ -195,7 +192,7 @@ def page(records: list[Record]) -> str:
 
 
 def summary(records: list[Record]) -> str:
-    """The six lines of the README; a question that was not measured is left out."""
+    """The three lines of the README; a question that was not measured is left out."""
     chosen = []
     for file, question in README_LINES:
         asked = [r for r in records if r["file"] == file and r["question"].startswith(question)]

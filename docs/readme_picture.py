@@ -22,7 +22,7 @@ from wellsep.records import Judgement
 
 HERE = Path(__file__).resolve().parent
 PICTURE = HERE / "_static" / "readme.png"
-DRAWN = ("PCA 2", "PCA 20", "Isomap 5")
+DRAWN = ("PCA 1", "PCA 20", "Isomap 5")
 
 
 def example() -> tuple[str, Judgement, tuple[dict, dict]]:
@@ -34,8 +34,8 @@ def example() -> tuple[str, Judgement, tuple[dict, dict]]:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(code, names)
         runs = ws.load_runs(os.path.join(folder, "runs"))
-        spaces = {name: np.array(runs.spaces[f"{name}, K=10"]) for name in DRAWN}
-        labels = {name: np.array(runs.partitions[f"{name}, K=10"]) for name in DRAWN}
+        spaces = {name: np.array(runs.spaces[name]) for name in DRAWN}
+        labels = {name: np.array(runs.partitions[f"{name}, K=12"]) for name in DRAWN}
     return out.getvalue(), names["judgement"], (spaces, labels)
 
 
@@ -47,11 +47,15 @@ def main() -> None:
     figure, axes = plt.subplots(1, 4, figsize=(13, 3.5), width_ratios=[1, 1, 1, 1.35])
     for ax, name in zip(axes, DRAWN, strict=False):
         Z = spaces[name]
-        flat = PCA(2).fit_transform(Z) if Z.shape[1] > 2 else Z
-        rank = int(table.loc[table["partition"] == f"{name}, K=10", "rank"].iloc[0])
+        flat = (
+            PCA(2).fit_transform(Z)
+            if Z.shape[1] > 2
+            else np.c_[Z, np.random.default_rng(0).random(len(Z))]
+        )
+        rank = int(table.loc[table["partition"] == f"{name}, K=12", "rank"].iloc[0])
         ax.scatter(*flat.T, c=labels[name], s=2, cmap="tab10")
         ax.set(xticks=[], yticks=[])
-        ax.set_title(f"{name}, K=10: rank {rank} of {len(table)}", fontsize=9)
+        ax.set_title(f"{name}, K=12: rank {rank} of {len(table)}", fontsize=9)
     ax = axes[3]
     for row, run in enumerate(table.itertuples()):
         ends = [run.rank_low, run.rank_high]

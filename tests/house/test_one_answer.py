@@ -25,18 +25,19 @@ def example_of(page):
     for example in doctest.DocTestParser().get_examples(text):
         exec(compile(example.source, page, "single"), names)
         if "judgement" in names:
-            return names["folder"], names["judgement"]
+            return "runs", names["judgement"]
     raise AssertionError(f"{page} ranks no runs")
 
 
 def test_the_example_of_the_readme_prints_what_stands_below_it(tmp_path, monkeypatch, capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    pattern = r"^```python\n(.*?)^```\n\n^```\n(.*?)^```"
+    pattern = r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```"
     code, shown = re.search(pattern, text, re.MULTILINE | re.DOTALL).groups()
-    assert len([line for line in code.splitlines() if line]) <= 12
+    assert len([line for line in code.splitlines() if line]) <= 20
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {})
-    assert capsys.readouterr().out == shown
+    for _ in range(2):  # everybody runs a cell twice
+        exec(compile(code, "README.md", "exec"), {})
+        assert capsys.readouterr().out == shown
 
 
 def in_the_shell(capsys, *arguments):
