@@ -1321,6 +1321,8 @@ def saved() -> Results:
             whole.confidence,
             whole.details,
             whole.embeddings,
+            whole.clusters,
+            whole.agreed,
             whole.clusters.descriptions[whole.ranking.best],
             ws.agreement(whole.ranking, runs, TRUTH),
             ws.consensus_partition(runs),
