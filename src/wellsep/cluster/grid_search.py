@@ -84,7 +84,9 @@ class ClusterSearch(MetaEstimatorMixin, ClusterMixin, CallbackSupportMixin, Base
         Where partitions are scored; X by default. Settings that transform X differently are thus
         compared in one space.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means, as in `score_partitions`.
+        Objects labelled -1, -2 or -3 are left out and counted against the score ("penalize"; an
+        index without a rule for them is refused), left out ("exclude"), one cluster ("cluster"), a
+        cluster each ("singletons"), or refused ("error").
     error_score : "raise" or float
         A fit that fails stops the search, or has this score, NaN by default; ``results_["error"]``
         keeps the sentence.

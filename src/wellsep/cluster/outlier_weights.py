@@ -89,15 +89,32 @@ class LOFKMeans(_WeightedByOutliers):
         Number of clusters k.
     n_neighbors : int
         t, the neighbours of LOF; cut to n - 1 with a warning.
-    init, n_init, max_iter, tol, random_state
-        As in `KMeans`, with random starts by default. LOF plays no part in the starts.
+    init : {"random", "k-means++"}, array of shape (k, d) or function
+        Where centres start: random points, greedy k-means++, given centres, or
+        ``init(X, n_clusters, random_state=...)``. LOF plays no part in it.
+    n_init : int or "auto"
+        Number of starts; the lowest result is kept. "auto" is 10, or 1 with k-means++ or given
+        centres.
+    max_iter : int
+        Greatest number of Lloyd iterations of one start.
+    tol : float
+        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
+        the mean variance of the features.
     n_jobs : int, optional
         Threads of the neighbour search.
+    random_state : int, RandomState instance or None
+        Source of all randomness.
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_, n_iter_
-        As in `KMeans`; centres are weighted means, the inertia is the weighted sum above.
+    cluster_centers_ : array of shape (k, d)
+        Weighted means of the points, in the library and float type of X.
+    labels_ : array of shape (n,)
+        Nearest centre of each point.
+    inertia_ : float
+        The weighted sum above.
+    n_iter_ : int
+        Lloyd iterations of the start that was kept.
     lof_scores_ : ndarray of shape (n,)
         LOF of each point; NaN for points of weight 0, which are as good as absent.
     weights_ : ndarray of shape (n,)
@@ -222,15 +239,38 @@ class RobustKMeans(_WeightedByOutliers):
     trim : float or "auto", optional
         Share of the points that count nowhere: in every further Lloyd step those farthest from
         their centres. "auto" takes the share with M > 2. None trims nothing.
-    max_moves, max_seconds, init, n_init, max_iter, tol, random_state
-        As in `CFMeans`. Draws of starts follow the weights.
+    max_moves : int, optional
+        Greatest number of trials of the search from one start; without it and ``max_seconds``,
+        max(100, 5k).
+    max_seconds : float, optional
+        Processor time after which no trial begins, for all starts together; results are then not
+        repeatable.
+    init : {"k-means++", "random"}, array of shape (k, d) or function
+        Where centres start: greedy k-means++, random points, given centres, or
+        ``init(X, n_clusters, random_state=...)``. Draws follow the weights.
+    n_init : int or "auto"
+        Number of starts, 1 by default; the lowest result is kept. "auto" is 1, or 10 where ``init``
+        is "random" or a function.
+    max_iter : int
+        Greatest number of Lloyd iterations of one start.
+    tol : float
+        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
+        the mean variance of the features.
     n_jobs : int, optional
         Threads of the neighbour search.
+    random_state : int, RandomState instance or None
+        Source of all randomness.
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_, n_iter_
-        As in `CFMeans`, with ``weights_``: outliers have labels, trimmed points no inertia.
+    cluster_centers_ : array of shape (k, d)
+        Centres, in the library and float type of X.
+    labels_ : array of shape (n,)
+        Nearest centre of each point, of outliers and trimmed points too.
+    inertia_ : float
+        Summed squared distances to the centres, weighted by ``weights_``.
+    n_iter_ : int
+        Passes over the data of the start that was kept, without the steps of ``trim``.
     lof_scores_ : ndarray of shape (n,)
         M of each point; NaN for points of weight 0, which are as good as absent.
     weights_ : ndarray of shape (n,)

@@ -100,13 +100,23 @@ def c_index_score(
 
     Parameters
     ----------
+    X : array-like, tensor or dask collection of shape (n, d), or (n, n) distances
+        The objects, dense.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     variant : {"hubert-levin", "nbclust"}
         "nbclust" is what NbClust calls ``cindex`` (clusterSim's G3):
         :math:`(S_W-N_Wa)/(N_W(b-a))` with a and b the smallest and largest distance *within*
         clusters. It is unrelated to Hubert and Levin's (rank correlation −0.25 over 41 cases),
         and is here to repeat what was published with it.
-    X, labels, metric, noise, device
-        As in `silhouette_score`.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     References
     ----------

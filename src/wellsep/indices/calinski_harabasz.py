@@ -91,12 +91,23 @@ def calinski_harabasz_score(
 
     Parameters
     ----------
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d), or (n, n) distances
+        The objects.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     metric : {"euclidean", "precomputed", "gower"}
         "precomputed": X is a matrix of distances. "gower": X is a table of mixed columns.
-    X, labels, sample_weight, noise, device, undefined
-        As in `silhouette_score`; X may be sparse. Integer weights count as repetitions.
-        "penalize" multiplies the value by c · W/(W + N), with the coverage c, the squared
-        distances W of counted objects to their centres, and N of noise to their mean.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
+        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
+        ("error"). "penalize" multiplies the value by c · W/(W + N), with the coverage c, the
+        squared distances W of counted objects to their centres, and N of noise to their mean.
+    device : str, optional
+        "cuda" computes on the GPU.
+    undefined : {"raise", "nan"}
+        Where there is no value, raise ``UndefinedIndex`` or return NaN.
 
     References
     ----------

@@ -127,13 +127,20 @@ def ccc_score(
     ----------
     X : array-like or tensor of shape (n, d)
         Eigenvalues are computed on the host in float64.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     variant : {"sarle", "fastclus", "nbclust"}
         :math:`s_j^2` are the eigenvalues of the covariance (Sarle, SAS PROC CLUSTER), the
         variances of the columns (PROC FASTCLUS), or the eigenvalues of the second moments of data
         that were not centred (NbClust, which also cuts along other dimensions; it gives +18 for
         uniform noise).
-    labels, sample_weight, noise, device
-        As in `silhouette_score`. Integer weights count as repetitions.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     References
     ----------

@@ -92,6 +92,8 @@ def cdbw_score(
     ----------
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     flavour : {"paper", "fpc"}
         "fpc" departs from the paper as ``fpc::cdbw`` does: the radius at midpoints is the
         deviation of the first of the two clusters (so that the value depends on how clusters are
@@ -101,8 +103,11 @@ def cdbw_score(
         At most so many in each cluster.
     order : {"sorted", "first"}
         How clusters are numbered for "fpc": by their sorted labels, or by first appearance.
-    labels, noise, device
-        As in `silhouette_score`.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Notes
     -----

@@ -66,11 +66,22 @@ def davies_bouldin_score(
 
     Parameters
     ----------
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     q : float, default 1
         Power of the radius; 1 is scikit-learn's, 2 is NbClust's and clusterSim's.
-    X, labels, sample_weight, noise, device, undefined
-        As in `silhouette_score`; X may be sparse. Integer weights count as repetitions.
-        "penalize" makes (1 + v)/c − 1 of the value v, with the coverage c.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
+        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
+        ("error"). "penalize" makes (1 + v)/c − 1 of the value v, with the coverage c.
+    device : str, optional
+        "cuda" computes on the GPU.
+    undefined : {"raise", "nan"}
+        Where there is no value, raise ``UndefinedIndex`` or return NaN.
 
     References
     ----------
@@ -141,6 +152,10 @@ def cfq_score(
 
     Parameters
     ----------
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d)
+        The objects; dense and in memory where ``covariances`` are given.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     centers : array-like of shape (K, d), optional
         In the order of the sorted labels; the means by default.
     wrong_side : {"zero", "squared"}
@@ -155,8 +170,15 @@ def cfq_score(
         mixing weights.
     weights : array-like of shape (K,), optional
         Mixing weights. Default: equal; the clusters' shares for "diagonal" and "full".
-    X, labels, sample_weight, noise, device
-        As in `calinski_harabasz_score`, the price of noise too.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
+        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
+        ("error"). "penalize" multiplies the value by c · W/(W + N), with the coverage c, the
+        squared distances W of counted objects to their centres, and N of noise to their mean.
+    device : str, optional
+        "cuda" computes on the GPU.
 
     See Also
     --------
@@ -202,8 +224,21 @@ def cfq_clusters(
 
     Parameters
     ----------
-    X, labels, centers, wrong_side, sample_weight, noise, device
-        As in `cfq_score`, but noise cannot be "penalize".
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    centers : array-like of shape (K, d), optional
+        Centres in the order of the sorted labels; the means by default.
+    wrong_side : {"zero", "squared"}
+        What a point nearer to a rival's centre counts: 0, or its squared distance all the same.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Examples
     --------
@@ -238,8 +273,17 @@ def margins(
 
     Parameters
     ----------
-    X, labels, centers, noise, device
-        As in `cfq_score`, but noise cannot be "penalize".
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d)
+        The objects; margins of a dask collection are lazy.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    centers : array-like of shape (K, d), optional
+        Centres in the order of the sorted labels; the means by default.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out, with NaN ("exclude"), one cluster ("cluster"), a
+        cluster each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Examples
     --------
@@ -310,8 +354,20 @@ def simplified_silhouette_score(
 
     Parameters
     ----------
-    X, labels, average, sample_weight, noise, device
-        As in `silhouette_score`; X may be sparse.
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d)
+        The objects.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    average : {"point", "cluster"}
+        Mean over objects, or mean over clusters of cluster means.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), left out and counted against the
+        value ("penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused
+        ("error"). "penalize" multiplies a positive value by the coverage.
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Examples
     --------

@@ -95,6 +95,8 @@ def dbcv_score(
     ----------
     X : array-like, tensor or Distances of shape (n, d)
         Computed on the host in float64.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     ties : {"core", "hdbscan"}
         Which tree is taken where several are equally short. "core": the one whose edges end at
         objects with small core distances, whatever the order of the objects. "hdbscan": the one
@@ -106,9 +108,11 @@ def dbcv_score(
         The power in core distances; by default the number of columns. A space of distances has
         none, so that it must be given. It changes the value, and may change which of two
         partitions is better.
-    labels, noise, device
-        As in `silhouette_score`. "exclude" leaves noise out of the clusters and in n; "penalize" is
-        the same here.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are in no cluster but counted in n ("exclude", "penalize"),
+        one cluster ("cluster"), a cluster each ("singletons"), or refused ("error").
+    device : str, optional
+        Where X is placed, such as "cuda"; the value is computed on the host.
 
     See Also
     --------
@@ -171,8 +175,24 @@ def dbcv_clusters(
 
     Parameters
     ----------
-    X, labels, ties, metric, d, noise, device
-        As in `dbcv_score`.
+    X : array-like, tensor or Distances of shape (n, d)
+        Computed on the host in float64.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    ties : {"core", "hdbscan"}
+        Which of equally short trees is taken: the one whose edges end at objects with small core
+        distances, or hdbscan's, which depends on the order of the objects.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
+    d : float, optional
+        The power in core distances, by default the number of columns; needed where X holds
+        distances.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        Where X is placed, such as "cuda"; the value is computed on the host.
 
     Examples
     --------

@@ -81,10 +81,15 @@ def disco_score(
     ----------
     X : array-like or tensor of shape (n, d)
         Computed on the host in float64.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     min_points : int, default 5
         How many objects a core distance reaches, the object itself counted.
-    labels, noise, device
-        As in `silhouette_score`. "exclude" judges noise as said above; "penalize" is the same here.
+    noise : {"exclude", "penalize", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are judged as noise, by the formula above ("exclude",
+        "penalize"), one cluster ("cluster"), a cluster each ("singletons"), or refused ("error").
+    device : str, optional
+        Where X is placed, such as "cuda"; the value is computed on the host.
 
     See Also
     --------
@@ -118,8 +123,17 @@ def disco_samples(
 
     Parameters
     ----------
-    X, labels, min_points, noise, device
-        As in `disco_score`, but noise cannot be "penalize".
+    X : array-like or tensor of shape (n, d)
+        Computed on the host in float64.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    min_points : int, default 5
+        How many objects a core distance reaches, the object itself counted.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are judged as noise ("exclude"), one cluster ("cluster"), a
+        cluster each ("singletons"), or refused ("error").
+    device : str, optional
+        Where X is placed, such as "cuda"; the value is computed on the host.
 
     Examples
     --------

@@ -74,14 +74,21 @@ def dunn_score(
 
     Parameters
     ----------
+    X : array-like, tensor or dask collection of shape (n, d), or (n, n) distances
+        The objects, dense.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     metric : str or callable, default "euclidean"
         "cosine" is computed as half the squared distance of the directions, which keeps what
         1 − cos loses for almost parallel rows. Other metrics of
         ``sklearn.metrics.pairwise_distances`` work block by block.
     sample_weight : array-like of shape (n,), optional
         Only whether a weight is positive matters.
-    X, labels, noise, device
-        As in `silhouette_score`.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     See Also
     --------
@@ -227,6 +234,10 @@ def generalized_dunn_score(
 
     Parameters
     ----------
+    X : array-like, tensor or dask collection of shape (n, d), or (n, n) distances
+        The objects, dense.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     separation : str
         δ, "average" by default: mean distance of the pairs (δ3). "single": nearest pair (δ1).
         "complete": farthest pair (δ2). "centroid": distance of the centroids (δ4).
@@ -237,8 +248,15 @@ def generalized_dunn_score(
         Δ: mean distance of the pairs (Δ2), farthest pair (Δ1), half the mean (Δ2 as clusterCrit
         and genieclust compute it: they divide the sum over i < j by n(n − 1)), twice the mean
         distance to the centroid (Δ3).
-    X, labels, metric, noise, device
-        As in `silhouette_score`. With any metric but "euclidean", centroids are refused.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances. With any but "euclidean", centroids
+        are refused.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Notes
     -----

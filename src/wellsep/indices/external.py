@@ -155,8 +155,10 @@ def ami_score(labels_true: Any, labels_pred: Any, *, average_method: str = "arit
 
     Parameters
     ----------
-    labels_true, labels_pred, average_method
-        As in `nmi_score`.
+    labels_true, labels_pred : array-like of shape (n,)
+        Two clusterings, or true classes and a clustering.
+    average_method : {"arithmetic", "geometric", "min", "max"}
+        Of the two entropies, in the denominator.
 
     Examples
     --------

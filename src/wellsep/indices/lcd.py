@@ -129,10 +129,11 @@ def local_connectivity(
         positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
         t, the largest number of neighbours that count.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
     n_jobs : int, optional
         Threads of the neighbour searches.
-    noise : {"exclude", "cluster", "singletons", "error"}
-        As in `silhouette_score`.
 
     Returns
     -------

@@ -87,6 +87,8 @@ def s_dbw_score(
     ----------
     X : array-like or tensor of shape (n, d)
         Computed in float64, on the host or where an accelerator holds the tensor.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     density : {"union", "own"}
         Around a centroid count both clusters (Halkidi and Vazirgiannis), or its own cluster only
         (NbClust).
@@ -95,8 +97,13 @@ def s_dbw_score(
     normalise : bool, default True
         Average over the pairs. False sums them and is undefined where a centre has no object
         near it; with ``strict=True`` that is clusterCrit's value.
-    labels, sample_weight, noise, device
-        As in `silhouette_score`. Integer weights count as repetitions.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the objects; integer weights count as repetitions.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     References
     ----------

@@ -187,8 +187,22 @@ def silhouette_samples(
 
     Parameters
     ----------
-    X, labels, metric, singleton, sample_weight, noise, device
-        As in `silhouette_score`, but noise cannot be "penalize".
+    X : array-like, sparse matrix, tensor or dask collection of shape (n, d), or (n, n) distances
+        The objects; sparse with "euclidean" and "cosine". Widths of a dask collection are lazy.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
+    metric : str or callable
+        "euclidean", "cosine", "dc", a name of scikit-learn's ``pairwise_distances``, or a function
+        of two rows; "precomputed": X is a matrix of distances.
+    singleton : float, default 0
+        Width of an object that is alone in its cluster.
+    sample_weight : array-like of shape (n,), optional
+        Weights in the mean distances; an object of weight 0 is not counted.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out, with NaN ("exclude"), one cluster ("cluster"), a
+        cluster each ("singletons"), or refused ("error").
+    device : str, optional
+        "cuda" computes on the GPU.
 
     Examples
     --------

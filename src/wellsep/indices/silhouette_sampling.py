@@ -106,16 +106,24 @@ def silhouette_estimate(
     ----------
     X : array-like or dask collection of shape (n, d)
         The objects.
+    labels : array-like of shape (n,)
+        The cluster of each object; -1, -2 and -3 are noise.
     n_sampled : int, default 2000
         m; all objects if there are no more.
     level : float, default 0.95
         Of the confidence interval (Student's t).
+    metric : str or callable
+        "euclidean", "cosine", a name of scikit-learn's ``pairwise_distances``, or a function of two
+        rows; none that needs all rows, such as "dc", and not "precomputed".
+    singleton : float, default 0
+        Width of an object that is alone in its cluster.
     sample_weight : array-like of shape (n,), optional
         Objects are then drawn with replacement, in proportion to their weight.
+    noise : {"exclude", "cluster", "singletons", "error"}
+        Objects labelled -1, -2 or -3 are left out ("exclude"), one cluster ("cluster"), a cluster
+        each ("singletons"), or refused ("error").
     random_state : int, Generator or None
         Seed or generator of the random numbers.
-    labels, metric, singleton, noise
-        As in `silhouette_score`.
 
     Examples
     --------

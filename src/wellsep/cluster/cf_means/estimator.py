@@ -61,17 +61,34 @@ class CFMeans(StreamedClusterer):
         T, the number of gradient steps.
     safeguard : bool
         Whether the result may not be above that of k-means from the same start.
-    init, n_init, max_iter, tol, metric, random_state
-        As in `KMeans`, of each start; one start by default. Gradient steps are for the metric
-        "euclidean" alone.
+    init : {"k-means++", "random"}, array of shape (k, d) or function
+        Where centres start: greedy k-means++, random points, given centres, or
+        ``init(X, n_clusters, random_state=...)``.
+    n_init : int or "auto"
+        Number of starts, 1 by default; the lowest result is kept. "auto" is 1, or 10 where ``init``
+        is "random" or a function.
+    max_iter : int
+        Greatest number of Lloyd iterations of one start.
+    tol : float
+        Lloyd iterations end once the summed squared shift of the centres is at most ``tol`` times
+        the mean variance of the features.
+    metric : {"euclidean", "cosine"}
+        Distance; gradient steps take "euclidean" alone.
     batch_size : int, optional
-        As in `KMeans`. Half of ``max_seconds`` goes to the sample; ``history_`` is that of the
-        passes, and ``margins_`` and ``cfq_``, which take passes of their own, are not made.
+        Rows read at a time, of an array, memory map or sparse matrix. A sample is searched for up
+        to half of ``max_seconds``; passes over all rows follow. ``history_`` is that of the passes;
+        ``margins_`` and ``cfq_`` are not made.
+    random_state : int, RandomState instance or None
+        Source of all randomness.
 
     Attributes
     ----------
-    cluster_centers_, labels_, inertia_
-        As in `KMeans`.
+    cluster_centers_ : array of shape (k, d)
+        Centres, in the library and float type of X.
+    labels_ : array of shape (n,)
+        Nearest centre of each point.
+    inertia_ : float
+        Σ w‖x − μ‖² of points and their centres; Σ w(1 − cos(x, μ)) for "cosine".
     n_iter_ : int
         Passes over the data of the start that was kept; the distances of a search are counted
         as the passes that have as many.

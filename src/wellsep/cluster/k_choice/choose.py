@@ -189,7 +189,9 @@ def choose_k(
     sample_weight : array-like of shape (n,), optional
         Used in fitting and in scoring. Gap statistic and mixture have no weights.
     noise : {"penalize", "exclude", "cluster", "singletons", "error"}
-        What noise (the labels -1, -2, -3) means, as in `score_partitions`.
+        Objects labelled -1, -2 or -3 are left out and counted against the score ("penalize"; an
+        index without a rule for them is refused), left out ("exclude"), one cluster ("cluster"), a
+        cluster each ("singletons"), or refused ("error").
     random_state : int, RandomState instance or None
         Seeds the estimator, unless it is None and there is one repeat, and all that is drawn.
     n_jobs : int, optional
