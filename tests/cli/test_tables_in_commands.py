@@ -231,7 +231,7 @@ def test_a_table_of_data_is_no_table_of_labels(folder, capsys):
     (folder / "data.csv").write_text(text_of("a,b,c", X.tolist()))
     for command in ("rank", "resolutions"):
         said = refused(capsys, command, "data.csv")
-        assert "data.csv, which looks like data" in said and "wellsep choose-k" in said
+        assert "data.csv, which looks like data" in said and "wellsep explore" in said
 
 
 def test_a_measurement_among_labels_is_left_out_and_named(folder, capsys):

@@ -130,7 +130,7 @@ def _from_table(path: Path, chosen: bool) -> Runs:
         name = measured[0]
         raise ValueError(
             f"source must be a table of labels, got {path.name}, which looks like data "
-            f"({found[name][0]} in column {name!r}); wellsep choose-k finds clusters in data."
+            f"({found[name][0]} in column {name!r}); wellsep explore finds clusters in data."
         )
     if chosen or not measured:
         return Runs.from_parts(None, found, ids=table.ids)

@@ -69,8 +69,8 @@ class KMeans(StreamedClusterer):
         Distance.
     batch_size : int, optional
         Rows that are read at a time. Centres are then found on a sample of max(40k, 2000) rows,
-        and passes over all rows in batches put each centre on the mean of what it caught. Only
-        the sample and a batch are copied, so that X may be a memory map larger than memory.
+        and passes over all rows in batches move each centre to the mean of the rows assigned to it.
+        Only the sample and a batch are copied, so that X may be a memory map larger than memory.
     random_state : int, RandomState instance or None
         Source of all randomness.
     copy_x : bool

@@ -236,7 +236,7 @@ def membership_report(
         Prototypes of the clusters, in the order of the sorted labels; by default the means. Where
         X holds distances, positions of objects (``KMedoids.medoid_indices_``).
     n_neighbors : int
-        Neighbours that are asked.
+        Number of nearest neighbours to use.
     ids : array-like of shape (n,), optional
         Names of the objects; by default the names of ``Distances``, the index of a pandas frame,
         or 0, 1, ….

@@ -276,9 +276,8 @@ class ClusterDescription(Result, row_names="cluster"):
         if not self.rules[k] or self.f1[k] < RULE_FROM:
             return "No short rule describes this cluster."
         return (
-            f"Rule: {printable(self.rules[k])}. On objects left out, rules made like it find "
-            f"{self.recall[k]:.0%} of the cluster, and {self.precision[k]:.0%} of what they find "
-            "belongs to it."
+            f"Rule: {printable(self.rules[k])}. Cross-validated: recall {self.recall[k]:.0%}, "
+            f"precision {self.precision[k]:.0%}."
         )
 
     def _tables(self) -> tuple[dict[str, list[Any]], ...]:
