@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.data.opening import open_space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import numpy_distances
-from wellsep.compute.metrics.row_preparation import square_lengths
 from wellsep.compute.metrics.table import Metric, Rows, find
 from wellsep.indices.scoring import score_partitions
 from wellsep.testing.compare import make_ugly_rows, need, need_close
@@ -33,17 +33,8 @@ def distance_table(
     space, entry = open_space(X), find(metric)
     n = space.n
     cuts = [slice(0, 4 * n // 9), slice(4 * n // 9, 6 * n // 7), slice(6 * n // 7, n)]
-    prepared, zero = space.prepared(entry)
-    square = square_lengths(prepared, zero, space.xp) if entry.finish is not None else None
-    rows = [
-        Rows(
-            prepared[at, :],
-            None if square is None else square[at],
-            None if zero is None else zero[at],
-            at,
-        )
-        for at in cuts
-    ]
+    pairs = Pairs(space, entry)
+    rows = [pairs.rows(at) for at in cuts]
     table = [[distances(entry, i, j, space.xp) for j in rows] for i in rows]
     return np.block([[np.asarray(part) for part in row] for row in table])
 

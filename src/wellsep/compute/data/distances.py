@@ -16,27 +16,6 @@ from wellsep.compute.metrics.table import PRECOMPUTED, Prepared, find
 from wellsep.distances.base import PairSpace
 
 
-class Strips:
-    """Rows of a space of distances: nothing is read before columns are named as well."""
-
-    def __init__(self, of: PairSpace, rows: Any = None) -> None:
-        self.of, self.rows = of, slice(0, of.n) if rows is None else rows
-
-    def __getitem__(self, at: tuple[Any, Any]) -> Any:
-        rows, columns = at
-        if isinstance(columns, slice) and columns == slice(None):
-            return Strips(self.of, rows)
-        return self.of.block(self.rows, columns)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.of.dtype
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.of.shape
-
-
 class DistanceSpace(Space):
     """Objects without coordinates: X is a ``PairSpace``, which gives distances by blocks."""
 
@@ -49,7 +28,7 @@ class DistanceSpace(Space):
         return self.X if self.unit == 1 else self.X.scaled(self.unit)
 
     def distance_rows(self) -> Any:
-        return Strips(self.X)
+        return self.X
 
     def prepared(self, metric: Any, *, wide: bool = False) -> Prepared:
         entry = find(metric)
@@ -57,7 +36,7 @@ class DistanceSpace(Space):
             raise TypeError(
                 f"metric must be {self.own_metric!r} for a space of distances, got {entry.name!r}."
             )
-        return Prepared(Strips(self.X))
+        return Prepared(self.X)
 
     def some(self, objects: np.ndarray) -> Any:
         return self.given.take(objects)

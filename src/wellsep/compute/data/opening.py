@@ -155,7 +155,7 @@ class Space:
         return self._views[key]
 
     def distance_rows(self) -> Any:
-        """X as a matrix of distances; ``rows[i, :][:, j]`` are those of some objects to others."""
+        """X as a table of distances, or what gives blocks of one."""
         exact = check_matrix(self.X, "X", self.xp).exact
         return self.X if exact else clean_matrix(self.X, self.xp)
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.threads import budget_bytes, cut_rows
-from wellsep.compute.metrics.table import Rows, find, square_lengths
 
 FEWEST, AT_ONCE = 4, 64  # candidates that are looked at together, after an exchange and at most
 GAIN = 1e-12  # share of the cost that an exchange must bring
@@ -121,7 +121,6 @@ def build(rows_of: RowsOf, n: int, k: int) -> np.ndarray:
 
 def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
     """Distances of some objects to all; ``keep``: the matrix, where it fits the memory budget."""
-    entry = find(metric)
     kept = keep and 8.0 * space.n**2 <= budget_bytes()
     if space.own_metric is not None and kept:
         whole = np.empty((space.n, space.n))
@@ -129,18 +128,11 @@ def distance_rows(space: Space, metric: object, *, keep: bool = True) -> RowsOf:
             whole[part] = space.X.block(part, slice(0, space.n))
         np.fill_diagonal(whole, 0.0)
         return lambda objects: whole[objects]
-    X, zero = space.single_rows(entry) if space.own_metric is None else space.prepared(entry)
-    square = None if entry.finish is None else square_lengths(X, zero, np)
-
-    def side(objects: np.ndarray) -> Rows:
-        flags = None if zero is None else zero[objects]
-        return Rows(X[objects, :], None if square is None else square[objects], flags, objects)
-
-    blocks = [np.arange(part.start, part.stop) for part in cut_rows(space.n, space.block_rows)]
+    pairs = Pairs(space, metric, wide=True)
+    blocks = [np.arange(part.start, part.stop) for part in pairs.blocks]
 
     def rows_of(objects: np.ndarray) -> np.ndarray:
-        left = side(objects)
-        parts = [np.asarray(entry.distances(left, side(at), np), np.float64) for at in blocks]
+        parts = [np.asarray(pairs.block(objects, at), np.float64) for at in blocks]
         table = np.concatenate(parts, axis=1)
         table[np.arange(len(objects)), objects] = 0.0
         return table

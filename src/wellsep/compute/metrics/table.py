@@ -55,7 +55,7 @@ class Rows:
     ``square`` has it, so that products put such a row at squared distance 2 from all others.
     """
 
-    X: Any  # (b, d); for a matrix of distances its rows
+    X: Any  # (b, d); of distances the table of all objects, of which ``at`` names some
     square: Any = None  # (b,) squared lengths; None where the metric needs none
     zero: Any = None  # (b,) bool, or None
     at: Any = None  # place among all rows; equal places mean the same objects
@@ -78,6 +78,12 @@ class Rows:
         """(b, d + 2): x, 1, ‖x‖²."""
         square = self.square[:, None]
         return np.hstack([self.X, np.ones_like(square), square])
+
+    def part(self, rows: slice) -> Rows:
+        """Some consecutive rows, placed by ``rows``."""
+        zero = None if self.zero is None else self.zero[rows]
+        given = None if self.given is None else self.given[rows]
+        return Rows(self.X[rows], self.square[rows], zero, rows, given=given)
 
     def take(self, rows: np.ndarray | slice) -> Rows:
         """Some of the rows, with what is known of them."""
@@ -378,8 +384,10 @@ def _made(metric: Any, *, symmetric: bool) -> Metric:
 
 
 def given_distances(i: Rows, j: Rows, xp: Any) -> Any:
-    """Columns are objects, so that they are cut as rows are."""
-    return i.X[:, j.at]
+    """A part of the table of all objects, which both sides hold."""
+    if hasattr(i.X, "block"):
+        return i.X.block(i.at, j.at)
+    return i.X[i.at, :][:, j.at]
 
 
 def _open_matrix(X: Any) -> Any:

@@ -7,8 +7,9 @@ from copy import copy
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.threads import cut_rows
-from wellsep.compute.metrics.table import Metric, Rows, square_lengths
+from wellsep.compute.metrics.table import Metric
 from wellsep.compute.statistics.spanning_tree import Dissimilarities
 
 AT_ONCE = 16  # pairs; the distances of so many objects to as many others are computed together
@@ -20,10 +21,7 @@ class MetricPairs(Dissimilarities):
     def __init__(
         self, space: Space, metric: Metric, at: np.ndarray, core: np.ndarray | None = None
     ) -> None:
-        self.metric, self.at, self.core = metric, at, core
-        prepared = space.on_host if space.own_metric is None else space.prepared
-        self.X, self.zero = prepared(metric)
-        self.square = None if metric.finish is None else square_lengths(self.X, self.zero, np)
+        self.distances, self.at, self.core = Pairs(space, metric, wide=True), at, core
         self.limit = -np.inf  # distances of close pairs are right already
 
     def __len__(self) -> int:
@@ -34,13 +32,8 @@ class MetricPairs(Dissimilarities):
         some.at, some.core = self.at[members], core
         return some
 
-    def _side(self, i: np.ndarray | slice) -> Rows:
-        at = self.at[i]
-        square = None if self.square is None else self.square[at]
-        return Rows(self.X[at, :], square, None if self.zero is None else self.zero[at], at)
-
     def rough(self, i: np.ndarray | slice, j: np.ndarray | slice) -> np.ndarray:
-        table = np.asarray(self.metric.distances(self._side(i), self._side(j), np), np.float64)
+        table = self.distances.host_block(self.at[i], self.at[j])
         return table * table
 
     def exact(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_distances, numpy_usable
 from wellsep.compute.engine.threads import (
     ROWS,
@@ -31,8 +32,7 @@ from wellsep.compute.kernels.triton_use import (
     fused_usable,
     fused_way,
 )
-from wellsep.compute.metrics.row_preparation import unrounded
-from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
+from wellsep.compute.metrics.table import Metric, Rows, find
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.centre_distances import (
     cluster_masses,
@@ -47,41 +47,25 @@ SMALL = ROWS // 2  # clusters of fewer objects make blocks that cost more calls 
 
 
 class Sides:
-    """The blocks of one space under one metric, made ready once; those of a file when asked."""
+    """The blocks of one space under one metric, with what their objects weigh in all clusters."""
 
     def __init__(self, task: Task, metric: Any) -> None:
-        space = task.space
-        self.task, self.metric, self.space = task, find(metric), space
-        self.blocks = cut_rows(space.n, space.block_rows)
-        self.by_blocks = space.in_file and self.metric.coordinates
-        self.view, self.zero, self.square = space.X, None, None
-        self.given = unrounded(space, self.metric)
-        if not self.by_blocks:
-            self.view, self.zero = space.prepared(self.metric)
-            if self.metric.finish is not None:
-                self.square = square_lengths(self.view, self.zero, space.xp)
-        self._sparse = choose(pair_block, self.view, self.metric) is not pair_block
-        self._members = [self._memberships(rows) for rows in self.blocks]
-
-    def _memberships(self, rows: slice) -> Any:
-        partitions, weights = self.task.partitions, self.task.weights
-        mine = None if weights is None else weights[rows]
-        codes, dtype = partitions.codes[:, rows], self.space.X.dtype
-        return self.space.own_pass(memberships)(
-            self.space, codes, partitions.n_clusters, mine, dtype, self._sparse
-        )
+        self.task, self.pairs = task, Pairs(task.space, metric)
+        self.blocks, self.view = self.pairs.blocks, self.pairs.prepared.X
+        sparse = choose(pair_block, self.view, self.pairs.metric) is not pair_block
+        self.members = [members_of(task, rows, task.space.X.dtype, sparse) for rows in self.blocks]
 
     def side(self, b: int) -> Rows:
-        rows = self.blocks[b]
-        if self.by_blocks:  # read again for each pair, which costs little next to its distances
-            X, zero = self.space.prepared_rows(self.metric, rows)
-            square = None if self.metric.finish is None else square_lengths(X, zero, np)
-        else:
-            X = self.view[rows, :]
-            square = None if self.square is None else self.square[rows]
-            zero = None if self.zero is None else self.zero[rows]
-        given = None if self.given is None else self.given[rows, :]
-        return Rows(X, square, zero, rows, self._members[b], given)
+        return self.pairs.rows(self.blocks[b], self.members[b])
+
+
+def members_of(task: Task, objects: Any, dtype: Any, sparse: bool, *, weighted: bool = True) -> Any:
+    """(ΣK, b) what some objects weigh in all clusters, beside X."""
+    space, partitions = task.space, task.partitions
+    weights = task.weights[objects] if weighted and task.weights is not None else None
+    return space.own_pass(memberships)(
+        space, partitions.codes[:, objects], partitions.n_clusters, weights, dtype, sparse
+    )
 
 
 def memberships(
@@ -121,7 +105,7 @@ def _visit_pairs(sides: Sides, add: Callable[[int, int, Any], None]) -> None:
 
     Each pair is visited once and used both ways.
     """
-    task, metric, space = sides.task, sides.metric, sides.space
+    task, metric, space = sides.task, sides.pairs.metric, sides.task.space
     block = choose(pair_block, sides.view, metric, space.n, space.d, len(task.partitions))
     both_ways = metric.symmetric
 
@@ -284,32 +268,24 @@ def sorted_strips(task: Task, metric: Metric) -> Iterator[tuple[slice, np.ndarra
 
 def sorted_sums(task: Task, metric: Metric) -> np.ndarray:
     """(K, n) float64, 0 for objects that are not counted."""
-    view, zero = task.space.prepared(metric)
     codes = task.partitions.codes[0]
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    X, codes, given = view[order], codes[order], unrounded(task.space, metric)
-    given = None if given is None else given[order]
-    zero = None if zero is None else zero[order]
-    weights = (
-        np.ones(len(X), X.dtype) if task.weights is None else task.weights[order].astype(X.dtype)
-    )
-    square = square_lengths(X, zero, np)
-    blocks = cut_rows(len(X), ROWS, codes)
-    sums = np.zeros((int(task.partitions.n_clusters[0]), len(X)))
-
-    def block(rows: slice) -> Rows:
-        mine = None if given is None else given[rows]
-        return Rows(X[rows], square[rows], None if zero is None else zero[rows], rows, given=mine)
+    codes = codes[order]
+    rows = Pairs(task.space, metric).rows(order)  # made ready once, in the order of the clusters
+    weights = np.ones(len(order)) if task.weights is None else task.weights[order]
+    weights = weights.astype(rows.X.dtype)
+    blocks = cut_rows(len(order), ROWS, codes)
+    sums = np.zeros((int(task.partitions.n_clusters[0]), len(order)))
 
     def visit(i: int, j: int) -> None:
         a, b = blocks[i], blocks[j]
-        table = numpy_distances(block(a), block(b), metric)
+        table = numpy_distances(rows.part(a), rows.part(b), metric)
         sums[codes[b.start], a] += table @ weights[b]
         if i != j:
             sums[codes[a.start], b] += weights[a] @ table
 
     in_threads(task.space.n_jobs, visit, pair_rounds(len(blocks)))
-    found = np.zeros((len(sums), len(view)))
+    found = np.zeros((len(sums), task.space.n))
     found[:, order] = sums
     return found
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, numpy_usable
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
 from wellsep.compute.metrics.table import (
@@ -27,7 +28,6 @@ from wellsep.compute.metrics.table import (
     rows_of,
 )
 from wellsep.compute.requests import Task, Want, by_counted
-from wellsep.compute.statistics.distance_sums import Sides
 from wellsep.compute.statistics.spanning_tree import (
     Dissimilarities,
     nearest_neighbours,
@@ -273,20 +273,21 @@ def reference_extremes(task: Task, metric: Metric, names: set[str]) -> dict[str,
     xp = space.xp
     if metric.finish is not None and space.X.dtype != xp.float64:
         space = space.with_rows(xp.astype(space.X, xp.float64))
-    sides = Sides(task._replace(space=space), metric)
-    codes = [space.asarray(task.partitions.codes[:, rows]) for rows in sides.blocks]
+    pairs = Pairs(space, metric)
+    blocks = pairs.blocks
+    codes = [space.asarray(task.partitions.codes[:, rows]) for rows in blocks]
     best = {n: np.full(len(task.partitions), -np.inf if "far" in n else np.inf) for n in names}
 
     def visit(i: int, j: int) -> None:
         for a, b in ((i, j),) if metric.symmetric or i == j else ((i, j), (j, i)):
-            table = metric.distances(sides.side(a), sides.side(b), xp)
+            table = pairs.block(blocks[a], blocks[b])
             for m in range(len(task.partitions)):
                 part = _masked(table, codes[a][m, :], codes[b][m, :], a == b, names, xp)
                 for name, value in part.items():
                     better = np.maximum if "far" in name else np.minimum
                     best[name][m] = better(best[name][m], float(host(value)))
 
-    in_threads(1, visit, pair_rounds(len(sides.blocks)))
+    in_threads(1, visit, pair_rounds(len(blocks)))
     return {n: list(np.where(values == -np.inf, 0, values)) for n, values in best.items()}
 
 

@@ -10,18 +10,19 @@ scaled to the sizes of the clusters (a difference estimator).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.data.opening import Space, host
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import TWINS, Twin, choose, compiled_pays
 from wellsep.compute.engine.threads import budget_bytes, cut_rows, in_threads
-from wellsep.compute.metrics.row_preparation import unrounded
-from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root, square_lengths
+from wellsep.compute.metrics.table import ROUNDING, Metric, Rows, find, root
 from wellsep.compute.requests import Task, Want
-from wellsep.compute.statistics.distance_sums import memberships
+from wellsep.compute.statistics.distance_sums import members_of
 from wellsep.compute.statistics.silhouette_widths import WidthTotals, pair_block
 from wellsep.partitions import Partitions
 
@@ -217,40 +218,31 @@ class PairSums:
     ) -> None:
         space, self.task, self.metric, self.single = task.space, task, metric, single
         self.group, order = group, np.argsort(group, kind="stable")
-        self.X, self.zero = space.prepared(metric)
-        self.given = unrounded(space, metric)
+        self.pairs = Pairs(space, metric)
         if single:
             scaled = metric.finish is root or metric.linear  # widths are then free of the scale
-            unit = _reach(self.X) if scaled else 1.0
-            self.given = (self.X if self.given is None else self.given) / unit
-            self.X = (self.X / unit).astype(np.float32)
-        self.square = None
-        if metric.finish is not None:
-            self.square = square_lengths(self.X, self.zero, space.xp)
-        self.block = choose(pair_block, self.X, metric, space.n, space.d, len(task.partitions))
+            self.pairs.in_single_precision(scaled)
+        X = self.pairs.prepared.X
+        self.block = choose(pair_block, X, metric, space.n, space.d, len(task.partitions))
+        sparse = self.block is not pair_block
         blocks = cut_rows(space.n, space.block_rows, group[order])
         self.group_of = [int(group[order[rows.start]]) for rows in blocks]
-        self.sides = [self._side(order[rows], True) for rows in blocks]
+        self.sides = [
+            self._side(at, members_of(task, at, X.dtype, sparse, weighted=False))
+            for at in (order[rows] for rows in blocks)
+        ]
         self.shape = (n_groups, int(task.partitions.offsets[-1]))
 
-    def _side(self, objects: np.ndarray, with_members: bool) -> Rows:
-        """Rows without a place of their own: an object meets itself as it meets its equals."""
-        at = self.task.space.asarray(objects)
-        members = None
-        if with_members:
-            sparse = self.block is not pair_block
-            members = _members(self.task, objects, self.X.dtype, sparse)
-        zero = None if self.zero is None else self.zero[at]
-        if self.square is None:
-            return Rows(self.X[at, :], zero=zero, at=at, members=members)
-        given = None if self.given is None else self.given[at, :]
-        return Rows(self.X[at, :], self.square[at], zero, None, members, given)
+    def _side(self, objects: np.ndarray, members: Any = None) -> Rows:
+        """Rows without positions: the distance of an object to itself is computed as any other."""
+        rows = self.pairs.rows(self.task.space.asarray(objects), members)
+        return replace(rows, at=None) if self.metric.finish is not None else rows
 
     def __call__(self, objects: np.ndarray) -> Any:
         """(G, ΣK, b), beside X."""
         space, shape = self.task.space, (*self.shape, len(objects))
         sums = np.zeros(shape, np.float32) if self.single else space.zeros(shape)
-        left = self._side(objects, False)
+        left = self._side(objects)
         for right, g in zip(self.sides, self.group_of, strict=True):
             space.add(sums[g], self.block(left, right, self.metric, space.xp, False).sums_i)
         if left.zero is not None:  # products put a zero row at squared distance 2 from itself
@@ -259,11 +251,6 @@ class PairSums:
             itself = xp.where(left.zero, far, xp.zeros_like(far))
             _take_out_itself(sums, itself, self.task, self.group, objects)
         return sums
-
-
-def _reach(X: np.ndarray) -> float:
-    """The power of two that no number of X exceeds: single precision then holds all of them."""
-    return float(2.0 ** np.frexp(max(float(X.max()), -float(X.min())))[1])
 
 
 class RowSums:
@@ -278,7 +265,8 @@ class RowSums:
         self.sizes, self.totals = [], []
         for g in range(n_groups):
             inside = np.flatnonzero(group == g)
-            members = _members(task, inside, space.xp.float64, not space.one_caller)
+            sparse = not space.one_caller
+            members = members_of(task, inside, space.xp.float64, sparse, weighted=False)
             self.sizes.append(members.sum(axis=1))
             self.totals.append(members @ self.rows[space.asarray(inside), :])
 
@@ -305,14 +293,6 @@ def _take_out_itself(
         counted = np.flatnonzero(codes >= 0)
         at = (group[objects[counted]], start + codes[counted], counted)
         sums[tuple(map(space.asarray, at))] -= itself[space.asarray(counted)]
-
-
-def _members(task: Task, objects: np.ndarray, dtype: Any, sparse: bool) -> Any:
-    partitions = task.partitions
-    codes = partitions.codes[:, objects]
-    return task.space.own_pass(memberships)(
-        task.space, codes, partitions.n_clusters, None, dtype, sparse
-    )
 
 
 def compiled_widths(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, pair_rounds
 from wellsep.compute.metrics.table import (
     Metric,
@@ -20,7 +21,6 @@ from wellsep.compute.metrics.table import (
     pair_squares,
     root,
     rows_of,
-    square_lengths,
 )
 from wellsep.compute.requests import Task, Want
 from wellsep.compute.statistics.extreme_pairs import CANDIDATES, Extreme, cut_clusters
@@ -65,23 +65,18 @@ def provide_linkage(task: Task, wants: list[Want]) -> dict[Want, list[Any]]:
 def _link_any(space: Space, metric: Metric, codes: np.ndarray, jobs: int) -> Linkage:
     """From blocks of distances, each between parts of two clusters."""
     order = np.argsort(codes, kind="stable")[int((codes < 0).sum()) :]
-    groups, X = codes[order], space.on_host(metric)
+    groups, pairs = codes[order], Pairs(space, metric, wide=True)
     blocks = cut_rows(len(order), ROWS, groups)
     owner = [int(groups[b.start]) for b in blocks]
     k = int(groups[-1]) + 1
     farthest = np.zeros((len(blocks), len(blocks)))
     nearest = np.full((len(order), k), np.inf)  # of each object to each cluster
 
-    def side(at: np.ndarray) -> Rows:
-        zero = None if X.zero is None else X.zero[at]
-        square = None if metric.finish is None else square_lengths(X.X[at, :], zero, np)
-        return Rows(X.X[at, :], square, zero, at)
-
     def visit(i: int, j: int) -> None:
         if owner[i] == owner[j]:
             return
         a, b = blocks[i], blocks[j]
-        table = metric.distances(side(order[a]), side(order[b]), np)
+        table = pairs.block(order[a], order[b])
         farthest[i, j] = farthest[j, i] = table.max()
         nearest[a, owner[j]] = np.minimum(nearest[a, owner[j]], table.min(axis=1))
         nearest[b, owner[i]] = np.minimum(nearest[b, owner[i]], table.min(axis=0))

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.threads import ROWS, cut_rows, in_threads, one_blas_thread, pair_rounds
-from wellsep.compute.metrics.table import Metric, Prepared, Rows, find, rows_of
+from wellsep.compute.metrics.table import Metric, Prepared, find, rows_of
 from wellsep.compute.requests import Task, Want, by_counted
 from wellsep.compute.statistics.spanning_tree import Dissimilarities
 
@@ -76,21 +77,12 @@ def counted_rows(prepared: Prepared, rows: Any, xp: Any) -> Prepared:
 def _distances(space: Space, metric: Metric, rows: np.ndarray) -> tuple[Table, float | None]:
     """Distances of blocks of the counted objects, and a bound where one is known beforehand."""
     if metric.finish is None:
-        return _any_distances(space, metric, rows), None
+        pairs = Pairs(space, metric, wide=True)
+        return lambda i, j: pairs.host_block(rows[i], rows[j]), None
     finish = metric.finish
     pairs = Dissimilarities(rows_of(counted_rows(space.on_host(metric), rows, np)), None)
     reach = finish(4 * pairs.rows.square.max(), np)
     return lambda i, j: finish(np.maximum(pairs.table(i, j), 0), np), float(reach)
-
-
-def _any_distances(space: Space, metric: Metric, rows: np.ndarray) -> Table:
-    X = space.on_host(metric).X
-
-    def table(i: slice, j: slice) -> np.ndarray:
-        a, b = (Rows(X[rows[part], :], at=rows[part]) for part in (i, j))
-        return np.ascontiguousarray(metric.distances(a, b, np), dtype=np.float64)
-
-    return table
 
 
 def select(

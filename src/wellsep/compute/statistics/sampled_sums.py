@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wellsep.compute.data.opening import Space
+from wellsep.compute.data.pairs import Pairs
 from wellsep.compute.engine.kernel_choice import choose
 from wellsep.compute.engine.threads import one_blas_thread
-from wellsep.compute.metrics.row_preparation import unrounded
-from wellsep.compute.metrics.table import Metric, Rows, find, square_lengths
+from wellsep.compute.metrics.table import Metric, find
 from wellsep.compute.requests import Task
 from wellsep.compute.statistics.distance_sums import Sides
 from wellsep.compute.statistics.silhouette_widths import pair_block
@@ -58,7 +59,8 @@ def sample_sums(
     """(K, s) distances from the sampled rows to the objects of a block, summed by cluster."""
     part = Partitions(codes[None], (np.arange(k),), ("labels",), np.ones(1))
     sides = Sides(Task(Space(X, 1, origin=origin), part, weights), metric)
-    rows = _sampled_rows(sample, metric, origin)
+    sampled = Pairs(Space(sample, 1, origin=origin), metric).rows(slice(None))
+    rows = replace(sampled, at=slice(-len(sample), 0))  # a place that no block has
     block = choose(pair_block, rows.X, metric)
     total = np.zeros((k, len(sample)))
     with one_blas_thread():
@@ -78,12 +80,3 @@ def clear_itself(sums: np.ndarray, sample: Sample, metric: Any) -> np.ndarray:
         at = np.flatnonzero(zero)
         sums[sample.codes[at], at] -= sample.weights[at] * entry.finish(2.0, np)  # type: ignore[misc]
     return sums
-
-
-def _sampled_rows(sample: np.ndarray, metric: Metric, origin: np.ndarray) -> Rows:
-    """The sampled rows; their place is none of the blocks'."""
-    space = Space(sample, 1, origin=origin)
-    X, zero = space.prepared(metric)
-    square = None if metric.finish is None else square_lengths(X, zero, np)
-    given = unrounded(space, metric)
-    return Rows(X, square, zero, slice(-len(sample), 0), given=given)
